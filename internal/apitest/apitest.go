@@ -1,6 +1,7 @@
-// Package apitest is an API server in memory for tests of controllers: real HTTP, so that a test can fail or cut off any request, and the rules that
-// controllers depend on: resource versions, preconditions, finalizers, status as a subresource, watches. It knows the types of client-go's scheme and
-// checks neither rights nor values.
+// Package apitest provides an in-memory API server for tests of controllers. It serves real HTTP,
+// so a test can fail or interrupt any request. It implements the rules that controllers depend on:
+// resource versions, preconditions, finalizers, the status subresource and watches. It supports the
+// types of client-go's scheme. It checks neither rights nor values.
 package apitest
 
 import (
@@ -20,9 +21,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Server holds objects.
+// Server stores objects.
 type Server struct {
-	// WriteTime is how long every write takes beyond its work, as etcd's disk makes it. It is set before the first request.
+	// WriteTime is added to the duration of every write, like the latency of etcd's disk. Set it
+	// before the first request.
 	WriteTime time.Duration
 
 	http *httptest.Server
@@ -36,10 +38,10 @@ type Server struct {
 	stopped bool
 }
 
-// object is JSON of an object.
+// object is the JSON of an API object.
 type object = map[string]any
 
-// change is one event of a watch.
+// change is a watch event.
 type change struct {
 	version    int64
 	collection string
@@ -59,7 +61,7 @@ func Serve() (s *Server, stop func()) {
 	s = &Server{objects: map[string]map[string]object{}, counts: map[string]int{}}
 	s.changed = sync.NewCond(&s.mu)
 	s.http = httptest.NewUnstartedServer(s)
-	s.http.EnableHTTP2 = true // as real ones speak it: one connection, however many requests
+	s.http.EnableHTTP2 = true // like real API servers: one connection for all requests
 	s.http.StartTLS()
 	return s, func() {
 		s.stop()
@@ -74,13 +76,14 @@ func (s *Server) stop() {
 	s.changed.Broadcast()
 }
 
-// Config connects clients.
+// Config returns a client configuration.
 func (s *Server) Config() *rest.Config {
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.http.Certificate().Raw})
 	return &rest.Config{Host: s.http.URL, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAData: authority}}
 }
 
-// Requests counts what was asked so far, by verb and resource, such as "patch persistentvolumes" or "patch volumeattachments/status".
+// Requests returns the number of requests by verb and resource, such as "patch persistentvolumes"
+// or "patch volumeattachments/status".
 func (s *Server) Requests() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,8 +94,9 @@ func (s *Server) Requests() map[string]int {
 	return counts
 }
 
-// Count tells how many objects of a resource hold, such as volumeattachments that are attached; holds may be nil. It is no request and takes little time.
-func (s *Server) Count(resource string, holds func(*unstructured.Unstructured) bool) (n int) {
+// Count returns the number of objects of a resource for which matches returns true, or of all
+// objects if matches is nil. It does not count as a request.
+func (s *Server) Count(resource string, matches func(*unstructured.Unstructured) bool) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for collection, objects := range s.objects {
@@ -100,7 +104,7 @@ func (s *Server) Count(resource string, holds func(*unstructured.Unstructured) b
 			continue
 		}
 		for _, o := range objects {
-			if holds == nil || holds(meta(o)) {
+			if matches == nil || matches(meta(o)) {
 				n++
 			}
 		}
@@ -108,7 +112,7 @@ func (s *Server) Count(resource string, holds func(*unstructured.Unstructured) b
 	return n
 }
 
-// target is what a request is about.
+// target is the object or collection of a request.
 type target struct {
 	verb, group, version, resource, namespace, name, subresource string
 }
@@ -121,7 +125,7 @@ func (t target) groupResource() schema.GroupResource {
 	return schema.GroupResource{Group: t.group, Resource: t.resource}
 }
 
-// parse reads /api/v1/... and /apis/<group>/<version>/... .
+// parse parses /api/v1/... and /apis/<group>/<version>/... .
 func parse(r *http.Request) (t target, ok bool) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	switch {
@@ -156,7 +160,7 @@ func parse(r *http.Request) (t target, ok bool) {
 	return t, true
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP handles a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t, ok := parse(r)
 	if !ok {
@@ -219,11 +223,11 @@ func (s *Server) do(r *http.Request, t target) (any, error) {
 }
 
 func fail(w http.ResponseWriter, err error) {
-	known, ok := err.(apierrors.APIStatus)
+	statusError, ok := err.(apierrors.APIStatus)
 	if !ok {
-		known = apierrors.NewInternalError(err)
+		statusError = apierrors.NewInternalError(err)
 	}
-	status := known.Status()
+	status := statusError.Status()
 	status.Kind, status.APIVersion = "Status", "v1"
 	answer(w, int(status.Code), status)
 }
@@ -234,7 +238,7 @@ func answer(w http.ResponseWriter, code int, value any) {
 	_ = json.NewEncoder(w).Encode(value)
 }
 
-// meta gives access to metadata.
+// meta provides access to the metadata of an object.
 func meta(o object) *unstructured.Unstructured { return &unstructured.Unstructured{Object: o} }
 
 func text(version int64) string { return strconv.FormatInt(version, 10) }

@@ -23,7 +23,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// read gives the body of a request as JSON; clients of known types send protobuf.
+// read returns the body of a request as JSON. Typed clients send protobuf.
 func read(r *http.Request, t target) ([]byte, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil || len(body) == 0 || t.verb == "patch" || strings.Contains(r.Header.Get("Content-Type"), "json") {
@@ -59,7 +59,8 @@ func (s *Server) list(t target) object {
 	return list
 }
 
-// listKind is the kind of a list of a resource, or empty for one that client-go does not know. The names of resources follow from those of kinds.
+// listKind returns the list kind of a resource, or "" if client-go does not have the resource. It
+// derives resource names from kinds.
 func listKind(version schema.GroupVersion, resource string) string {
 	for kind := range scheme.Scheme.KnownTypes(version) {
 		if plural, _ := apimeta.UnsafeGuessKindToResource(version.WithKind(kind)); plural.Resource == resource {
@@ -101,7 +102,7 @@ func (s *Server) create(t target, body []byte) (object, error) {
 	return created, nil
 }
 
-// put stores an object with a version of its own and tells the watches.
+// put stores an object with a new resource version and sends a change to the watches.
 func (s *Server) put(t target, kind string, o object) {
 	s.version++
 	meta(o).SetResourceVersion(text(s.version))
@@ -130,19 +131,20 @@ func (s *Server) update(t target, body []byte) (object, error) {
 	return s.replace(t, have, next)
 }
 
-// replace is what update and patch have in common.
+// replace is the common part of update and patch.
 func (s *Server) replace(t target, have, next object) (object, error) {
 	before, after := meta(have), meta(next)
 	if wanted := after.GetResourceVersion(); wanted != "" && wanted != before.GetResourceVersion() {
 		return nil, apierrors.NewConflict(t.groupResource(), t.name, fmt.Errorf("the object has been modified"))
 	}
 	if uid := after.GetUID(); uid != "" && uid != before.GetUID() {
-		return nil, apierrors.NewConflict(t.groupResource(), t.name, fmt.Errorf("precondition failed: UID %s, not %s", before.GetUID(), uid))
+		return nil, apierrors.NewConflict(t.groupResource(), t.name,
+			fmt.Errorf("precondition failed: UID %s, not %s", before.GetUID(), uid))
 	}
 	if t.subresource == "status" {
-		kept := runtime.DeepCopyJSON(have)
-		kept["status"] = next["status"]
-		next, after = kept, meta(kept)
+		stored := runtime.DeepCopyJSON(have)
+		stored["status"] = next["status"]
+		next, after = stored, meta(stored)
 	} else if hasStatus[t.resource] {
 		next["status"] = have["status"]
 	}
@@ -162,13 +164,13 @@ func (s *Server) replace(t target, have, next object) (object, error) {
 		}
 	}
 	if reflect.DeepEqual(have, next) {
-		return have, nil // nothing is written, as in etcd
+		return have, nil // like etcd, do not write an unchanged object
 	}
 	s.put(t, "MODIFIED", next)
 	return next, nil
 }
 
-// hasStatus are resources whose status only the subresource changes.
+// hasStatus contains resources whose status only the subresource changes.
 var hasStatus = map[string]bool{"persistentvolumes": true, "persistentvolumeclaims": true, "volumeattachments": true, "nodes": true, "pods": true,
 	"volumesnapshots": true, "volumesnapshotcontents": true}
 
@@ -200,7 +202,7 @@ func (s *Server) patch(t target, kind string, patch []byte) (object, error) {
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
 		if result, err = operations.Apply(original); err != nil {
-			return nil, apierrors.NewConflict(t.groupResource(), t.name, err) // one of its tests says that the object is another
+			return nil, apierrors.NewConflict(t.groupResource(), t.name, err) // a test of the patch failed
 		}
 	default:
 		return nil, apierrors.NewBadRequest("patch type " + kind)
@@ -212,7 +214,7 @@ func (s *Server) patch(t target, kind string, patch []byte) (object, error) {
 	return s.replace(t, have, next)
 }
 
-// merged is an object with a strategic merge patch applied.
+// merged returns a copy of an object with a strategic merge patch applied.
 func merged(have object, patch []byte) (object, error) {
 	typed, err := scheme.Scheme.New(meta(have).GroupVersionKind())
 	if err != nil {

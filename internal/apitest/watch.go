@@ -10,11 +10,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// watch sends changes after a version until the request ends.
+// watch sends changes after a resource version until the request ends.
 func (s *Server) watch(w http.ResponseWriter, r *http.Request, t target) {
 	query := r.URL.Query()
 	if query.Get("sendInitialEvents") != "" {
-		fail(w, apierrors.NewBadRequest("lists are not streamed here")) // clients list instead
+		fail(w, apierrors.NewBadRequest("streaming lists are not supported")) // clients fall back to lists
 		return
 	}
 	since, err := strconv.ParseInt(query.Get("resourceVersion"), 10, 64)
@@ -43,8 +43,10 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, t target) {
 	}
 }
 
-// next waits for changes of a collection in the history from a position on; false says that the watch ends.
-func (s *Server) next(ctx context.Context, t target, since int64, position int) (events []change, next int, ok bool) {
+// next waits for changes of a collection, starting at a position in the history. If ok is false,
+// the watch ends.
+func (s *Server) next(ctx context.Context, t target, since int64,
+	position int) (events []change, next int, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
@@ -53,7 +55,8 @@ func (s *Server) next(ctx context.Context, t target, since int64, position int) 
 		}
 		for ; position < len(s.history); position++ {
 			c := s.history[position]
-			if c.version > since && c.collection == t.collection() && (t.namespace == "" || strings.HasPrefix(meta(c.object).GetNamespace(), t.namespace)) {
+			inNamespace := t.namespace == "" || strings.HasPrefix(meta(c.object).GetNamespace(), t.namespace)
+			if c.version > since && c.collection == t.collection() && inNamespace {
 				events = append(events, c)
 			}
 		}
@@ -64,7 +67,7 @@ func (s *Server) next(ctx context.Context, t target, since int64, position int) 
 	}
 }
 
-// wake lets every watch look whether it should end.
+// wake makes every watch check whether it should end.
 func (s *Server) wake() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,12 +10,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Map holds flags by name, each with one or more values, as OpenShift 3's `apiServerArguments`,
-// `controllerArguments`, `schedulerArguments`, `kubeletArguments` and `proxyArguments` do.
+// Map contains flags by name, each with one or more values, such as OpenShift 3's
+// `apiServerArguments`, `controllerArguments`, `schedulerArguments`, `kubeletArguments` and
+// `proxyArguments`.
 type Map map[string][]string
 
-// ApplyTo sets the flags of every set that knows them. Every argument that no set knows and every refused
-// value is reported, with the configuration key setting in front.
+// ApplyTo sets each flag in every set that defines it. It reports every unknown flag and every
+// invalid value. Each message begins with setting, the key in the configuration.
 func (m Map) ApplyTo(setting string, sets ...*pflag.FlagSet) error {
 	flags := pflag.NewFlagSet(setting, pflag.ContinueOnError)
 	for _, set := range sets {
@@ -24,7 +25,8 @@ func (m Map) ApplyTo(setting string, sets ...*pflag.FlagSet) error {
 	var problems []string
 	for name, values := range m {
 		if flags.Lookup(name) == nil {
-			problems = append(problems, fmt.Sprintf("%s.%s: unknown argument in this version of Kubernetes; remove it", setting, name))
+			problems = append(problems, fmt.Sprintf(
+				"%s.%s: unknown argument in this version of Kubernetes; remove it", setting, name))
 			continue
 		}
 		for _, value := range values {

@@ -1,5 +1,5 @@
-// Package atomicfile replaces files so that a reader, and a start after kill -9 or a loss of power, finds the
-// old or the new content, never a part of it.
+// Package atomicfile replaces files atomically. A reader, and a process that starts after kill -9
+// or a power failure, sees the old or the new content, never a mixture.
 package atomicfile
 
 import (
@@ -10,11 +10,12 @@ import (
 	"path/filepath"
 )
 
-// Write replaces the file at path, or creates it, with exactly the given mode whatever the umask. When it
-// returns nil, the file is on the disk under its name.
+// Write creates or replaces the file at path. The file gets exactly the given mode, whatever the
+// umask. When Write returns nil, the file and its name are on the disk.
 //
-// The content passes through ".<name>.new" in the same folder. A process that is killed leaves that file, and
-// the next Write takes it over; so two Writes to one path must not overlap. The folder must exist.
+// Write first writes ".<name>.new" in the same folder. A killed process leaves that file behind,
+// and the next Write overwrites it. Therefore, two Writes to one path must not overlap. The folder
+// must exist.
 func Write(path string, content []byte, mode fs.FileMode) error {
 	folder, name := filepath.Split(filepath.Clean(path))
 	temporary := filepath.Join(folder, "."+name+".new")
@@ -34,7 +35,7 @@ func writeSynced(path string, content []byte, mode fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	err = f.Chmod(mode) // first, so that no one reads a secret through the mode of a file that was left behind
+	err = f.Chmod(mode) // first: an orphaned file could have a mode that lets other users read a secret
 	if err == nil {
 		_, err = f.Write(content)
 	}
@@ -44,7 +45,7 @@ func writeSynced(path string, content []byte, mode fs.FileMode) error {
 	return errors.Join(err, f.Close())
 }
 
-// SyncFolder puts the names in a folder on the disk, so that renames and removals there last.
+// SyncFolder writes the entries of a folder to the disk, so that renames and removals are durable.
 func SyncFolder(folder string) error {
 	f, err := os.Open(folder)
 	if err != nil {

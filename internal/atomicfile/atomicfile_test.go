@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// writeTo, in the environment, makes the test binary a process that writes to a file until it is killed.
+// writeTo is an environment variable. It makes the test binary write to a file until it is killed.
 const writeTo = "ATOMICFILE_TEST_WRITE_TO"
 
 func TestMain(m *testing.M) {
@@ -29,7 +29,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// contentOf is large enough for a kill to hit a write in the middle, and shows whether it is whole.
+// contentOf returns content that is large enough for a kill in the middle of a write, and that
+// shows whether a write is complete.
 func contentOf(n byte) []byte { return bytes.Repeat([]byte{n}, 1<<20) }
 
 func TestFileHasContentAndMode(t *testing.T) {
@@ -65,7 +66,7 @@ func TestFileHasContentAndMode(t *testing.T) {
 	}
 }
 
-// leaveBehind makes a longer draft that everybody may read.
+// leaveBehind writes a longer draft that every user can read.
 func leaveBehind(t *testing.T, path string) {
 	t.Helper()
 	draft := filepath.Join(filepath.Dir(path), ".file.new")
@@ -77,7 +78,7 @@ func leaveBehind(t *testing.T, path string) {
 	}
 }
 
-func TestReadersOfTheOldFileKeepIt(t *testing.T) {
+func TestOpenFileKeepsOldContent(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	if err := Write(path, []byte("old"), 0o600); err != nil {
 		t.Fatal(err)
@@ -96,7 +97,7 @@ func TestReadersOfTheOldFileKeepIt(t *testing.T) {
 	}
 }
 
-func TestAPathWithoutFolderIsInTheWorkingDirectory(t *testing.T) {
+func TestPathWithoutFolderIsInWorkingDirectory(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := Write("file", []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
@@ -106,7 +107,7 @@ func TestAPathWithoutFolderIsInTheWorkingDirectory(t *testing.T) {
 	}
 }
 
-func TestFailureKeepsTheOldFileAndNamesThePath(t *testing.T) {
+func TestFailureKeepsOldFile(t *testing.T) {
 	tests := []struct {
 		name string
 		path func(t *testing.T, dir string) string
@@ -152,7 +153,7 @@ func full(t *testing.T, dir string) string {
 	return small
 }
 
-// TestKillAtAnyMoment kills a process that is writing and reads what is there.
+// TestKillAtAnyMoment kills a process while it writes, and reads the file.
 func TestKillAtAnyMoment(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	if err := Write(path, contentOf(0), 0o600); err != nil {
@@ -169,7 +170,7 @@ func TestKillAtAnyMoment(t *testing.T) {
 		go func() { ended <- child.Wait() }()
 		select {
 		case err := <-ended:
-			t.Fatalf("the child failed after an earlier kill: %v", err)
+			t.Fatalf("the process failed after an earlier kill: %v", err)
 		case <-time.After(time.Duration(10+3*n) * time.Millisecond):
 		}
 		if err := child.Process.Kill(); err != nil {
@@ -178,7 +179,7 @@ func TestKillAtAnyMoment(t *testing.T) {
 		<-ended
 		content, err := os.ReadFile(path)
 		if err != nil || len(content) != 1<<20 || !bytes.Equal(content, contentOf(content[0])) {
-			t.Fatalf("run %d: %d bytes, %v: not the whole of one write", n, len(content), err)
+			t.Fatalf("run %d: %d bytes, %v: not the content of one write", n, len(content), err)
 		}
 	}
 	if names := list(t, filepath.Dir(path)); names != "file" && names != ".file.new file" {
@@ -186,7 +187,7 @@ func TestKillAtAnyMoment(t *testing.T) {
 	}
 }
 
-func TestSyncOfAFolderThatIsGone(t *testing.T) {
+func TestSyncOfMissingFolderFails(t *testing.T) {
 	gone := filepath.Join(t.TempDir(), "gone")
 	if err := SyncFolder(gone); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), gone) {
 		t.Errorf("error is %v", err)

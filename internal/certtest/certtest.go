@@ -1,4 +1,4 @@
-// Package certtest makes authorities and certificates for tests.
+// Package certtest creates certificate authorities and certificates for tests.
 package certtest
 
 import (
@@ -18,20 +18,20 @@ import (
 
 // Authority issues certificates.
 type Authority struct {
-	// Certificate is its own, and File the path of that in PEM.
+	// Certificate is the authority's own certificate. File is its path in PEM.
 	Certificate *x509.Certificate
 	File        string
 
 	key *ecdsa.PrivateKey
 }
 
-// Pair is a certificate with the paths of it and of its key in PEM.
+// Pair is a certificate with the paths of its PEM file and of its key's.
 type Pair struct {
 	Certificate       *x509.Certificate
 	CertFile, KeyFile string
 }
 
-// New makes an authority that counts for an hour.
+// New creates an authority that is valid for an hour.
 func New(t testing.TB) *Authority {
 	t.Helper()
 	a := &Authority{}
@@ -42,29 +42,32 @@ func New(t testing.TB) *Authority {
 	return a
 }
 
-// Pool holds the authority alone.
+// Pool returns a pool that contains only the authority.
 func (a *Authority) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.Certificate)
 	return pool
 }
 
-// Issue makes a certificate for a client and server of a name, which serves localhost, 127.0.0.1 and further hosts too.
+// Issue issues a certificate for a client and server with a name. It is valid for localhost,
+// 127.0.0.1 and further hosts.
 func (a *Authority) Issue(t testing.TB, name string, hosts ...string) Pair {
 	t.Helper()
 	return a.issue(t, &x509.Certificate{
-		Subject: pkix.Name{CommonName: name}, DNSNames: append([]string{"localhost"}, hosts...), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}, KeyUsage: x509.KeyUsageDigitalSignature,
+		Subject: pkix.Name{CommonName: name}, DNSNames: append([]string{"localhost"}, hosts...),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
+		KeyUsage:    x509.KeyUsageDigitalSignature,
 	})
 }
 
-// IssueExpired makes a certificate for a server, which has expired a minute ago.
+// IssueExpired issues a server certificate that expired a minute ago.
 func (a *Authority) IssueExpired(t testing.TB, host string) Pair {
 	t.Helper()
 	return a.issue(t, &x509.Certificate{Subject: pkix.Name{CommonName: host}, DNSNames: []string{host}, NotAfter: time.Now().Add(-time.Minute)})
 }
 
-// issue signs a template, by itself when the authority has no certificate yet.
+// issue signs a template. It is self-signed if the authority has no certificate yet.
 func (a *Authority) issue(t testing.TB, template *x509.Certificate) Pair {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

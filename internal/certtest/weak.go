@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// RefuseWeak has a client shake hands with servers that speak TLS as nobody should any more, offering old versions of it, or weak suites, alone: it must
-// refuse them, and trust one with nothing wrong. The servers close every connection after the handshake.
+// RefuseWeak checks that a client rejects servers that offer only obsolete TLS versions or weak
+// cipher suites, and that it accepts a secure one. The servers close every connection after the
+// handshake.
 func (a *Authority) RefuseWeak(t testing.TB, shakeHands func(address string) error) {
 	t.Helper()
 	pair := a.Issue(t, "weak")
@@ -25,12 +26,12 @@ func (a *Authority) RefuseWeak(t testing.TB, shakeHands func(address string) err
 		t.Cleanup(func() { _ = listener.Close() })
 		go serve(listener)
 		if err := shakeHands(listener.Addr().String()); (err == nil) != (name == "") {
-			t.Errorf("a server that offers %q alone: %v", name, err)
+			t.Errorf("a server that only offers %q: %v", name, err)
 		}
 	}
 }
 
-// serve shakes hands until the listener is closed.
+// serve performs TLS handshakes until the listener is closed.
 func serve(listener net.Listener) {
 	for {
 		conn, err := listener.Accept()
@@ -39,7 +40,7 @@ func serve(listener net.Listener) {
 		}
 		go func() {
 			defer conn.Close()
-			_ = conn.(*tls.Conn).Handshake() // the client says what was wrong
+			_ = conn.(*tls.Conn).Handshake() // the client reports the error
 		}()
 	}
 }

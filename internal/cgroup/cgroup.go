@@ -1,5 +1,5 @@
-// Package cgroup creates control groups in every hierarchy that the machine has, of version 1 and
-// of version 2. A group is named by its path below the root group, such as /slipway/platform.
+// Package cgroup creates cgroups in every hierarchy of the machine, version 1 and version 2. A
+// cgroup is named by its path below the root cgroup, such as /slipway/platform.
 package cgroup
 
 import (
@@ -15,14 +15,14 @@ import (
 
 const mountPoint = "/sys/fs/cgroup"
 
-// Shares of processor time, in the unit of version 1, in which a new group has 1024.
+// CPU shares, in the unit of version 1. A new cgroup has 1024.
 const (
 	minShares = 2
 	maxShares = 1 << 18
 )
 
-// Create makes a group and those above it. Version 2 has one hierarchy, in which each group passes
-// the controllers down to those below it; version 1 has one directory for each controller.
+// Create creates a cgroup and its parents. Version 2 has one hierarchy, in which each cgroup passes
+// its controllers to its children. Version 1 has one hierarchy for each controller.
 func Create(group string) error {
 	if group == "" || group == "/" {
 		return nil
@@ -43,11 +43,11 @@ func Create(group string) error {
 	return errors.Join(problems...)
 }
 
-// Add moves a process with its threads into a group.
+// Add moves a process with its threads into a cgroup.
 func Add(group string, pid int) error {
 	var problems []error
 	for _, dir := range hierarchies() {
-		if filepath.Base(dir) == "systemd" { // it limits nothing, and systemd finds the processes of a service with it
+		if filepath.Base(dir) == "systemd" { // systemd tracks the processes of a service with this hierarchy
 			continue
 		}
 		problems = append(problems, write(filepath.Join(dir, group), "cgroup.procs", strconv.Itoa(pid)))
@@ -55,20 +55,19 @@ func Add(group string, pid int) error {
 	return errors.Join(problems...)
 }
 
-// SetShares says how much processor time a group gets beside others of the same parent when there
-// is too little for all.
+// SetShares sets the CPU time of a cgroup relative to its siblings when the CPUs are busy.
 func SetShares(group string, shares uint64) error {
 	shares = min(max(shares, minShares), maxShares)
 	if unified() {
-		// The range of version 1 onto that of version 2, as runc and kubelet do.
+		// Map the range of version 1 to that of version 2, as runc and kubelet do.
 		return write(filepath.Join(mountPoint, group), "cpu.weight", strconv.FormatUint(1+(shares-minShares)*9999/(maxShares-minShares), 10))
 	}
 	return write(filepath.Join(mountPoint, "cpu", group), "cpu.shares", strconv.FormatUint(shares, 10))
 }
 
-// ProtectMemory keeps so much memory of a group from being reclaimed for others. The groups above
-// it must have the same protection. Version 1 can't do it and is left as it is: there the limit of
-// the other groups has to leave the memory.
+// ProtectMemory protects memory of a cgroup from reclaim. The parents of the cgroup need the same
+// protection. Version 1 does not support it: there, the limits of the other cgroups must leave
+// enough memory.
 func ProtectMemory(group string, bytes uint64) error {
 	if !unified() {
 		return nil
@@ -76,8 +75,9 @@ func ProtectMemory(group string, bytes uint64) error {
 	return write(filepath.Join(mountPoint, group), "memory.min", strconv.FormatUint(bytes, 10))
 }
 
-// Lock keeps a group for this process, until it closes the file or ends: kubelet ends pods below
-// its group that it does not know, those of another cluster on this machine too.
+// Lock reserves a cgroup for this process until it closes the file or ends. Without it, the
+// kubelets of two clusters on one machine would end each other's pods, because a kubelet ends
+// unknown pods below its cgroup.
 func Lock(group string) (*os.File, error) {
 	all := hierarchies()
 	if len(all) == 0 {
@@ -87,11 +87,12 @@ func Lock(group string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock control group: %w", err)
 	}
-	if err = dir.Chmod(0o711); err == nil { // a user who cannot open it cannot lock it
+	if err = dir.Chmod(0o711); err == nil { // users who cannot open the directory cannot lock it
 		err = unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	}
 	if errors.Is(err, unix.EWOULDBLOCK) {
-		err = errors.New("another node of this machine has its pods there; give each a slipway.cgroupRoot of its own in its NodeConfig")
+		err = errors.New("another node of this machine has its pods there; " +
+			"set a different slipway.cgroupRoot in the NodeConfig of each")
 	}
 	if err != nil {
 		dir.Close()
@@ -100,7 +101,7 @@ func Lock(group string) (*os.File, error) {
 	return dir, nil
 }
 
-// unified reports whether the machine has version 2 alone.
+// unified reports whether the machine uses only version 2.
 func unified() bool {
 	var stat unix.Statfs_t
 	return unix.Statfs(mountPoint, &stat) == nil && stat.Type == unix.CGROUP2_SUPER_MAGIC
@@ -122,8 +123,8 @@ func hierarchies() []string {
 	return dirs
 }
 
-// createUnified makes a group of version 2 below the hierarchy's mount point, and lets it have
-// every controller that the machine has.
+// createUnified creates a cgroup of version 2 below the mount point of the hierarchy, and enables
+// all controllers of the machine in it.
 func createUnified(mount, group string) error {
 	path := mount
 	for name := range strings.SplitSeq(strings.Trim(group, "/"), "/") {
@@ -138,8 +139,8 @@ func createUnified(mount, group string) error {
 	return nil
 }
 
-// passDown gives the groups below a group of version 2 the controllers that the group has. One that
-// the kernel does not pass on, such as `cpu` beside processes with real-time priority, is left out.
+// passDown enables the controllers of a version 2 cgroup for its children. It skips controllers
+// that the kernel refuses, such as `cpu` if the cgroup has processes with real-time priority.
 func passDown(path string) error {
 	controllers, err := os.ReadFile(filepath.Join(path, "cgroup.controllers"))
 	if err != nil {
@@ -151,8 +152,8 @@ func passDown(path string) error {
 	return nil
 }
 
-// inheritCpuset copies the processors and memory nodes of the parent into each new cpuset: in
-// version 1 they begin empty, and no process can enter such a group.
+// inheritCpuset copies the CPUs and memory nodes of the parent to each new cpuset. In version 1,
+// both are empty at first, and no process can enter such a cgroup.
 func inheritCpuset(hierarchy, group string) error {
 	path := hierarchy
 	for name := range strings.SplitSeq(strings.Trim(group, "/"), "/") {
@@ -185,7 +186,7 @@ func write(dir, file, value string) error {
 	return nil
 }
 
-// Children returns the names of the groups directly below a group; none where it does not exist.
+// Children returns the names of the direct children of a cgroup. A missing cgroup has none.
 func Children(group string) []string {
 	entries, _ := os.ReadDir(filepath.Join(view(), group))
 	var names []string
@@ -197,7 +198,7 @@ func Children(group string) []string {
 	return names
 }
 
-// Processes returns the processes in a group and below it; none where it does not exist.
+// Processes returns the processes in a cgroup and its descendants. A missing cgroup has none.
 func Processes(group string) []int {
 	content, _ := os.ReadFile(filepath.Join(view(), group, "cgroup.procs"))
 	var pids []int
@@ -212,7 +213,7 @@ func Processes(group string) []int {
 	return pids
 }
 
-// view is a hierarchy in which every process of a pod is.
+// view returns a hierarchy that contains every process of a pod.
 func view() string {
 	if unified() {
 		return mountPoint

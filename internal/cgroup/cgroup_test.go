@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// group makes a control group for a test, which is removed with it.
+// group creates a cgroup and removes it when the test ends.
 func group(t *testing.T) string {
 	t.Helper()
 	name := fmt.Sprintf("/slipway-test-%d-%s", os.Getpid(), strings.ToLower(t.Name()))
@@ -37,7 +37,7 @@ func TestTwoNodesDoNotShareAGroup(t *testing.T) {
 	if _, err := Lock(name); err == nil || !strings.Contains(err.Error(), "slipway.cgroupRoot") {
 		t.Errorf("a second node: %v", err)
 	}
-	if err := first.Close(); err != nil { // as the end of its process does
+	if err := first.Close(); err != nil { // like the end of its process
 		t.Fatal(err)
 	}
 	next, err := Lock(name)
@@ -93,7 +93,7 @@ func TestProcessIsInGroupWithItsShares(t *testing.T) {
 }
 
 // TestUnifiedGroupsPassControllersDown uses plain files, because a kernel has its controllers in
-// one version only.
+// only one version.
 func TestUnifiedGroupsPassControllersDown(t *testing.T) {
 	mount := t.TempDir()
 	for _, dir := range []string{"", "slipway", "slipway/platform"} {

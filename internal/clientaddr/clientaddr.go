@@ -1,4 +1,4 @@
-// Package clientaddr tells clients apart by their addresses.
+// Package clientaddr distinguishes clients by their addresses.
 package clientaddr
 
 import (
@@ -6,8 +6,8 @@ import (
 	"net/netip"
 )
 
-// Network returns the IP address of a client's address and port, as in http.Request.RemoteAddr, or for IP version 6 its
-// /64 network, which belongs to one customer. Other text is returned as it is.
+// Network returns the IP address of a client's host:port, such as http.Request.RemoteAddr. For
+// IPv6, it returns the /64 network, which belongs to one customer. It returns other text unchanged.
 func Network(remote string) string {
 	host, _, err := net.SplitHostPort(remote)
 	if err != nil {

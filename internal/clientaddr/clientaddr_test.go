@@ -2,7 +2,7 @@ package clientaddr
 
 import "testing"
 
-func TestNetworkIsWhatOneCustomerHas(t *testing.T) {
+func TestNetwork(t *testing.T) {
 	for remote, want := range map[string]string{
 		"192.0.2.1:4711":              "192.0.2.1",
 		"[2001:db8:1:2:3:4:5:6]:4711": "2001:db8:1:2::/64",

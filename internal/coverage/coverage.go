@@ -1,31 +1,31 @@
-// Package coverage reads docs/coverage.tsv, the list of everything that the five documents behind
-// Slipway describe, with how far each row is served and the test that proves it.
+// Package coverage reads docs/coverage.tsv. The file lists everything that the five documents
+// behind Slipway describe, with the state of each row and the test that proves it.
 //
-// The file is tab-separated, one row a line below one header line:
+// The file is tab-separated: one header line, then one row per line.
 //
 //	document  section  row  state  proof  note
 //
-// A row is named uniquely within its document. A proof is one or several Go tests separated by
+// The name of a row is unique within its document. A proof is one or more Go tests, separated by
 // commas, each `<package path in the module>.<Test>` with an optional `/<subtest>`, for example
 // `test/scenario/boot.TestBoot`.
 package coverage
 
-// State says how far a row is served.
+// State is how much of a row Slipway supports.
 type State string
 
 // The states of a row.
 const (
-	Works      State = "works"      // served, and the proof shows it
-	Partial    State = "partial"    // served in part; the proof shows which part
-	Kubernetes State = "kubernetes" // stock Kubernetes serves it, and a scenario shows it
-	Retired    State = "retired"    // Kubernetes has removed the ground; the note says what replaces it
-	Open       State = "open"       // not served yet
+	Works      State = "works"      // supported, and the proof shows it
+	Partial    State = "partial"    // partly supported; the proof shows which part
+	Kubernetes State = "kubernetes" // upstream Kubernetes supports it, and a scenario shows it
+	Retired    State = "retired"    // Kubernetes removed its basis; the note names the replacement
+	Open       State = "open"       // not supported yet
 )
 
-// States lists every state in the order of reports.
+// States returns every state in the order of reports.
 func States() []State { return []State{Works, Partial, Kubernetes, Retired, Open} }
 
-// needsProof tells whether a row in state s must name a test.
+// needsProof reports whether a row in state s must name a test.
 func (s State) needsProof() bool { return s == Works || s == Partial || s == Kubernetes }
 
 // Row is one line of the file.
@@ -43,10 +43,10 @@ type Row struct {
 type Proof struct {
 	Package string // folder of the package, relative to the module, with slashes
 	Test    string // name of the test function
-	Subtest string // rest of the name behind the first slash, or empty
+	Subtest string // rest of the name after the first slash, or empty
 }
 
-// String returns the proof as the file writes it.
+// String returns the proof as in the file.
 func (p Proof) String() string {
 	s := p.Package + "." + p.Test
 	if p.Subtest != "" {

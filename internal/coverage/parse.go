@@ -26,13 +26,13 @@ func Load(path string) ([]Row, error) {
 	return Parse(path, f)
 }
 
-// Parse reads a coverage file; name stands for the file in errors. Every wrong line is reported, as
-// `<name>:<line>: <problem>`, and the rows of the right lines are returned beside the joined error.
+// Parse parses a coverage file. name is the file's name in errors. It reports every wrong line as
+// `<name>:<line>: <problem>`. Together with the joined error, it returns the valid rows.
 func Parse(name string, r io.Reader) ([]Row, error) {
 	var (
 		rows     []Row
 		problems []error
-		first    = map[string]int{} // document and row to the line that has them
+		first    = map[string]int{} // document and row to line
 		line     int
 	)
 	wrong := func(format string, args ...any) {
@@ -54,8 +54,9 @@ func Parse(name string, r io.Reader) ([]Row, error) {
 		}
 		row.Line = line
 		key := row.Document + "\t" + row.Name
-		if before, taken := first[key]; taken {
-			wrong("row %q of document %q stands in line %d already: rename one of them", row.Name, row.Document, before)
+		if before, ok := first[key]; ok {
+			wrong("row %q of document %q is in line %d already: rename one of them",
+				row.Name, row.Document, before)
 			continue
 		}
 		first[key] = line
@@ -90,13 +91,16 @@ func parseRow(line string) (Row, error) {
 	case !slices.Contains(States(), row.State):
 		return Row{}, fmt.Errorf("state %q is unknown: want one of %q", row.State, States())
 	case row.Note == "":
-		return Row{}, fmt.Errorf("row %q has no note: say what it asks for", row.Name)
+		return Row{}, fmt.Errorf("row %q has no note: state what it requires", row.Name)
 	case utf8.RuneCountInString(row.Note) > noteLimit:
-		return Row{}, fmt.Errorf("note of row %q has %d characters: shorten it to %d", row.Name, utf8.RuneCountInString(row.Note), noteLimit)
+		return Row{}, fmt.Errorf("note of row %q has %d characters: shorten it to %d",
+			row.Name, utf8.RuneCountInString(row.Note), noteLimit)
 	case row.State.needsProof() && fields[4] == "":
-		return Row{}, fmt.Errorf("row %q is %q without a proof: name a test or make it %q", row.Name, row.State, Open)
+		return Row{}, fmt.Errorf("row %q is %q without a proof: name a test or make it %q",
+			row.Name, row.State, Open)
 	case !row.State.needsProof() && fields[4] != "":
-		return Row{}, fmt.Errorf("row %q is %q with a proof: remove the proof or change the state", row.Name, row.State)
+		return Row{}, fmt.Errorf("row %q is %q with a proof: remove the proof or change the state",
+			row.Name, row.State)
 	}
 	if fields[4] == "" {
 		return row, nil
@@ -111,12 +115,13 @@ func parseRow(line string) (Row, error) {
 	return row, nil
 }
 
-// parseProof reads `<package>.<Test>` or `<package>.<Test>/<subtest>`. A subtest may contain dots and
-// slashes, so the package ends at the first ".Test".
+// parseProof parses `<package>.<Test>` or `<package>.<Test>/<subtest>`. A subtest can contain dots
+// and slashes, so the package ends at the first ".Test".
 func parseProof(text string) (Proof, error) {
-	folder, rest, found := strings.Cut(text, ".Test")
-	if !found || folder == "" || folder != strings.TrimSpace(folder) || strings.HasPrefix(folder, "/") {
-		return Proof{}, fmt.Errorf("proof %q: want <package>.<Test> such as test/scenario/boot.TestBoot", text)
+	folder, rest, ok := strings.Cut(text, ".Test")
+	if !ok || folder == "" || folder != strings.TrimSpace(folder) || strings.HasPrefix(folder, "/") {
+		return Proof{}, fmt.Errorf(
+			"proof %q: want <package>.<Test> such as test/scenario/boot.TestBoot", text)
 	}
 	test, subtest, _ := strings.Cut("Test"+rest, "/")
 	return Proof{Package: folder, Test: test, Subtest: subtest}, nil

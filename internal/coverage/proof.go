@@ -13,17 +13,17 @@ import (
 	"unicode/utf8"
 )
 
-// CheckProofs looks for every proof of rows below root, the root folder of the module; name stands for
-// the coverage file in errors. A proof exists when a _test.go file of its package declares the function
-// `func TestX(t *testing.T)` and, for a subtest, when every part of its name is a string in those files.
-// Nothing is compiled. Every missing proof is reported.
+// CheckProofs checks that the proofs of rows exist below root, the root folder of the module. name
+// is the coverage file in errors. A proof exists if a _test.go file of its package declares the
+// function `func TestX(t *testing.T)` and, for a subtest, if every part of its name is a string in
+// those files. CheckProofs compiles nothing. It reports every missing proof.
 func CheckProofs(root, name string, rows []Row) error {
 	var problems []error
 	packages := map[string]*testPackage{}
 	for _, row := range rows {
 		for _, proof := range row.Proofs {
-			pkg, known := packages[proof.Package]
-			if !known {
+			pkg, ok := packages[proof.Package]
+			if !ok {
 				var err error
 				if pkg, err = parseTests(filepath.Join(root, filepath.FromSlash(proof.Package))); err != nil {
 					problems = append(problems, err)
@@ -38,10 +38,10 @@ func CheckProofs(root, name string, rows []Row) error {
 	return errors.Join(problems...)
 }
 
-// testPackage is what the _test.go files of one folder declare.
+// testPackage contains the tests of the _test.go files in a folder.
 type testPackage struct {
 	tests   map[string]bool // names of test functions
-	strings map[string]bool // every string literal, written as the name of a subtest
+	strings map[string]bool // every string literal, in the spelling of subtest names
 }
 
 func (p *testPackage) check(proof Proof) error {
@@ -59,7 +59,7 @@ func (p *testPackage) check(proof Proof) error {
 	return nil
 }
 
-// parseTests reads the _test.go files of a folder; a folder without any is an empty package.
+// parseTests parses the _test.go files of a folder. A folder without any is an empty package.
 func parseTests(folder string) (*testPackage, error) {
 	pkg := &testPackage{tests: map[string]bool{}, strings: map[string]bool{}}
 	files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
@@ -88,8 +88,8 @@ func parseTests(folder string) (*testPackage, error) {
 	return pkg, nil
 }
 
-// isTest tells whether the go tool would run the function as a test: a function of the name that takes
-// one pointer to a type T of some package, which in a _test.go file is testing.T.
+// isTest reports whether the go tool would run the function as a test: its name matches, and its
+// only parameter is a pointer to a type T, which in a _test.go file is testing.T.
 func isTest(f *ast.FuncDecl) bool {
 	name, named := strings.CutPrefix(f.Name.Name, "Test")
 	if first, _ := utf8.DecodeRuneInString(name); !named || unicode.IsLower(first) {
@@ -106,7 +106,7 @@ func isTest(f *ast.FuncDecl) bool {
 	return ok && typ.Sel.Name == "T"
 }
 
-// subtestName writes a string as package testing does in the name of a subtest: white space becomes _.
+// subtestName replaces white space with _, as package testing does in names of subtests.
 func subtestName(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {

@@ -31,16 +31,16 @@ func Totals(rows []Row) []DocumentTotal {
 	documents := map[string]int{}
 	sections := map[[2]string]int{}
 	for _, row := range rows {
-		d, known := documents[row.Document]
-		if !known {
+		d, ok := documents[row.Document]
+		if !ok {
 			d = len(totals)
 			documents[row.Document] = d
 			totals = append(totals, DocumentTotal{Document: row.Document, Count: Count{}})
 		}
 		total := &totals[d]
 		key := [2]string{row.Document, row.Section}
-		s, known := sections[key]
-		if !known {
+		s, ok := sections[key]
+		if !ok {
 			s = len(total.Sections)
 			sections[key] = s
 			total.Sections = append(total.Sections, SectionTotal{Section: row.Section, Count: Count{}})

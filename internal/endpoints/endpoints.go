@@ -1,5 +1,6 @@
-// Package endpoints says which endpoints of services a process on the host may connect to on behalf of users. A
-// connection from the host reaches ports that are closed to everyone else, or that trust whoever is on the host.
+// Package endpoints restricts the endpoints of services that a process on the host connects to on
+// behalf of users. A connection from the host can reach ports that other clients cannot, and
+// servers that trust every client on the host.
 package endpoints
 
 import (
@@ -11,14 +12,16 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 )
 
-// mirror is the controller that makes slices of the Endpoints of services without a selector. It sets the label whatever
-// labels the Endpoints have.
+// mirror is the controller that creates EndpointSlices from the Endpoints of services without a
+// selector. It sets the label on every slice, whatever labels the Endpoints have.
 const mirror = "endpointslicemirroring-controller.k8s.io"
 
-// Reachable tells whether an address of a slice may be connected to. Of Endpoints, which users write, it leaves out
-// loopback and link-local addresses, and those for which host is true. The platform's own services may lead to the host,
-// and so may other slices, which only the controller of pods and the cluster's administrators write.
-func Reachable(slice *discoveryv1.EndpointSlice, address netip.Addr, host func(netip.Addr) bool) bool {
+// Reachable reports whether a connection to an address of a slice is allowed. Users write
+// Endpoints, so their loopback, link-local and host addresses are not allowed, except host
+// addresses in namespaces of the platform. Only controllers and cluster administrators write other
+// slices; those can point to the host.
+func Reachable(slice *discoveryv1.EndpointSlice, address netip.Addr,
+	host func(netip.Addr) bool) bool {
 	if slice.Labels[discoveryv1.LabelManagedBy] != mirror {
 		return true
 	}
@@ -29,12 +32,14 @@ func Reachable(slice *discoveryv1.EndpointSlice, address netip.Addr, host func(n
 	return platform(slice.Namespace) || !host(address)
 }
 
-// platform tells whether a namespace has a name that users cannot request.
+// platform reports whether users cannot request a namespace of this name.
 func platform(namespace string) bool {
-	return namespace == "default" || namespace == "openshift" || strings.HasPrefix(namespace, "openshift-") || strings.HasPrefix(namespace, "kube-")
+	return namespace == "default" || namespace == "openshift" ||
+		strings.HasPrefix(namespace, "openshift-") || strings.HasPrefix(namespace, "kube-")
 }
 
-// OfHost tells whether an address is one of this machine's, as it has them now. When they cannot be read, each one is.
+// OfHost reports whether an address currently belongs to this machine. If it cannot read the
+// machine's addresses, it returns true.
 func OfHost(address netip.Addr) bool {
 	own, err := net.InterfaceAddrs()
 	return err != nil || slices.ContainsFunc(own, func(one net.Addr) bool {
@@ -42,7 +47,7 @@ func OfHost(address netip.Addr) bool {
 		if !ok {
 			return false
 		}
-		held, ok := netip.AddrFromSlice(network.IP)
-		return ok && held.Unmap() == address
+		own, ok := netip.AddrFromSlice(network.IP)
+		return ok && own.Unmap() == address
 	})
 }

@@ -1,5 +1,5 @@
-// Package eventually waits in tests for what comes about on its own: a process that ends, a controller that
-// acts, a device that the kernel removes.
+// Package eventually waits in tests for asynchronous changes: a process ends, a controller acts,
+// the kernel removes a device.
 package eventually
 
 import (
@@ -9,25 +9,28 @@ import (
 )
 
 const (
-	// patience is long, since it only passes in a test that fails: a loaded machine is slow.
-	patience = time.Minute
+	// timeout is long because only a failing test waits for it, and because a loaded machine is
+	// slow.
+	timeout  = time.Minute
 	interval = 10 * time.Millisecond
 )
 
-// True waits until the condition holds. It ends the test, naming what it waited for, when that takes a minute.
+// True waits until the condition holds. After a minute, it ends the test with a message that
+// contains what.
 func True(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	if !poll(patience, condition) {
-		t.Fatalf("%s: not within %v", what, patience)
+	if !poll(timeout, condition) {
+		t.Fatalf("%s: not within %v", what, timeout)
 	}
 }
 
-// Equal waits until got returns want. It ends the test, with the last value, when that takes a minute.
+// Equal waits until got returns want. After a minute, it ends the test with a message that contains
+// the last value.
 func Equal[T comparable](t testing.TB, what string, got func() T, want T) {
 	t.Helper()
 	var last T
-	if !poll(patience, func() bool { last = got(); return last == want }) {
-		t.Fatalf("%s: %s, want %s, for %v", what, show(last), show(want), patience)
+	if !poll(timeout, func() bool { last = got(); return last == want }) {
+		t.Fatalf("%s: %s, want %s, for %v", what, show(last), show(want), timeout)
 	}
 }
 
@@ -38,16 +41,16 @@ func show(value any) string {
 	return fmt.Sprintf("%+v", value)
 }
 
-// poll asks at once and then again and again; the condition has a last chance when the time is over.
-func poll(patience time.Duration, condition func() bool) bool {
-	late := time.NewTimer(patience)
-	defer late.Stop()
-	again := time.NewTicker(interval)
-	defer again.Stop()
+// poll checks the condition immediately, in intervals, and once more after the timeout.
+func poll(timeout time.Duration, condition func() bool) bool {
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
 	for !condition() {
 		select {
-		case <-again.C:
-		case <-late.C:
+		case <-ticker.C:
+		case <-timer.C:
 			return condition()
 		}
 	}

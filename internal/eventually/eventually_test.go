@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// recorder is the handle of a test that may fail.
+// recorder is a testing.TB for tests that are expected to fail.
 type recorder struct {
 	testing.TB
 	message string
@@ -22,7 +22,7 @@ func (r *recorder) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// failure runs a test and returns the message that it ends with, or nothing.
+// failure runs a test. It returns the message that ends the test, or "".
 func failure(t *testing.T, test func(testing.TB)) string {
 	r := &recorder{TB: t}
 	done := make(chan struct{})
@@ -34,7 +34,7 @@ func failure(t *testing.T, test func(testing.TB)) string {
 	return r.message
 }
 
-// The clock of the bubble runs as fast as the tests can.
+// The bubble's clock advances as fast as the tests run.
 func TestWaiting(t *testing.T) {
 	after := func(d time.Duration) func() bool {
 		start := time.Now()
@@ -74,16 +74,16 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
-func TestASlowConditionHasALastChance(t *testing.T) {
+func TestConditionIsCheckedAfterTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		asked := 0
+		calls := 0
 		holds := poll(time.Second, func() bool {
 			<-time.After(2 * time.Second)
-			asked++
-			return asked == 2
+			calls++
+			return calls == 2
 		})
 		if !holds {
-			t.Error("the condition was not asked again when the time was over")
+			t.Error("the condition was not checked after the timeout")
 		}
 	})
 }

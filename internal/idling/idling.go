@@ -1,5 +1,5 @@
-// Package idling says how it is written down that a service has no pods until somebody needs them: the annotations of OpenShift 3, which the client
-// writes, the node's proxy obeys and a controller removes.
+// Package idling defines the annotations of idle services. They are OpenShift 3's: the client
+// writes them, the node's proxy reads them, and a controller removes them.
 package idling
 
 import (
@@ -10,18 +10,20 @@ import (
 
 // The annotations.
 const (
-	// IdledAt is on idle services, their endpoints and what was scaled down: when that was, as RFC 3339 writes it.
+	// IdledAt is on idle services, their endpoints and their scaled resources: the RFC 3339 time of
+	// idling.
 	IdledAt = "idling.alpha.openshift.io/idled-at"
-	// Targets is on idle services and their endpoints: what is scaled up when they are needed, a list of Target as JSON.
+	// Targets is on idle services and their endpoints: the resources to scale up, a list of Target
+	// as JSON.
 	Targets = "idling.alpha.openshift.io/unidle-targets"
-	// PreviousScale is on what was scaled down: how many pods it had.
+	// PreviousScale is on scaled resources: the number of pods before idling.
 	PreviousScale = "idling.alpha.openshift.io/previous-scale"
 )
 
-// NeedPods is the reason of the event of a service that somebody connects to while it is idle.
+// NeedPods is the reason of the event of an idle service that a client connects to.
 const NeedPods = "NeedPods"
 
-// Target is what is scaled up when a service is needed.
+// Target is a resource to scale up when a client connects to the service.
 type Target struct {
 	Kind     string `json:"kind"`
 	Name     string `json:"name"`
@@ -29,7 +31,7 @@ type Target struct {
 	Replicas int32  `json:"replicas"`
 }
 
-// Read reads the targets of a service's annotations.
+// Read decodes the targets in the annotations of a service.
 func Read(annotations map[string]string) (targets []Target, err error) {
 	if err := json.Unmarshal([]byte(annotations[Targets]), &targets); err != nil {
 		return nil, fmt.Errorf("read annotation %s: %w", Targets, err)
@@ -37,7 +39,8 @@ func Read(annotations map[string]string) (targets []Target, err error) {
 	return targets, nil
 }
 
-// Since is when what has the annotations became idle; ok is false where it is not.
+// Since returns when the object with the annotations was idled. If ok is false, the object is not
+// idle.
 func Since(annotations map[string]string) (since time.Time, ok bool) {
 	since, err := time.Parse(time.RFC3339, annotations[IdledAt])
 	return since, err == nil

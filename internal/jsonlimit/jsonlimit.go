@@ -1,6 +1,6 @@
-// Package jsonlimit bounds what JSON from others expands to. An empty object takes three bytes of
-// JSON and hundreds of bytes of memory, so a limit of bytes alone is none. The package counts
-// values without decoding them.
+// Package jsonlimit limits the number of values in untrusted JSON. An empty object takes three
+// bytes of JSON but hundreds of bytes of memory, so a limit of bytes is not enough. The package
+// counts values without decoding them.
 package jsonlimit
 
 import (
@@ -8,15 +8,15 @@ import (
 	"io"
 )
 
-// Counter counts the values of JSON that is written to it piece by piece. The zero value counts
-// from the beginning of a text.
+// Counter counts the values in JSON that it gets in pieces. The zero value is ready for use.
 type Counter struct {
 	values           int
 	inString, escape bool
 }
 
-// Count adds a piece and returns the number of values so far. Each element of an array, member of
-// an object, array and object counts; of what is not JSON the number means nothing.
+// Count adds a piece and returns the number of values so far. It counts each element of an array
+// and each member of an object, and also each array and object. For input other than JSON, the
+// number is meaningless.
 func (c *Counter) Count(piece []byte) int {
 	for _, b := range piece {
 		switch {
@@ -34,7 +34,7 @@ func (c *Counter) Count(piece []byte) int {
 	return c.values
 }
 
-// Check returns an error if a text has more values than the limit.
+// Check returns an error if text has more values than limit.
 func Check(text []byte, limit int) error {
 	if (&Counter{}).Count(text) > limit {
 		return exceeded(limit)
@@ -42,7 +42,7 @@ func Check(text []byte, limit int) error {
 	return nil
 }
 
-// Reader returns a reader of the same text that fails after the limit of values.
+// Reader returns a reader of text that fails when it exceeds the limit of values.
 func Reader(text io.Reader, limit int) io.Reader { return &reader{text: text, limit: limit} }
 
 type reader struct {
@@ -51,7 +51,7 @@ type reader struct {
 	counter Counter
 }
 
-// Read reads a piece and counts it.
+// Read reads a piece and counts its values.
 func (r *reader) Read(p []byte) (int, error) {
 	n, err := r.text.Read(p)
 	if r.counter.Count(p[:n]) > r.limit {
@@ -60,7 +60,7 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Error says that JSON has more values than the limit.
+// Error reports JSON with more values than the limit.
 type Error struct{ Limit int }
 
 // Error describes the limit.

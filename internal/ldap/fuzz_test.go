@@ -7,7 +7,7 @@ import (
 	"github.com/go-ldap/ldap/v3"
 )
 
-// FuzzFilter proves that what a person types as a user name is one value of a filter, and nothing more of it.
+// FuzzFilter checks that a user name is exactly one value of a filter, whatever its characters.
 func FuzzFilter(f *testing.F) {
 	for _, seed := range []string{"ann", "*", "a)(uid=*", "\\2a", "\x00", "a*b", "ann))(|(uid=root", "ä", "\xff", ""} {
 		f.Add("uid", seed)
@@ -28,13 +28,13 @@ func FuzzFilter(f *testing.F) {
 		if own.Tag != ldap.FilterEqualityMatch || text(own.Children[0]) != "uid" || text(own.Children[1]) != value {
 			t.Errorf("%q gives the filter %q", value, q.Filter)
 		}
-		_, _ = ldap.CompileFilter(Query{}.With(attribute, value).Filter) // of a configuration
+		_, _ = ldap.CompileFilter(Query{}.With(attribute, value).Filter) // attribute is configured
 	})
 }
 
 func text(packet *ber.Packet) string { return string(packet.Data.Bytes()) }
 
-// FuzzURL proves that a query that is read from an address is valid.
+// FuzzURL checks that a query from a URL is valid.
 func FuzzURL(f *testing.F) {
 	for _, seed := range []string{"ldap://h/dc=a?uid?sub?(a=b)", "ldaps://[::1]:1/", "ldap:///", "ldap://h/%zz", "ldap://h/dc=a????", "ldap://h/a?%28"} {
 		f.Add(seed)

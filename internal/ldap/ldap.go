@@ -1,7 +1,7 @@
-// Package ldap connects to LDAP servers as OpenShift's configuration files describe them.
+// Package ldap connects to the LDAP servers of OpenShift's configuration files.
 //
-// A connection is encrypted: `ldaps` from the start, `ldap` by StartTLS, unless the server is called insecure. Everything has a limit of
-// time, and values from outside are escaped where they come into a filter.
+// Connections are encrypted: `ldaps` from the start, `ldap` with StartTLS, unless the server is
+// configured as insecure. Every step has a timeout, and filters escape external values.
 package ldap
 
 import (
@@ -17,25 +17,25 @@ import (
 	"github.com/go-ldap/ldap/v3"
 )
 
-// timeout is how long a server has for each step.
+// timeout limits each step of a connection.
 const timeout = 15 * time.Second
 
-// Server is how one server is reached.
+// Server describes the connection to a server.
 type Server struct {
-	// Scheme is `ldap` or `ldaps`, and Address host:port.
+	// Scheme is `ldap` or `ldaps`. Address is host:port.
 	Scheme, Address string
-	// BindDN and BindPassword are who searches; empty searches without a name.
+	// BindDN and BindPassword authenticate searches. If both are empty, searches are anonymous.
 	BindDN, BindPassword string
-	// Insecure leaves a connection of the scheme `ldap` without encryption.
+	// Insecure disables encryption of a connection with the scheme `ldap`.
 	Insecure bool
-	// TLS verifies the server's certificate; nil means by the machine's authorities.
+	// TLS verifies the server's certificate. If it is nil, the machine's authorities apply.
 	TLS *tls.Config
 }
 
-// Conn is a connection; the caller closes it.
+// Conn is a connection. The caller closes it.
 type Conn struct{ *ldap.Conn }
 
-// Connect opens an encrypted connection, without binding. It ends with ctx.
+// Connect opens an encrypted connection without binding. The connection ends with ctx.
 func (s Server) Connect(ctx context.Context) (*Conn, error) {
 	host, _, err := net.SplitHostPort(s.Address)
 	if err != nil {
@@ -73,7 +73,7 @@ func (s Server) Connect(ctx context.Context) (*Conn, error) {
 	return &Conn{conn}, nil
 }
 
-// Bind connects and binds as who searches.
+// Bind connects and binds as BindDN.
 func (s Server) Bind(ctx context.Context) (*Conn, error) {
 	conn, err := s.Connect(ctx)
 	if err != nil || s.BindDN == "" {
@@ -86,7 +86,7 @@ func (s Server) Bind(ctx context.Context) (*Conn, error) {
 	return conn, nil
 }
 
-// ParseAddress reads the scheme and address of an LDAP URL and gives the usual port to one without.
+// ParseAddress parses the scheme and the address of an LDAP URL. It adds the default port.
 func ParseAddress(text string) (scheme, address string, rest *url.URL, err error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -104,8 +104,8 @@ func ParseAddress(text string) (scheme, address string, rest *url.URL, err error
 	return u.Scheme, net.JoinHostPort(u.Hostname(), port), u, nil
 }
 
-// Value is the first value of the first of several attributes that an entry has; `dn` is the entry's name. A value that is no text is
-// given in base64.
+// Value returns the first value of the first attribute that an entry has. `dn` is the entry's name.
+// A binary value is encoded in base64.
 func Value(entry *ldap.Entry, attributes []string) string {
 	for _, attribute := range attributes {
 		if attribute == "dn" {
@@ -123,7 +123,7 @@ func Value(entry *ldap.Entry, attributes []string) string {
 	return ""
 }
 
-// Values are all values of the first of several attributes that an entry has.
+// Values returns all values of the first attribute that an entry has.
 func Values(entry *ldap.Entry, attributes []string) []string {
 	for _, attribute := range attributes {
 		if values := entry.GetEqualFoldAttributeValues(attribute); len(values) > 0 {

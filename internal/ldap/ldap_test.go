@@ -7,7 +7,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/certtest"
 )
 
-func TestServersOfWeakTLSAreNotBoundTo(t *testing.T) {
+func TestBindRejectsWeakTLS(t *testing.T) {
 	authority := certtest.New(t)
 	authority.RefuseWeak(t, func(address string) error {
 		server := Server{Scheme: "ldaps", Address: address, TLS: &tls.Config{RootCAs: authority.Pool()}}

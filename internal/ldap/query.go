@@ -10,25 +10,26 @@ import (
 	"github.com/go-ldap/ldap/v3"
 )
 
-// Query says which entries are looked for.
+// Query selects entries.
 type Query struct {
-	// BaseDN is where the search begins.
+	// BaseDN is the entry at which the search begins.
 	BaseDN string
-	// Scope is `base`, `one` or `sub`; empty means sub.
+	// Scope is `base`, `one` or `sub`. The default is sub.
 	Scope string
-	// DerefAliases is `never`, `search`, `base` or `always`; empty means always.
+	// DerefAliases is `never`, `search`, `base` or `always`. The default is always.
 	DerefAliases string
-	// Filter is a filter in parentheses; empty means each entry.
+	// Filter is a filter in parentheses. An empty filter matches every entry.
 	Filter string
-	// TimeLimit is in seconds and PageSize in entries; 0 means none.
+	// TimeLimit is in seconds and PageSize in entries. 0 means no limit.
 	TimeLimit, PageSize int
 }
 
-// AnyEntry is a filter that each entry passes.
+// AnyEntry is a filter that matches every entry.
 const AnyEntry = "(objectClass=*)"
 
-// ParseURL reads an RFC 2255 URL, `ldap://host:port/base?attribute?scope?filter`, as it stands in a configuration file. attribute is what
-// a user name is compared with, `uid` by default.
+// ParseURL parses an RFC 2255 URL of a configuration file,
+// `ldap://host:port/base?attribute?scope?filter`. attribute is compared with user names. Its
+// default is `uid`.
 func ParseURL(text string) (server Server, query Query, attribute string, err error) {
 	scheme, address, u, err := ParseAddress(text)
 	if err != nil {
@@ -41,7 +42,8 @@ func ParseURL(text string) (server Server, query Query, attribute string, err er
 		parts = nil
 	}
 	if len(parts) > 3 {
-		return Server{}, Query{}, "", fmt.Errorf("parse LDAP URL %q: must be ldap://host:port/base?attribute?scope?filter", text)
+		return Server{}, Query{}, "", fmt.Errorf(
+			"parse LDAP URL %q: must be ldap://host:port/base?attribute?scope?filter", text)
 	}
 	targets := []*string{&attribute, &query.Scope, &query.Filter}
 	for i, part := range parts {
@@ -60,9 +62,12 @@ func ParseURL(text string) (server Server, query Query, attribute string, err er
 	return Server{Scheme: scheme, Address: address}, query, attribute, nil
 }
 
-// The words of a query by what the protocol calls them.
+// The protocol's values for the words of a query.
 func scopes() map[string]int {
-	return map[string]int{"": ldap.ScopeWholeSubtree, "sub": ldap.ScopeWholeSubtree, "one": ldap.ScopeSingleLevel, "base": ldap.ScopeBaseObject}
+	return map[string]int{
+		"": ldap.ScopeWholeSubtree, "sub": ldap.ScopeWholeSubtree,
+		"one": ldap.ScopeSingleLevel, "base": ldap.ScopeBaseObject,
+	}
 }
 
 func aliases() map[string]int {
@@ -70,16 +75,16 @@ func aliases() map[string]int {
 		"search": ldap.DerefInSearching, "base": ldap.DerefFindingBaseObj}
 }
 
-// Validate says everything that is wrong with the query.
+// Validate reports all problems of the query.
 func (q Query) Validate() error {
 	var problems []error
 	if _, err := ldap.ParseDN(q.BaseDN); err != nil {
-		problems = append(problems, fmt.Errorf("base %q is no distinguished name: %w", q.BaseDN, err))
+		problems = append(problems, fmt.Errorf("base %q is not a distinguished name: %w", q.BaseDN, err))
 	}
-	if _, known := scopes()[q.Scope]; !known {
+	if _, ok := scopes()[q.Scope]; !ok {
 		problems = append(problems, fmt.Errorf("scope %q must be base, one or sub", q.Scope))
 	}
-	if _, known := aliases()[q.DerefAliases]; !known {
+	if _, ok := aliases()[q.DerefAliases]; !ok {
 		problems = append(problems, fmt.Errorf("derefAliases %q must be never, search, base or always", q.DerefAliases))
 	}
 	if q.Filter != "" {
@@ -93,7 +98,7 @@ func (q Query) Validate() error {
 	return errors.Join(problems...)
 }
 
-// With narrows the query to entries whose attribute has a value, whatever characters that has.
+// With narrows the query to entries whose attribute has a value. It escapes the value.
 func (q Query) With(attribute, value string) Query {
 	filter := q.Filter
 	if filter == "" {
@@ -103,13 +108,14 @@ func (q Query) With(attribute, value string) Query {
 	return q
 }
 
-// Entry narrows the query to the entry of a name, as far as that lies where the query looks.
+// Entry narrows the query to the entry with a name. The entry must be within the scope of the
+// query.
 func (q Query) Entry(dn string) Query {
 	q.BaseDN, q.Scope = dn, "base"
 	return q
 }
 
-// Contains tells whether an entry of a name lies where the query looks.
+// Contains reports whether an entry with a name is within the scope of the query.
 func (q Query) Contains(dn string) bool {
 	base, err := ldap.ParseDN(q.BaseDN)
 	if err != nil {
@@ -119,7 +125,7 @@ func (q Query) Contains(dn string) bool {
 	return err == nil && (base.EqualFold(name) || base.AncestorOfFold(name))
 }
 
-// SameDN compares two names without regard to case and spelling.
+// SameDN compares two names. It ignores case and spelling.
 func SameDN(a, b string) bool {
 	first, err := ldap.ParseDN(a)
 	if err != nil {
@@ -129,18 +135,19 @@ func SameDN(a, b string) bool {
 	return err == nil && first.EqualFold(second)
 }
 
-// Search gives the entries of a query with some of their attributes. limit is the most that are wanted, 0 for all. A base that does not
-// exist has no entries.
+// Search returns the entries of a query with some of their attributes. limit is the maximum number
+// of entries, 0 for all. If the base does not exist, there are no entries.
 func (c *Conn) Search(q Query, attributes []string, limit int) ([]*ldap.Entry, error) {
 	filter := q.Filter
 	if filter == "" {
 		filter = AnyEntry
 	}
-	wanted := slices.DeleteFunc(slices.Clone(attributes), func(name string) bool { return name == "dn" })
-	if len(wanted) == 0 {
-		wanted = []string{"1.1"} // no attributes (RFC 4511, section 4.5.1.8)
+	names := slices.DeleteFunc(slices.Clone(attributes), func(name string) bool { return name == "dn" })
+	if len(names) == 0 {
+		names = []string{"1.1"} // no attributes (RFC 4511, section 4.5.1.8)
 	}
-	request := ldap.NewSearchRequest(q.BaseDN, scopes()[q.Scope], aliases()[q.DerefAliases], limit, q.TimeLimit, false, filter, wanted, nil)
+	request := ldap.NewSearchRequest(q.BaseDN, scopes()[q.Scope], aliases()[q.DerefAliases], limit,
+		q.TimeLimit, false, filter, names, nil)
 	var result *ldap.SearchResult
 	var err error
 	if q.PageSize > 0 && limit == 0 {
@@ -159,7 +166,8 @@ func (c *Conn) Search(q Query, attributes []string, limit int) ([]*ldap.Entry, e
 	return result.Entries, nil
 }
 
-// IsWrongPassword tells whether an error of a bind is the answer to a wrong name or password, or to an account that may not log in.
+// IsWrongPassword reports whether the error of a bind means a wrong name or password, or an account
+// that is not allowed to log in.
 func IsWrongPassword(err error) bool {
 	return ldap.IsErrorAnyOf(err, ldap.LDAPResultInvalidCredentials, ldap.LDAPResultUnwillingToPerform,
 		ldap.LDAPResultInappropriateAuthentication, ldap.LDAPResultNoSuchObject, ldap.LDAPResultInsufficientAccessRights)

@@ -1,4 +1,4 @@
-// Package markdown keeps the parts of documents that programs write.
+// Package markdown updates generated sections of documents.
 package markdown
 
 import (
@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// Section is a part of a document that a program writes, between two lines that readers do not see: comments of
-// HTML. The lines themselves stay.
+// Section is a generated part of a document, between two HTML comments, which are not visible to
+// readers. Replacing the content keeps both comments.
 type Section struct {
-	Begin, End string // the lines, without a line break
+	Begin, End string // the two comment lines, without a line break
 }
 
-// Replace returns the document with content, which ends with a line break, as the section.
+// Replace returns document with content as the new section. content ends with a line break.
 func (s Section) Replace(document, content string) (string, error) {
-	before, rest, found := strings.Cut(document, s.Begin)
-	if !found {
+	before, rest, ok := strings.Cut(document, s.Begin)
+	if !ok {
 		return "", fmt.Errorf("it has no line %q", s.Begin)
 	}
-	_, after, found := strings.Cut(rest, s.End)
-	if !found {
+	_, after, ok := strings.Cut(rest, s.End)
+	if !ok {
 		return "", fmt.Errorf("it has no line %q below %q", s.End, s.Begin)
 	}
 	return before + s.Begin + "\n\n" + content + "\n" + s.End + after, nil
@@ -36,7 +36,7 @@ func (s Section) Write(path, content string) error {
 	if err != nil {
 		return fmt.Errorf("write into document %q: %w", path, err)
 	}
-	if err := os.WriteFile(path, []byte(updated), 0o644); err != nil { // in place, so that its owner stays
+	if err := os.WriteFile(path, []byte(updated), 0o644); err != nil { // in place, to keep the owner
 		return fmt.Errorf("write document: %w", err)
 	}
 	return nil

@@ -30,7 +30,7 @@ func TestOnlyTheSectionIsReplaced(t *testing.T) {
 	}
 }
 
-func TestALineThatIsMissingIsNamed(t *testing.T) {
+func TestMissingLineIsReported(t *testing.T) {
 	for document, missing := range map[string]string{
 		"nothing":                               section.Begin,
 		section.Begin:                           section.End,
@@ -43,7 +43,7 @@ func TestALineThatIsMissingIsNamed(t *testing.T) {
 	}
 }
 
-func TestDocumentThatIsGone(t *testing.T) {
+func TestMissingDocumentIsAnError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "gone.md")
 	if err := section.Write(path, "new\n"); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), path) {
 		t.Errorf("error is %v", err)

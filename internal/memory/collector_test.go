@@ -5,14 +5,14 @@ import (
 	"testing"
 )
 
-// collectorTarget is how the collector is set.
+// collectorTarget returns the current target.
 func collectorTarget() int {
 	percent := debug.SetGCPercent(100)
 	debug.SetGCPercent(percent)
 	return percent
 }
 
-func TestTheCollectorRunsSeldomDuringAStart(t *testing.T) {
+func TestStartDelaysCollection(t *testing.T) {
 	t.Setenv("GOGC", "")
 	before := collectorTarget()
 	defer debug.SetGCPercent(before)
@@ -26,7 +26,7 @@ func TestTheCollectorRunsSeldomDuringAStart(t *testing.T) {
 	}
 }
 
-func TestTheAdministratorsOwnTargetWins(t *testing.T) {
+func TestStartKeepsOwnGOGC(t *testing.T) {
 	t.Setenv("GOGC", "77")
 	before := debug.SetGCPercent(77)
 	defer debug.SetGCPercent(before)

@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package memory gives back to the machine what only the start of a process needed.
+// Package memory returns memory to the machine that only the start of a process needed.
 package memory
 
 import (
@@ -16,16 +16,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// settle is how long a process goes on allocating after it became ready: informers fill, caches build.
-const settle = 10 * time.Second
+// settleDelay is how long a process allocates memory after it became ready: informers and caches
+// fill.
+const settleDelay = 10 * time.Second
 
-// ReleaseAfterStart waits until the process has settled, or ctx ends, and then returns to the machine
-// what its running does not need: heap that the start has used, which Go would keep for minutes, and
-// the program's own code and constants that only initialization read. Those are clean pages of a file: what is
-// needed after all is mapped again from the page cache.
+// ReleaseAfterStart waits for the end of the start, or of ctx. Then it returns unneeded memory to
+// the machine: heap that the start used, which Go would keep for minutes, and the program's own
+// code and constants that only initialization read. The latter are clean pages of a file. The
+// kernel maps them again from the page cache on demand.
 func ReleaseAfterStart(ctx context.Context) error {
 	select {
-	case <-time.After(settle):
+	case <-time.After(settleDelay):
 	case <-ctx.Done():
 		return nil
 	}
@@ -33,7 +34,7 @@ func ReleaseAfterStart(ctx context.Context) error {
 	return releaseProgram()
 }
 
-// releaseProgram unmaps the pages of this program's read-only segments.
+// releaseProgram unmaps the pages of the program's read-only segments.
 func releaseProgram() error {
 	program, err := os.Readlink("/proc/self/exe")
 	if err != nil {
@@ -42,7 +43,7 @@ func releaseProgram() error {
 	return releaseMappings(program)
 }
 
-// releaseMappings unmaps the pages of a file's read-only mappings in this process.
+// releaseMappings unmaps the pages of read-only mappings of a file in this process.
 func releaseMappings(program string) error {
 	maps, err := os.Open("/proc/self/smaps")
 	if err != nil {
@@ -58,7 +59,8 @@ func releaseMappings(program string) error {
 			start, end, candidate = readOnly(lines.Text(), program)
 			continue
 		}
-		// A page that was changed before the mapping was made read-only, as the loader of a program that can be moved does, is in no file.
+		// No file contains a page that was changed before the mapping became read-only. The
+		// loader of a position-independent program changes pages in this way.
 		if !candidate || field != "Anonymous" || strings.TrimSpace(value) != "0 kB" {
 			continue
 		}
@@ -69,8 +71,8 @@ func releaseMappings(program string) error {
 	return lines.Err()
 }
 
-// readOnly gives the addresses of a mapping's line in /proc/<pid>/smaps if it is a mapping of the program that
-// cannot be written: one that can may hold changes that are nowhere else.
+// readOnly parses a mapping's line in /proc/<pid>/smaps. ok is true for read-only mappings of the
+// program. A writable mapping can contain changes that are not in the file.
 func readOnly(line, program string) (start, end uintptr, ok bool) {
 	fields := strings.Fields(line)
 	if len(fields) < 6 || strings.Contains(fields[1], "w") || strings.Join(fields[5:], " ") != program {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestTheProgramRunsOnAfterItsPagesWereReleased(t *testing.T) {
+func TestProgramRunsAfterRelease(t *testing.T) {
 	before := mapped(t)
 	if before == 0 {
 		t.Fatal("no page of the program is mapped")
@@ -40,8 +40,8 @@ func TestOnlyReadOnlyMappingsOfTheProgramAreReleased(t *testing.T) {
 	}
 }
 
-// The loader of a program that can be moved changes pages that are read-only afterwards.
-func TestPagesThatTheLoaderChangedAreKept(t *testing.T) {
+// The loader of a position-independent program changes pages that become read-only later.
+func TestPagesChangedByLoaderAreKept(t *testing.T) {
 	page := os.Getpagesize()
 	file := filepath.Join(t.TempDir(), "program")
 	if err := os.WriteFile(file, make([]byte, 2*page), 0o600); err != nil {
@@ -69,7 +69,7 @@ func TestPagesThatTheLoaderChangedAreKept(t *testing.T) {
 	}
 }
 
-// mapped is how many kB of file pages the process has mapped.
+// mapped returns the size of mapped file pages of the process in kB.
 func mapped(t *testing.T) int {
 	t.Helper()
 	status, err := os.ReadFile("/proc/self/status")

@@ -1,4 +1,4 @@
-// Package oauthtest is an OAuth server of somebody else for tests: one that our identity providers send persons to.
+// Package oauthtest provides an external OAuth server for tests of identity providers.
 package oauthtest
 
 import (
@@ -16,38 +16,38 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// The registration that Server knows.
+// The registered client of Server.
 const (
 	ClientID     = "slipway"
 	ClientSecret = "the-client-secret"
 )
 
-// Server is an OAuth server that logs everybody in at once, with real codes and tokens: each code counts once, for the registered client
-// and the address that it was asked for with.
+// Server is an OAuth server that logs every user in immediately. Its codes and tokens are real:
+// each code is valid once, for the registered client and its redirect URI.
 type Server struct {
-	// Authorize and Token are the paths of its endpoints.
+	// Authorize and Token are the paths of the endpoints.
 	Authorize, Token string
-	// Claims go into the ID token of each login, over the usual ones; nil sends none.
+	// Claims are added to the usual claims of the ID token of each login. nil omits the ID token.
 	Claims map[string]any
-	// API answers requests with a right token, by path.
+	// API maps paths to the responses to requests with a valid token.
 	API map[string]any
-	// Undescribed servers publish neither who they are nor their keys; Forged ones sign with keys
-	// that they do not publish.
+	// Undescribed omits the discovery document and the keys. Forged signs with a key that the
+	// server does not publish.
 	Undescribed, Forged bool
 
-	mutex sync.Mutex
-	codes map[string]login
-	made  int
-	key   *rsa.PrivateKey
+	mutex     sync.Mutex
+	codes     map[string]login
+	codeCount int
+	key       *rsa.PrivateKey
 }
 
-// login is what a code was asked for with.
+// login records the parameters of an authorization request.
 type login struct{ address, nonce string }
 
-// KeysPath is where the server publishes its keys.
+// KeysPath is the path of the published keys.
 const KeysPath = "/keys"
 
-// accessToken is what each code is exchanged for.
+// accessToken is the token that the server issues for each code.
 const accessToken = "the-access-token"
 
 // Start runs the server with TLS until the test ends.
@@ -58,9 +58,9 @@ func (s *Server) Start(t testing.TB) *httptest.Server {
 	return server
 }
 
-// ServeHTTP answers a request.
+// ServeHTTP handles a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	switch answer, known := s.API[r.URL.Path]; {
+	switch response, ok := s.API[r.URL.Path]; {
 	case r.URL.Path == s.Authorize:
 		s.authorize(w, r)
 	case r.URL.Path == s.Token && r.Method == http.MethodPost:
@@ -69,9 +69,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.describe(w, r)
 	case r.URL.Path == KeysPath && !s.Undescribed:
 		s.publish(w)
-	case known && r.Header.Get("Authorization") == "Bearer "+accessToken:
-		_ = json.NewEncoder(w).Encode(answer)
-	case known:
+	case ok && r.Header.Get("Authorization") == "Bearer "+accessToken:
+		_ = json.NewEncoder(w).Encode(response)
+	case ok:
 		w.WriteHeader(http.StatusUnauthorized)
 	default:
 		w.WriteHeader(http.StatusNotFound)
@@ -88,8 +88,8 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	if s.codes == nil {
 		s.codes = map[string]login{}
 	}
-	s.made++
-	code := fmt.Sprintf("code-%d", s.made)
+	s.codeCount++
+	code := fmt.Sprintf("code-%d", s.codeCount)
 	s.codes[code] = login{query.Get("redirect_uri"), query.Get("nonce")}
 	s.mutex.Unlock()
 	back := query.Get("redirect_uri") + "?" + url.Values{"code": {code}, "state": {query.Get("state")}}.Encode()
@@ -103,18 +103,18 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	}
 	code := r.PostFormValue("code")
 	s.mutex.Lock()
-	asked, known := s.codes[code]
+	request, ok := s.codes[code]
 	delete(s.codes, code)
 	s.mutex.Unlock()
 	w.Header().Set("Content-Type", "application/json")
-	if id != ClientID || secret != ClientSecret || !known || asked.address != r.PostFormValue("redirect_uri") {
+	if id != ClientID || secret != ClientSecret || !ok || request.address != r.PostFormValue("redirect_uri") {
 		w.WriteHeader(http.StatusBadRequest)
 		fmt.Fprintf(w, `{"error":"invalid_grant","error_description":"%s"}`, ClientSecret)
 		return
 	}
 	answer := map[string]any{"access_token": accessToken, "token_type": "Bearer"}
 	if s.Claims != nil {
-		token, err := s.idToken(r.Host, asked.nonce)
+		token, err := s.idToken(r.Host, request.nonce)
 		if err != nil {
 			w.WriteHeader(http.StatusInternalServerError)
 			return
@@ -124,8 +124,7 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// idToken signs an ID token with the key that the server publishes, or with another one if it is
-// forged.
+// idToken signs an ID token with the published key, or with another key if Forged is set.
 func (s *Server) idToken(host, nonce string) (string, error) {
 	all := map[string]any{"iss": "https://" + host, "aud": ClientID, "exp": time.Now().Add(time.Hour).Unix()}
 	if nonce != "" {
@@ -158,7 +157,7 @@ func (s *Server) idToken(host, nonce string) (string, error) {
 
 const keyBits = 2048
 
-// signingKey is the server's own.
+// signingKey returns the server's own key.
 func (s *Server) signingKey() (key *rsa.PrivateKey, err error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -168,21 +167,23 @@ func (s *Server) signingKey() (key *rsa.PrivateKey, err error) {
 	return s.key, err
 }
 
-// describe answers what the server says of itself, by OpenID Connect Discovery.
+// describe serves the discovery document of OpenID Connect Discovery.
 func (s *Server) describe(w http.ResponseWriter, r *http.Request) {
 	issuer := "https://" + r.Host
 	_ = json.NewEncoder(w).Encode(map[string]any{ // the client may be gone
-		"issuer": issuer, "authorization_endpoint": issuer + s.Authorize, "token_endpoint": issuer + s.Token, "jwks_uri": issuer + KeysPath,
+		"issuer": issuer, "authorization_endpoint": issuer + s.Authorize,
+		"token_endpoint": issuer + s.Token, "jwks_uri": issuer + KeysPath,
 		"id_token_signing_alg_values_supported": []string{"RS256", "HS256"},
 	})
 }
 
-// publish answers the key.
+// publish serves the key.
 func (s *Server) publish(w http.ResponseWriter) {
 	key, err := s.signingKey()
 	if err != nil {
 		w.WriteHeader(http.StatusInternalServerError)
 		return
 	}
-	_ = json.NewEncoder(w).Encode(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), Algorithm: "RS256", Use: "sig"}}}) // the client may be gone
+	set := jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), Algorithm: "RS256", Use: "sig"}}}
+	_ = json.NewEncoder(w).Encode(set) // the client might be gone
 }

@@ -1,7 +1,7 @@
-// Package outbound connects to servers that users of the platform name: registries of image
-// streams, and whatever those redirect to. Users must not reach with the platform's own connections
-// what they cannot reach with theirs. Every connection is therefore checked when its address is
-// known, after the resolution of names and at each redirect.
+// Package outbound connects to servers that users name: the registries of image streams, and the
+// targets of their redirects. Connections of the platform must not give users access to servers
+// that they cannot reach themselves. Therefore, the package checks the address of every connection
+// after name resolution and after each redirect.
 package outbound
 
 import (
@@ -15,18 +15,18 @@ import (
 	"time"
 )
 
-// Policy says which servers users may have the platform connect to.
+// Policy defines the servers that the platform connects to on behalf of users.
 type Policy struct {
-	// Cluster is the networks of the cluster's pods and services, which are refused.
+	// Cluster contains the networks of the cluster's pods and services, which are refused.
 	Cluster []netip.Prefix
-	// AllowedNetworks are the networks that the administrator allows in spite of every other rule.
+	// AllowedNetworks are allowed by the administrator. They override every other rule.
 	AllowedNetworks []netip.Prefix
-	// AllowedHosts are servers, as host and port, that the administrator or the platform itself
-	// names. They may be anywhere. An entry without a port means the host's ports 80 and 443.
+	// AllowedHosts are servers, as host:port, that the administrator or the platform allows at any
+	// address. An entry without a port means the host's ports 80 and 443.
 	AllowedHosts []string
 }
 
-// Dialer connects to servers that a policy allows. Any number of goroutines may use it.
+// Dialer connects to servers that a policy allows. It is safe for concurrent use.
 type Dialer struct {
 	policy     Policy
 	special    []netip.Prefix
@@ -35,9 +35,9 @@ type Dialer struct {
 }
 
 const (
-	// connectTimeout bounds the time until a connection is there.
+	// connectTimeout limits the time to establish a connection.
 	connectTimeout = 10 * time.Second
-	// stallTimeout bounds the time that a connection waits for the next byte.
+	// stallTimeout limits the time that a connection waits for the next byte.
 	stallTimeout = time.Minute
 )
 
@@ -48,17 +48,17 @@ func New(policy Policy) *Dialer {
 	}
 }
 
-// With returns a dialer that allows further hosts, which the administrator names.
+// With returns a dialer that also allows further hosts of the administrator.
 func (d *Dialer) With(hosts ...string) *Dialer {
 	wider := *d
 	wider.policy.AllowedHosts = slices.Concat(d.policy.AllowedHosts, hosts)
 	return &wider
 }
 
-// Refused is the error of a server that the policy does not allow. It does not say which address a
-// name has, nor what is there, since the user may not know either.
+// Refused reports a server that the policy does not allow. It contains neither the address of the
+// server nor any response, because the user might not be allowed to see them.
 type Refused struct {
-	// Host is the server as the user or a redirect names it.
+	// Host is the server as in the user's request or the redirect.
 	Host string
 }
 
@@ -68,7 +68,7 @@ func (r *Refused) Error() string {
 		"an administrator can allow it with slipway.outbound.allowedHosts or allowedNetworks of the MasterConfig", r.Host)
 }
 
-// DialContext connects to an address of host and port. Errors: Refused.
+// DialContext connects to host:port. Errors: Refused.
 func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	if d.named(address) {
 		return d.trusted(ctx, network, address)
@@ -84,7 +84,7 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 	return stalling(checked.DialContext(ctx, network, address))
 }
 
-// trusted connects to an address that the administrator has named.
+// trusted connects to an address that the administrator allows.
 func (d *Dialer) trusted(ctx context.Context, network, address string) (net.Conn, error) {
 	return stalling(d.plain.DialContext(ctx, network, address))
 }
@@ -96,10 +96,10 @@ func stalling(conn net.Conn, err error) (net.Conn, error) {
 	return &stallable{conn}, nil
 }
 
-// stallable is a connection whose reads end with an error when nothing comes.
+// stallable is a connection whose reads fail after stallTimeout without data.
 type stallable struct{ net.Conn }
 
-// Read waits a limited time.
+// Read waits at most stallTimeout.
 func (s *stallable) Read(p []byte) (int, error) {
 	if err := s.SetReadDeadline(time.Now().Add(stallTimeout)); err != nil {
 		return 0, err
@@ -107,7 +107,7 @@ func (s *stallable) Read(p []byte) (int, error) {
 	return s.Conn.Read(p)
 }
 
-// named reports whether the policy allows a server by its name.
+// named reports whether the policy allows a server by name.
 func (d *Dialer) named(address string) bool {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -120,7 +120,7 @@ func (d *Dialer) named(address string) bool {
 }
 
 // Allowed reports whether the policy allows an address. If the addresses of the host cannot be
-// read, it allows none.
+// read, it returns false.
 func (d *Dialer) Allowed(address netip.Addr) bool {
 	within := func(networks []netip.Prefix, ip netip.Addr) bool {
 		return slices.ContainsFunc(networks, func(network netip.Prefix) bool { return network.Contains(ip) })
@@ -138,7 +138,7 @@ func (d *Dialer) Allowed(address netip.Addr) bool {
 	})
 }
 
-// hostNetworks returns the networks that the host is connected to, with its own addresses in them.
+// hostNetworks returns the networks that the host is connected to.
 func (d *Dialer) hostNetworks() ([]netip.Prefix, error) {
 	addresses, err := d.interfaces()
 	if err != nil {

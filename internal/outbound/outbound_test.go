@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// dialer is one of a host at 192.0.2.10/24 with a cluster.
+// dialer returns a dialer for a host at 192.0.2.10/24 with a cluster.
 func dialer(allowed ...string) *Dialer {
 	policy := Policy{Cluster: []netip.Prefix{netip.MustParsePrefix("10.128.0.0/14"), netip.MustParsePrefix("172.30.0.0/16")}}
 	for _, network := range allowed {
@@ -46,7 +46,7 @@ func TestAddressesOfHostAndClusterAreRefusedInEverySpelling(t *testing.T) {
 	}
 }
 
-func TestTheAdministratorAllowsNetworks(t *testing.T) {
+func TestAllowedNetworks(t *testing.T) {
 	d := dialer("192.0.2.0/28", "127.0.0.2/32")
 	for address, want := range map[string]bool{
 		"192.0.2.1": true, "::ffff:192.0.2.1": true, "192.0.2.16": false, "127.0.0.2": true, "127.0.0.1": false,
@@ -57,7 +57,7 @@ func TestTheAdministratorAllowsNetworks(t *testing.T) {
 	}
 }
 
-func TestNothingIsAllowedWhenTheHostIsUnknown(t *testing.T) {
+func TestUnknownHostAddressesAllowNothing(t *testing.T) {
 	d := dialer()
 	d.interfaces = func() ([]net.Addr, error) { return nil, errors.New("no netlink") }
 	if d.Allowed(netip.MustParseAddr("198.51.100.1")) {
@@ -117,7 +117,7 @@ func TestRedirectsAreCheckedAndCounted(t *testing.T) {
 	}
 }
 
-func TestAProxyIsNotAskedForRefusedServers(t *testing.T) {
+func TestProxyGetsNoRequestsForRefusedServers(t *testing.T) {
 	var asked []string
 	proxy := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked = append(asked, r.URL.Host) }))
 	t.Cleanup(proxy.Close)

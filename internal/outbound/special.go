@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// specialNetworks returns networks that are not where a public server is.
+// specialNetworks returns networks without public servers.
 //
 // Source: the IANA special-purpose address registries for IPv4 and IPv6, and the documents of the
 // clouds.
@@ -36,14 +36,14 @@ func specialNetworks() []netip.Prefix {
 	return networks
 }
 
-// embedded returns the IPv4 addresses that an IPv6 address carries: a translator or a tunnel may
-// connect there.
+// embedded returns the IPv4 addresses that an IPv6 address contains, because a translator or a
+// tunnel could connect to them.
 //
 // Source: RFC 4291, 2.5.5 (compatible and mapped), RFC 6052 (64:ff9b::/96), RFC 3056 (6to4), RFC
 // 4380 (Teredo), RFC 5214 (ISATAP).
 func embedded(address netip.Addr) []netip.Addr {
 	if !address.Is6() || address.Is4In6() {
-		return nil // Unmap has read the mapped one
+		return nil // Unmap already handled the mapped address
 	}
 	b := address.As16()
 	v4 := func(at int) netip.Addr { return netip.AddrFrom4([4]byte(b[at : at+4])) }

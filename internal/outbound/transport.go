@@ -15,29 +15,28 @@ import (
 )
 
 const (
-	// handshakeTimeout bounds a TLS handshake, headerTimeout the time until an answer begins.
+	// handshakeTimeout limits a TLS handshake, headerTimeout the time until a response begins.
 	handshakeTimeout, headerTimeout = 10 * time.Second, 15 * time.Second
-	// maxHeaders bounds the headers of an answer, in bytes.
+	// maxHeaders limits the headers of a response, in bytes.
 	maxHeaders = 64 << 10
-	// maxIdle, maxIdlePerHost and idleTimeout bound the connections that wait for another request.
+	// maxIdle, maxIdlePerHost and idleTimeout limit idle connections.
 	maxIdle, maxIdlePerHost, idleTimeout = 16, 4, 15 * time.Second
-	// maxRedirects bounds how often an answer leads elsewhere.
+	// maxRedirects limits consecutive redirects.
 	maxRedirects = 5
 )
 
-// Transport carries HTTP requests over connections of a dialer. It obeys the proxies of the
-// environment; a request that a proxy carries is refused when its server has an address that the
-// policy does not allow.
+// Transport sends HTTP requests over connections of a dialer. It uses the proxies of the
+// environment. It refuses a request through a proxy if the policy does not allow the address of the
+// server.
 //
-// It speaks HTTP/1.1 alone, in which a server cannot have more of its answer buffered than was
-// read.
+// It uses only HTTP/1.1, so that a server cannot make it buffer more of a response than was read.
 type Transport struct {
 	dialer          *Dialer
 	proxy           func(*url.URL) (*url.URL, error)
 	direct, proxied *http.Transport
 }
 
-// Transport returns a transport. If insecure is set it accepts every certificate.
+// Transport returns a transport. If insecure is set, it accepts every certificate.
 func (d *Dialer) Transport(insecure bool) *Transport {
 	return d.TransportTLS(&tls.Config{InsecureSkipVerify: insecure})
 }
@@ -64,7 +63,7 @@ func bounded(config *tls.Config) *http.Transport {
 	}
 }
 
-// RoundTrip carries a request. Errors: Refused.
+// RoundTrip sends a request. Errors: Refused.
 func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if redirects(request) > maxRedirects {
 		return nil, fmt.Errorf("the server redirects more than %d times", maxRedirects)
@@ -82,13 +81,13 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	return t.proxied.RoundTrip(request)
 }
 
-// CloseIdleConnections closes the connections that wait for another request.
+// CloseIdleConnections closes idle connections.
 func (t *Transport) CloseIdleConnections() {
 	t.direct.CloseIdleConnections()
 	t.proxied.CloseIdleConnections()
 }
 
-// redirects counts the answers that led to a request.
+// redirects counts the redirects that led to a request.
 func redirects(request *http.Request) (count int) {
 	for request.Response != nil && request.Response.Request != nil {
 		request = request.Response.Request
@@ -97,8 +96,8 @@ func redirects(request *http.Request) (count int) {
 	return count
 }
 
-// behindProxy reports whether a proxy may be asked for a URL. A name that the host cannot resolve
-// is left to the proxy.
+// behindProxy reports whether the policy allows a request for a URL through a proxy. It allows
+// names that the host cannot resolve, because the proxy might.
 func (d *Dialer) behindProxy(ctx context.Context, to *url.URL) bool {
 	port := to.Port()
 	if port == "" {

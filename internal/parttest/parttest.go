@@ -1,5 +1,5 @@
-// Package parttest runs parts in tests: what has a method Run(ctx, ready) that blocks, calls ready once when it
-// serves, and returns nil when ctx has ended.
+// Package parttest runs components in tests: anything with a method Run(ctx, ready) that blocks,
+// calls ready once when it serves, and returns nil when ctx has ended.
 package parttest
 
 import (
@@ -10,17 +10,18 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// Part is a part that was started for a test.
+// Part is a running component of a test.
 type Part struct {
 	t      testing.TB
 	ready  chan struct{}
 	ended  chan struct{}
-	err    error // what Run returned; valid when ended is closed
+	err    error // result of Run; valid when ended is closed
 	cancel context.CancelFunc
 	stop   sync.Once
 }
 
-// Start starts a part. It is stopped when the test ends, after the clean-up of what the test does from now on.
+// Start starts a component. It stops when the test ends, after the clean-ups that the test
+// registers later.
 func Start(t testing.TB, run func(ctx context.Context, ready func()) error) *Part {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -33,7 +34,7 @@ func Start(t testing.TB, run func(ctx context.Context, ready func()) error) *Par
 	return p
 }
 
-// Run starts a part and waits until it is ready.
+// Run starts a component and waits until it is ready.
 func Run(t testing.TB, run func(ctx context.Context, ready func()) error) *Part {
 	t.Helper()
 	p := Start(t, run)
@@ -41,10 +42,11 @@ func Run(t testing.TB, run func(ctx context.Context, ready func()) error) *Part 
 	return p
 }
 
-// Ready tells whether the part has said that it is ready.
+// Ready reports whether the component is ready.
 func (p *Part) Ready() bool { return closed(p.ready) }
 
-// WaitReady waits until the part is ready, and ends the test when the part ends before, or when that takes a minute.
+// WaitReady waits until the component is ready. It ends the test if the component ends first or is
+// not ready within a minute.
 func (p *Part) WaitReady() {
 	p.t.Helper()
 	eventually.True(p.t, "the part is ready", func() bool {
@@ -56,7 +58,8 @@ func (p *Part) WaitReady() {
 	})
 }
 
-// Stop stops the part and waits for its end. The test fails when the part returns an error or takes a minute. Stop may be called again.
+// Stop stops the component and waits for its end. The test fails if the component returns an error
+// or takes longer than a minute. Further calls of Stop do nothing.
 func (p *Part) Stop() {
 	p.t.Helper()
 	p.stop.Do(p.end)

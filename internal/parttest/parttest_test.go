@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// recorder is the handle of a test that may fail.
+// recorder is a testing.TB for tests that are expected to fail.
 type recorder struct {
 	testing.TB
 	messages []string
@@ -29,7 +29,7 @@ func (r *recorder) Fatalf(format string, a ...any) {
 	runtime.Goexit()
 }
 
-// failures runs a test and its clean-up, and returns what it fails with.
+// failures runs a test and its clean-ups. It returns the messages of its failures.
 func failures(t *testing.T, test func(testing.TB)) string {
 	r := &recorder{TB: t}
 	steps := []func(){func() { test(r) }}
@@ -55,7 +55,7 @@ func good(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// The clock of the bubble runs as fast as the tests can.
+// The bubble's clock advances as fast as the tests run.
 func TestParts(t *testing.T) {
 	broken := errors.New("broken")
 	tests := []struct {

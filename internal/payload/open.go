@@ -11,8 +11,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/payload/manifest"
 )
 
-// Open returns the description and the uncompressed content of one embedded program, such as manifest.Builder, which the caller closes. Nothing is
-// unpacked to disk. Errors: ErrNone.
+// Open returns the description and the uncompressed content of an embedded program, such as
+// manifest.Builder. The caller closes the content. Open does not write to the disk. Errors:
+// ErrNone.
 func Open(name string) (manifest.Program, io.ReadCloser, error) {
 	files, err := fs.Sub(embedded, "files")
 	if err != nil {
@@ -25,8 +26,8 @@ func Open(name string) (manifest.Program, io.ReadCloser, error) {
 	if err != nil {
 		return manifest.Program{}, nil, fmt.Errorf("read embedded programs: %w", err)
 	}
-	program, found := m.Find(name)
-	if !found {
+	program, ok := m.Find(name)
+	if !ok {
 		return manifest.Program{}, nil, fmt.Errorf("%w (program %q is missing)", ErrNone, name)
 	}
 	content, err := open(files, program)
@@ -36,7 +37,7 @@ func Open(name string) (manifest.Program, io.ReadCloser, error) {
 	return program, content, nil
 }
 
-// open returns the uncompressed content of a program among files.
+// open returns the uncompressed content of a program in files.
 func open(files fs.FS, program manifest.Program) (io.ReadCloser, error) {
 	archive, err := files.Open(program.Archive())
 	if err != nil {
@@ -50,7 +51,7 @@ func open(files fs.FS, program manifest.Program) (io.ReadCloser, error) {
 	return content{decoder.IOReadCloser(), archive}, nil
 }
 
-// content is what a decoder makes of an archive; both are closed.
+// content is the decompressed content of an archive. Close closes both.
 type content struct {
 	io.ReadCloser
 	archive io.Closer

@@ -1,10 +1,11 @@
-// Package payload holds the small native programs that slipway starts, compressed inside the slipway binary, and
-// unpacks them for use.
+// Package payload contains the small native programs that slipway starts, compressed inside the
+// slipway binary, and unpacks them for use.
 //
-// They are programs of their own because a pod or a node starts them often, or keeps one of them per pod, and the slipway binary
-// is too large for that: containerd, its shim, runc, the CNI plug-in and pause. Two more are only
-// part of images: the deployer, which each deployment starts, and the builder, so that BuildKit is in no other process. hack/payload builds them into
-// files/; a slipway that was compiled without that step works except that Unpack returns an error with the remedy.
+// A node starts containerd, its shim, runc, the CNI plugin and pause often, or runs one of them per
+// pod, and the slipway binary is too large for that. Two more programs are only part of images: the
+// deployer, which each deployment starts, and the builder, which keeps BuildKit out of all other
+// processes. hack/payload builds them into files/. In a slipway that was compiled without this
+// step, Unpack returns an error with the remedy.
 package payload
 
 import (
@@ -17,33 +18,36 @@ import (
 	"github.com/slipway-platform/slipway/internal/payload/manifest"
 )
 
-// Files whose names begin with a dot are not embedded: hack/payload's temporary ones, and .gitignore.
+// Files whose names begin with a dot are not embedded: temporary files of hack/payload, and
+// .gitignore.
 //
 //go:embed files
 var embedded embed.FS
 
-// Programs has the absolute paths of the unpacked programs.
+// Programs contains the absolute paths of the unpacked programs.
 type Programs struct {
-	// Dir is the directory that holds them all. Its name changes with their content.
+	// Dir is the directory of all programs. Its name depends on their content.
 	Dir string
-	// Containerd is the container runtime, Shim its per-pod parent process, Runc what starts and stops a container.
+	// Containerd is the container runtime. Shim is the parent process of a pod. Runc starts and
+	// stops containers.
 	Containerd, Shim, Runc string
-	// CNI is the plug-in that gives a pod its network.
+	// CNI is the plugin that connects a pod to its network.
 	CNI string
 	// Pause is the process of a pod sandbox.
 	Pause string
 }
 
-// ErrNone says that the slipway binary was built without its programs.
+// ErrNone reports a slipway binary that was built without its programs.
 var ErrNone = errors.New("this slipway was built without its programs; run make build")
 
-// Unpack makes the programs available below dir, which is created where it is missing, in a subdirectory named for their
-// content. Programs that are there already, complete and unchanged, are kept, which takes no noticeable time;
-// versions in other subdirectories are removed unless a process still runs from them.
+// Unpack writes the programs to a subdirectory of dir that is named for their content, and creates
+// dir if necessary. If they are there already, complete and unchanged, this takes no noticeable
+// time. Unpack removes subdirectories of other versions unless a process still runs from them.
 //
-// A subdirectory appears complete or not at all, also when the process is killed or the machine loses power meanwhile,
-// and several processes may unpack to one dir at the same time. Errors: ErrNone; the file system's, naming the file; for a full
-// disk also the space that is needed and what there is.
+// A subdirectory appears complete or not at all, even if the process is killed or the power fails.
+// Several processes can unpack to the same dir at the same time. Errors: ErrNone; file system
+// errors, which name the file; for a full disk, the error contains the required and the available
+// space.
 func Unpack(dir string) (Programs, error) {
 	files, err := fs.Sub(embedded, "files")
 	if err != nil {
@@ -52,7 +56,7 @@ func Unpack(dir string) (Programs, error) {
 	return unpack(files, dir)
 }
 
-// programs returns the paths of the programs that are unpacked in dir.
+// programs returns the paths of the programs in dir.
 func programs(dir string) Programs {
 	return Programs{
 		Dir:        dir,

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// checkSpace returns an error where the file system of dir has less than size bytes free.
+// checkSpace returns an error if the file system of dir has less than size bytes free.
 func checkSpace(dir string, size int64) error {
 	free, err := freeSpace(dir)
 	if err != nil {
@@ -19,7 +19,8 @@ func checkSpace(dir string, size int64) error {
 	return nil
 }
 
-// explainSpace adds needed and free space to an error that comes from a full disk or a quota, and returns others as they are.
+// explainSpace adds required and free space to an error of a full disk or a quota. It returns other
+// errors unchanged.
 func explainSpace(err error, dir string, size int64) error {
 	if !errors.Is(err, unix.ENOSPC) && !errors.Is(err, unix.EDQUOT) {
 		return err

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// removeStale removes from dir what an interrupted Unpack left and the versions other than current that no process runs from.
-// A running shim keeps its version: with the shim, the runc of that version serves its containers until they end.
-// Anything that has not the name of a version is left alone.
+// removeStale removes from dir the remains of an interrupted Unpack and unused versions other than
+// current. A running shim keeps its version in use, because its containers need the runc of that
+// version until they end. removeStale ignores names that are not versions.
 func removeStale(dir, current string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -31,7 +31,8 @@ func removeStale(dir, current string) error {
 	return errors.Join(errs...)
 }
 
-// inUse reports whether a process runs a program in dir. Processes that end meanwhile do not count.
+// inUse reports whether a process runs a program in dir. It ignores processes that end during the
+// check.
 func inUse(dir string) bool {
 	links, err := filepath.Glob("/proc/[0-9]*/exe")
 	if err != nil {

@@ -18,10 +18,11 @@ import (
 	"github.com/slipway-platform/slipway/internal/payload/manifest"
 )
 
-// partial is the prefix of directories that are being written or removed. After a crash they are left over.
+// partial is the prefix of directories that are being written or removed. A crash leaves them
+// behind.
 const partial = ".partial-"
 
-// unpack is Unpack for the programs among files.
+// unpack is Unpack for the programs in files.
 func unpack(files fs.FS, dir string) (Programs, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -48,7 +49,7 @@ func unpack(files fs.FS, dir string) (Programs, error) {
 	defer unlock()
 
 	target := filepath.Join(dir, m.ID())
-	// A leftover or an old version that cannot be removed costs space only: the next start tries again.
+	// If this fails, orphans only use disk space, and the next start tries again.
 	_ = removeStale(dir, m.ID())
 	if intact(target, m) {
 		return programs(target), nil
@@ -59,7 +60,7 @@ func unpack(files fs.FS, dir string) (Programs, error) {
 	return programs(target), nil
 }
 
-// lock waits until no other process unpacks to the same directory. The lock ends with the process at the latest.
+// lock waits until no other process unpacks to the same directory. The lock ends with the process.
 func lock(path string) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -78,7 +79,8 @@ func lock(path string) (unlock func(), err error) {
 	return func() { file.Close() }, nil
 }
 
-// intact reports whether dir has all programs as write left them. It compares size, mode and seal and reads no content.
+// intact reports whether dir contains all programs unchanged. It compares size, mode and seal
+// without reading content.
 func intact(dir string, m manifest.Manifest) bool {
 	for _, program := range m.Programs {
 		info, err := os.Lstat(filepath.Join(dir, program.Name))
@@ -89,16 +91,16 @@ func intact(dir string, m manifest.Manifest) bool {
 	return true
 }
 
-// seal is the modification time that a program gets once its content is checked and on the disk: it depends on the content and
-// lies between 2001 and 2035. Whoever writes to the file afterwards changes that time, so comparing it is enough to
-// know the content without reading it.
+// seal returns the modification time of a program whose content was checked and is on the disk. It
+// depends on the content and is between 2001 and 2035. A later write changes the modification time,
+// so comparing it is enough to detect changed content.
 func seal(program manifest.Program) time.Time {
 	sum, _ := hex.DecodeString(program.SHA256)
 	sum = append(sum, 0, 0, 0, 0)
 	return time.Unix(1_000_000_000+int64(binary.BigEndian.Uint32(sum)>>2), 0)
 }
 
-// write unpacks all programs to the directory target, replacing what is there.
+// write unpacks all programs to the directory target. It replaces existing content.
 func write(files fs.FS, m manifest.Manifest, target string) error {
 	dir := filepath.Dir(target)
 	if err := checkSpace(dir, m.Size()); err != nil {

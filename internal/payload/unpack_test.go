@@ -102,7 +102,7 @@ func TestUnpackedProgramsRun(t *testing.T) {
 	}
 }
 
-func TestIntactProgramsAreKept(t *testing.T) {
+func TestIntactProgramsAreNotRewritten(t *testing.T) {
 	dir, files := t.TempDir(), fakeFiles(t, "1")
 	before := inode(t, mustUnpack(t, files, dir).Runc)
 	if after := inode(t, mustUnpack(t, files, dir).Runc); after != before {
@@ -140,7 +140,7 @@ func TestDamagedProgramsAreReplaced(t *testing.T) {
 	}
 }
 
-// assertClean checks that dir has so many versions and nothing else but the lock.
+// assertClean checks that dir contains this number of versions and otherwise only the lock.
 func assertClean(t *testing.T, dir string, versions int) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -159,7 +159,7 @@ func assertClean(t *testing.T, dir string, versions int) {
 func TestOldVersionsAreRemovedUnlessInUse(t *testing.T) {
 	dir := t.TempDir()
 	old := mustUnpack(t, fakeFiles(t, "1"), dir)
-	// A script's process runs its interpreter, so a real program is needed here.
+	// The process of a script runs its interpreter, so use a real program.
 	sleep := filepath.Join(old.Dir, "sleep")
 	if err := copyFile("/bin/sleep", sleep); err != nil {
 		t.Fatal(err)
@@ -198,7 +198,7 @@ func TestForeignFilesStay(t *testing.T) {
 	}
 }
 
-func TestMissingPayloadSaysWhatToDo(t *testing.T) {
+func TestMissingPayloadNamesRemedy(t *testing.T) {
 	incomplete := fakeFiles(t, "1")
 	m, err := manifest.Read(incomplete)
 	if err != nil {
@@ -224,7 +224,8 @@ func TestDamagedPayloadIsAnError(t *testing.T) {
 	assertClean(t, dir, 0)
 }
 
-// TestFullDiskNamesFileAndSpace uses a small tmpfs. In the second case the file system takes the lie of the manifest that there is room.
+// TestFullDiskNamesFileAndSpace uses a small tmpfs. In the second case, the manifest declares too
+// small a size.
 func TestFullDiskNamesFileAndSpace(t *testing.T) {
 	for name, declared := range map[string]int64{"known before": 3_000_000, "met while writing": 10} {
 		t.Run(name, func(t *testing.T) {
@@ -259,7 +260,8 @@ func TestFullDiskNamesFileAndSpace(t *testing.T) {
 	}
 }
 
-// unpackTo is the environment variable that makes this test's process a child that unpacks the real payload to the directory it names.
+// unpackTo is an environment variable. It makes the test binary unpack the real payload to a
+// directory.
 const unpackTo = "PAYLOAD_TEST_UNPACK_TO"
 
 func TestMain(m *testing.M) {
@@ -307,7 +309,7 @@ func TestRealProgramsAfterKillInTheMiddle(t *testing.T) {
 	}
 }
 
-func TestSeveralProcessesUnpackAtOnce(t *testing.T) {
+func TestConcurrentUnpack(t *testing.T) {
 	dir := t.TempDir()
 	var children []*exec.Cmd
 	for range 3 {

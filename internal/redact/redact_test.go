@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestSecretsAreTakenOutOfTexts(t *testing.T) {
+func TestTextRedactsSecrets(t *testing.T) {
 	for text, want := range map[string]string{
 		"clone https://bob:s3cret@git.example.com/app.git: no such host": "clone https://bob:<redacted>@git.example.com/app.git: no such host",
 		`parse "http://bob:s3%zz@ret@proxy:3128/": invalid URL escape`:   `parse "http://bob:<redacted>@proxy:3128/": invalid URL escape`,

@@ -10,23 +10,23 @@ import (
 )
 
 const (
-	// maxAnswer bounds an answer that is held in memory, in bytes. It is the largest manifest that
-	// distribution takes.
+	// maxAnswer limits a response that is read into memory, in bytes. It is distribution's limit
+	// for manifests.
 	maxAnswer = 4 << 20
-	// maxValues bounds the JSON values of an answer, since {} is decoded into hundreds of bytes.
-	// Manifests and configurations have hundreds of values. maxListed bounds those of a list of
-	// tags, each of which is small.
+	// maxValues limits the JSON values of a response, because {} decodes to hundreds of bytes.
+	// Manifests and configurations have hundreds of values. maxListed is the limit for lists of
+	// tags, whose values are small.
 	maxValues, maxListed = 10_000, 200_000
 )
 
-// bounded carries requests. Reading an answer with more bytes or JSON values than the limits is an
-// error, as is reading more than the account allows.
+// bounded sends requests. Reading a response fails if it exceeds the limits of bytes or JSON
+// values, or the account's budget.
 type bounded struct {
 	http.RoundTripper
 	account *Account
 }
 
-// RoundTrip carries a request.
+// RoundTrip sends a request.
 func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 	answer, err := b.RoundTripper.RoundTrip(request)
 	if err != nil {
@@ -47,7 +47,7 @@ type boundedBody struct {
 	account *Account
 }
 
-// Read reads up to the limit, and one byte more to tell whether there is more.
+// Read reads up to the limit, and one more byte to detect larger responses.
 func (b *boundedBody) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p[:min(int64(len(p)), b.left+1)])
 	if b.left -= int64(n); b.left < 0 {

@@ -8,20 +8,20 @@ import (
 )
 
 const (
-	// usualHeld is what all work of an owner may hold at a time, in bytes of answers; what is
-	// decoded of an answer takes a few times its size. Four hundred images have about twelve
-	// megabytes of manifests and configurations, at most imageSize each. mostHeld is the most that
-	// imports of very many images raise it to.
+	// usualHeld limits the bytes of responses that all work of an owner keeps in memory. Decoded
+	// responses take several times that size. 400 images have about 12 MB of manifests and
+	// configurations, at most imageSize each. Imports of very many images raise the limit, up to
+	// mostHeld.
 	usualHeld, mostHeld, imageSize = 12 << 20, 64 << 20, 32 << 10
-	// maxOpen and maxOpenByOwner bound the pieces of work.
+	// maxOpen and maxOpenByOwner limit concurrent work.
 	maxOpen, maxOpenByOwner = 32, 4
-	// reserve is left to work that has read less than smallWork, so that owners with large work do
-	// not keep all others out.
+	// reserve is available only to work that has read less than smallWork, so that owners with
+	// large work cannot block all others.
 	reserve, smallWork = 8 << 20, 256 << 10
 )
 
-// Budget bounds how much of registries' answers a process holds at a time: for each owner, and for
-// two such owners and the reserve in total.
+// Budget limits the bytes of registries' responses that a process keeps in memory: per owner, and
+// in total for two such owners and the reserve.
 type Budget struct {
 	// perOwner is in bytes.
 	perOwner int64
@@ -36,7 +36,7 @@ type usage struct {
 	open  int
 }
 
-// NewBudget returns a budget in which an owner can read so many images at once.
+// NewBudget returns a budget in which an owner can read a number of images at the same time.
 func NewBudget(images int) *Budget {
 	if images == 0 || images > mostHeld/imageSize {
 		images = mostHeld / imageSize
@@ -44,10 +44,10 @@ func NewBudget(images int) *Budget {
 	return &Budget{perOwner: max(usualHeld, int64(images)*imageSize)}
 }
 
-// ErrBusy is the error of work that would exceed the budget now and may be repeated later.
+// ErrBusy reports work that would exceed the budget now. The caller can retry it later.
 var ErrBusy = errors.New("too much is read from registries at the moment: try again later")
 
-// Open begins a piece of work of an owner, such as an import into a project. Errors: ErrBusy.
+// Open begins work of an owner, such as an import into a project. Errors: ErrBusy.
 func (b *Budget) Open(owner string) (*Account, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -59,10 +59,10 @@ func (b *Budget) Open(owner string) (*Account, error) {
 	return account, nil
 }
 
-// Join begins a piece of work of an owner that has a bound of number of its own.
+// Join begins work of an owner whose concurrency the caller limits.
 func (b *Budget) Join(owner string) *Account { return &Account{budget: b, owner: owner} }
 
-// add changes what is used. The caller holds the lock.
+// add changes the usage. The caller holds the lock.
 func (b *Budget) add(a *Account, bytes int64, open int) {
 	a.bytes += bytes
 	b.total.bytes, b.total.open = b.total.bytes+bytes, b.total.open+open
@@ -76,7 +76,7 @@ func (b *Budget) add(a *Account, bytes int64, open int) {
 	}
 }
 
-// Account is what one piece of work uses of a budget. Nil is an account without a budget.
+// Account is the usage of one piece of work. A nil account has no budget.
 type Account struct {
 	budget *Budget
 	owner  string
@@ -105,7 +105,7 @@ func (a *Account) take(bytes int64) error {
 	return nil
 }
 
-// Reader returns a reader whose bytes count as used until the work ends. Errors: ErrBusy.
+// Reader returns a reader whose bytes count until the account is closed. Errors: ErrBusy.
 func (a *Account) Reader(content io.Reader) io.Reader { return &counted{content, a} }
 
 type counted struct {
@@ -113,7 +113,7 @@ type counted struct {
 	account *Account
 }
 
-// Read reads what the budget allows.
+// Read reads within the budget.
 func (c *counted) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
 	if busy := c.account.take(int64(n)); busy != nil {
@@ -122,7 +122,7 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close ends the work and gives back what it used. It may be called once.
+// Close ends the work and releases its usage. Call it once.
 func (a *Account) Close() {
 	if a == nil {
 		return

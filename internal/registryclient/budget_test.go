@@ -21,7 +21,7 @@ func open(t *testing.T, b *Budget, owner string) *Account {
 	return account
 }
 
-func TestOwnersDoNotKeepOthersOut(t *testing.T) {
+func TestBudgetIsFairToOwners(t *testing.T) {
 	b := NewBudget(50)
 	var accounts []*Account
 	for n := range 2 {
@@ -58,7 +58,7 @@ func TestLargerImportsHaveALargerBudget(t *testing.T) {
 	}
 }
 
-func TestWorkIsBoundedInNumber(t *testing.T) {
+func TestBudgetLimitsConcurrentWork(t *testing.T) {
 	b := NewBudget(50)
 	var accounts []*Account
 	for n := range maxOpen {
@@ -81,7 +81,7 @@ func TestWorkIsBoundedInNumber(t *testing.T) {
 	}
 }
 
-func TestASessionReadsWhatItsAccountAllows(t *testing.T) {
+func TestAccountLimitsSession(t *testing.T) {
 	host := registry(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", string(types.OCIManifestSchema1))
 		_, _ = w.Write(append([]byte("{}"), bytes.Repeat([]byte(" "), maxAnswer-2)...)) // the client hangs up

@@ -17,37 +17,37 @@ import (
 	"github.com/slipway-platform/slipway/internal/outbound"
 )
 
-// Error is why a registry could not be read, in our own words. Users see it, and who named the
-// registry may not be allowed to see what is there: no text of an answer is in it, be it of the
-// body or of a header.
+// Error reports why a registry could not be read. It contains no text of a response, neither of the
+// body nor of a header: users see the error, and the user who named the registry might not be
+// allowed to see its content.
 type Error struct {
-	// Status is the code of the HTTP answer, 0 without one.
+	// Status is the HTTP status code, or 0 without a response.
 	Status int
 	reason string
-	cause  error // ours, or nil
+	cause  error // not from the registry, or nil
 }
 
-// Error gives the reason.
+// Error returns the reason.
 func (e *Error) Error() string { return e.reason }
 
-// Unwrap returns a cause that is not of the registry.
+// Unwrap returns a cause that does not come from the registry.
 func (e *Error) Unwrap() error { return e.cause }
 
-// ours is an error whose text is not the registry's.
+// ours marks an error whose text does not come from the registry.
 type ours struct{ error }
 
 // Unwrap returns the error itself.
 func (o ours) Unwrap() error { return o.error }
 
-// codes are the error codes of the OCI distribution specification and of distribution, which may be
-// shown.
+// codes are error codes of the OCI distribution specification and of distribution. They are safe to
+// show.
 var codes = []transport.ErrorCode{
 	transport.BlobUnknownErrorCode, transport.DigestInvalidErrorCode, transport.ManifestBlobUnknownErrorCode, transport.ManifestInvalidErrorCode,
 	transport.ManifestUnknownErrorCode, transport.NameInvalidErrorCode, transport.NameUnknownErrorCode, transport.TagInvalidErrorCode,
 	transport.UnauthorizedErrorCode, transport.DeniedErrorCode, transport.UnsupportedErrorCode, transport.TooManyRequestsErrorCode,
 }
 
-// explain returns an Error for what went wrong when a registry was read.
+// explain converts an error of reading a registry to an Error.
 func explain(err error) error {
 	if err == nil {
 		return nil
@@ -73,7 +73,7 @@ func explain(err error) error {
 	case errors.As(err, &values):
 		return &Error{reason: "the registry's answer is not read: " + values.Error(), cause: values}
 	case errors.As(err, &answer):
-		return &Error{Status: answer.StatusCode, reason: "the registry answers " + told(answer)}
+		return &Error{Status: answer.StatusCode, reason: "the registry answers " + describe(answer)}
 	case errors.Is(err, context.DeadlineExceeded):
 		return &Error{reason: "the registry does not answer in time", cause: context.DeadlineExceeded}
 	case errors.Is(err, context.Canceled):
@@ -90,8 +90,8 @@ func explain(err error) error {
 	return &Error{reason: "the registry does not answer as the OCI distribution specification says, or its answer is not what its digest says"}
 }
 
-// told names the code of an HTTP answer, and those of its error codes that are the specification's.
-func told(answer *transport.Error) string {
+// describe returns the HTTP status, and the error codes that the specification defines.
+func describe(answer *transport.Error) string {
 	text := strings.TrimSpace(fmt.Sprintf("%d %s", answer.StatusCode, http.StatusText(answer.StatusCode)))
 	for _, e := range answer.Errors {
 		if slices.Contains(codes, e.Code) {
@@ -101,7 +101,7 @@ func told(answer *transport.Error) string {
 	return text
 }
 
-// Status is the code of the HTTP answer that an error stands for, or 0.
+// Status returns the HTTP status code of an error, or 0.
 func Status(err error) int {
 	var explained *Error
 	if errors.As(err, &explained) {

@@ -14,10 +14,10 @@ import (
 	"github.com/slipway-platform/slipway/internal/outbound"
 )
 
-// secret is what is to be read nowhere.
+// secret must not appear in any error.
 const secret = "internal-secret"
 
-func TestNoTextOfAnAnswerIsInAnError(t *testing.T) {
+func TestErrorsContainNoTextOfResponses(t *testing.T) {
 	const id = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 	for name, tt := range map[string]struct {
 		status int
@@ -62,7 +62,7 @@ func TestNoTextOfAnAnswerIsInAnError(t *testing.T) {
 	}
 }
 
-func TestJSONThatExpandsIsNotDecoded(t *testing.T) {
+func TestExpandingJSONIsRejected(t *testing.T) {
 	host := registry(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", string(types.OCIManifestSchema1))
 		field := map[bool]string{true: "tags", false: "layers"}[strings.HasSuffix(r.URL.Path, "/tags/list")]
@@ -77,7 +77,7 @@ func TestJSONThatExpandsIsNotDecoded(t *testing.T) {
 	}
 }
 
-func TestOurOwnReasonsAreTold(t *testing.T) {
+func TestLocalErrorsAreExplained(t *testing.T) {
 	reached := false
 	host := registry(t, func(http.ResponseWriter, *http.Request) { reached = true })
 	transport := outbound.New(outbound.Policy{}).Transport(false)

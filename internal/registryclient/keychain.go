@@ -14,7 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Keychain is the credentials of pull secrets. The most specific entry that matches a repository counts.
+// Keychain contains the credentials of pull secrets. The most specific entry for a repository
+// applies.
 type Keychain []credential
 
 type credential struct {
@@ -22,8 +23,8 @@ type credential struct {
 	auth       authn.AuthConfig
 }
 
-// KeychainOf reads the secrets that hold credentials of registries; others are passed over. A secret that cannot be read is an error, beside which the
-// credentials of the others are there.
+// KeychainOf reads the secrets with credentials of registries and ignores others. If it cannot read
+// a secret, it returns an error together with the credentials of the other secrets.
 func KeychainOf(secrets []corev1.Secret) (Keychain, error) {
 	var chain Keychain
 	var problem error
@@ -45,7 +46,8 @@ func KeychainOf(secrets []corev1.Secret) (Keychain, error) {
 	return chain, problem
 }
 
-// KeychainOfFile reads a file with credentials of registries as docker and podman write it, config.json or .dockercfg.
+// KeychainOfFile reads a docker or podman file with credentials of registries, config.json or
+// .dockercfg.
 func KeychainOfFile(path string) (Keychain, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -66,7 +68,7 @@ func KeychainOfFile(path string) (Keychain, error) {
 	return chain, nil
 }
 
-// entriesOf are the credentials of a secret by server.
+// entriesOf returns the credentials of a secret by server.
 func entriesOf(secret corev1.Secret) (entries map[string]authn.AuthConfig, err error) {
 	switch secret.Type {
 	case corev1.SecretTypeDockercfg:
@@ -90,10 +92,10 @@ func decode(auth string) (user, password string) {
 	return user, password
 }
 
-// location divides the name of a server as clients write it, such as "https://registry.example.com/v1/".
+// location splits a server as clients write it, such as "https://registry.example.com/v1/".
 func location(server string) (host, path string) {
-	_, rest, found := strings.Cut(server, "://")
-	if !found {
+	_, rest, ok := strings.Cut(server, "://")
+	if !ok {
 		rest = server
 	}
 	host, path, _ = strings.Cut(rest, "/")
@@ -104,7 +106,7 @@ func location(server string) (host, path string) {
 	return canonical(host), path
 }
 
-// canonical is the one name of a registry: the default public one has two.
+// canonical returns the unique name of a registry: the default public registry has two names.
 func canonical(host string) string {
 	registry, err := name.NewRegistry(host)
 	if err != nil {
@@ -113,7 +115,7 @@ func canonical(host string) string {
 	return registry.RegistryStr()
 }
 
-// Resolve finds the credentials for a repository; Anonymous if there are none.
+// Resolve returns the credentials for a repository, or Anonymous.
 func (k Keychain) Resolve(resource authn.Resource) (authn.Authenticator, error) {
 	host := canonical(resource.RegistryStr())
 	_, path, _ := strings.Cut(resource.String(), "/")

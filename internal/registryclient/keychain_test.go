@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestTheMostSpecificCredentialsCount(t *testing.T) {
+func TestMostSpecificCredentialsApply(t *testing.T) {
 	chain, err := KeychainOf([]corev1.Secret{
 		{Type: corev1.SecretTypeDockercfg, Data: map[string][]byte{corev1.DockerConfigKey: []byte(
 			`{"registry.example.com:5000": {"username": "all", "password": "a"}, "https://` + name.DefaultRegistry + `/v1/": {"auth": "aHViOmI="}}`)}},
@@ -27,18 +27,18 @@ func TestTheMostSpecificCredentialsCount(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found, err := chain.Resolve(parsed)
+		resolved, err := chain.Resolve(parsed)
 		if err != nil {
 			t.Fatal(err)
 		}
-		auth, err := found.Authorization()
+		auth, err := resolved.Authorization()
 		if err != nil || auth.Username != want {
 			t.Errorf("%s: user %q, %v, want %q", repository, auth.Username, err, want)
 		}
 	}
 }
 
-func TestABrokenSecretIsNamedAndTheOthersCount(t *testing.T) {
+func TestBrokenPullSecretIsReported(t *testing.T) {
 	chain, err := KeychainOf([]corev1.Secret{
 		{ObjectMeta: metav1.ObjectMeta{Name: "broken"}, Type: corev1.SecretTypeDockercfg, Data: map[string][]byte{corev1.DockerConfigKey: []byte(`{`)}},
 		{Type: corev1.SecretTypeDockercfg, Data: map[string][]byte{corev1.DockerConfigKey: []byte(`{"a.example.com": {"username": "u"}}`)}},

@@ -6,29 +6,29 @@ import (
 	"github.com/slipway-platform/slipway/internal/outbound"
 )
 
-// Pool is what all reads of registries for users share in a process: connections, the rules where
-// those may lead, and a budget of memory.
+// Pool contains the resources that all reads of registries share in a process: connections, the
+// rules for their targets, and a memory budget.
 type Pool struct {
 	budget           *Budget
 	secure, insecure http.RoundTripper
 }
 
-// NewPool returns a pool whose connections a dialer makes. It has memory for imports of so many
-// images; 0 means as many as there are.
+// NewPool returns a pool that connects with a dialer. Its budget allows imports of this number of
+// images. 0 means no limit on images.
 func NewPool(dialer *outbound.Dialer, images int) *Pool {
 	return &Pool{budget: NewBudget(images), secure: dialer.Transport(false), insecure: dialer.Transport(true)}
 }
 
-// Open begins a piece of work for a project. The caller closes the account. Errors: ErrBusy.
+// Open begins work for a project. The caller closes the account. Errors: ErrBusy.
 func (p *Pool) Open(project string) (*Account, error) { return p.budget.Open(project) }
 
-// Join begins a piece of work for a project whose number is bounded elsewhere. The caller closes
-// the account.
+// Join begins work for a project whose concurrency the caller limits. The caller closes the
+// account.
 func (p *Pool) Join(project string) *Account { return p.budget.Join(project) }
 
-// Client returns a client for a piece of work, without credentials. If insecure is set it accepts
-// every certificate, and HTTP where HTTPS does not answer. Without an account the client may only
-// stream blobs.
+// Client returns a client without credentials. If insecure is set, it accepts every certificate,
+// and HTTP if the registry does not serve HTTPS. With a nil account, the client must only stream
+// blobs.
 func (p *Pool) Client(account *Account, insecure bool) Client {
 	client := Client{Insecure: insecure, Account: account, Transport: p.secure}
 	if insecure {

@@ -10,14 +10,16 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// maxReferrers bounds the referrers of a manifest that are told.
+// maxReferrers limits the listed referrers of a manifest.
 const maxReferrers = 500
 
-// Referrers lists what refers to a manifest of a repository such as "registry.example.com/app", as the registry's first page or the tag that stands for it has it; of
-// more than 500 the first.
+// Referrers lists the manifests that refer to a manifest of a repository such as
+// "registry.example.com/app". It reads the first page of the registry's list, or the fallback tag.
+// It returns at most 500.
 //
 // Source: OCI distribution specification 1.1, "Listing Referrers" and "Referrers Tag Schema".
-func (c Client) Referrers(ctx context.Context, repository, digest string) ([]ocispec.Descriptor, error) {
+func (c Client) Referrers(ctx context.Context,
+	repository, digest string) ([]ocispec.Descriptor, error) {
 	parsed, err := name.NewDigest(repository+"@"+digest, c.Names()...)
 	if err != nil {
 		return nil, err
@@ -34,6 +36,6 @@ func (c Client) Referrers(ctx context.Context, repository, digest string) ([]oci
 	if err := json.Unmarshal(listed, &index); err != nil {
 		return nil, fmt.Errorf("read referrers of %q: %w", parsed.Name(), explain(err))
 	}
-	sound := slices.DeleteFunc(index.Manifests, func(d ocispec.Descriptor) bool { return d.Digest.Validate() != nil })
-	return sound[:min(len(sound), maxReferrers)], nil
+	valid := slices.DeleteFunc(index.Manifests, func(d ocispec.Descriptor) bool { return d.Digest.Validate() != nil })
+	return valid[:min(len(valid), maxReferrers)], nil
 }

@@ -1,4 +1,5 @@
-// Package registryclient reads manifests and blobs of container registries with the credentials of pull secrets.
+// Package registryclient reads manifests and blobs of container registries with the credentials of
+// pull secrets.
 package registryclient
 
 import (
@@ -15,26 +16,28 @@ import (
 
 // Client reads registries.
 type Client struct {
-	// Keychain finds credentials; nil means none.
+	// Keychain provides credentials. nil means none.
 	Keychain authn.Keychain
-	// Insecure accepts every certificate, and HTTP where HTTPS does not answer.
+	// Insecure accepts every certificate, and HTTP if the registry does not serve HTTPS.
 	Insecure bool
-	// Transport carries requests, with the certificates that it accepts; nil means the process's,
-	// which reaches every server.
+	// Transport sends requests and decides which certificates it accepts. nil means the default
+	// transport of the process, which can reach every server.
 	Transport http.RoundTripper
-	// Account bounds what sessions read; nil is without bounds.
+	// Account limits the reads of sessions. nil means no limit.
 	Account *Account
-	// Via is sent in the header of that name: on whose behalf a registry asks another one. Source: RFC 9110, 7.6.3.
+	// Via is sent in the header Via when a registry sends a request on behalf of another. Source:
+	// RFC 9110, 7.6.3.
 	Via []string
 }
 
-// Manifest is a manifest as a registry answers it.
+// Manifest is a manifest as a registry returns it.
 type Manifest struct {
 	MediaType, Digest string
 	Bytes             []byte
 }
 
-// Manifest reads the manifest of a reference such as "registry.example.com/app:v1". One of more than 4 MiB, the most that distribution takes, is an error.
+// Manifest reads the manifest of a reference such as "registry.example.com/app:v1". It fails for
+// manifests of more than 4 MiB, distribution's limit.
 func (c Client) Manifest(ctx context.Context, reference string) (Manifest, error) {
 	session, err := c.Session()
 	if err != nil {
@@ -43,8 +46,9 @@ func (c Client) Manifest(ctx context.Context, reference string) (Manifest, error
 	return session.Manifest(ctx, reference)
 }
 
-// Blob opens a blob of a repository such as "registry.example.com/app", and tells its size. What is read is checked against the digest: at the end
-// a wrong blob is an error. The caller closes it. Errors are of the type Error.
+// Blob opens a blob of a repository such as "registry.example.com/app" and returns its size.
+// Reading verifies the digest and returns an error at the end if it is wrong. The caller closes the
+// blob. Errors have the type Error.
 func (c Client) Blob(ctx context.Context, repository, digest string) (io.ReadCloser, int64, error) {
 	parsed, err := name.NewDigest(repository+"@"+digest, c.Names()...)
 	if err != nil {
@@ -65,7 +69,7 @@ func (c Client) Blob(ctx context.Context, repository, digest string) (io.ReadClo
 	return content, size, nil
 }
 
-// Names are the options by which names of images are read: whether their registry may be asked by HTTP.
+// Names returns the options for parsing names of images: whether HTTP is allowed.
 func (c Client) Names() []name.Option {
 	if c.Insecure {
 		return []name.Option{name.Insecure}
@@ -73,7 +77,7 @@ func (c Client) Names() []name.Option {
 	return nil
 }
 
-// options are those of requests that carrier carries.
+// options returns the options of requests that carrier sends.
 func (c Client) options(carrier http.RoundTripper) (options []remote.Option) {
 	if c.Keychain != nil {
 		options = append(options, remote.WithAuthFromKeychain(c.Keychain))
@@ -84,20 +88,21 @@ func (c Client) options(carrier http.RoundTripper) (options []remote.Option) {
 	return append(options, remote.WithTransport(carrier))
 }
 
-// passing carries requests and says who passes them on.
+// passing adds the header Via to requests.
 type passing struct {
 	http.RoundTripper
 	via []string
 }
 
-// RoundTrip carries a request.
+// RoundTrip sends a request.
 func (p passing) RoundTrip(request *http.Request) (*http.Response, error) {
 	request = request.Clone(request.Context())
 	request.Header["Via"] = p.via
 	return p.RoundTripper.RoundTrip(request)
 }
 
-// Carrier carries requests to registries; it accepts the certificates that the client does.
+// Carrier returns a transport for requests to registries. It accepts the same certificates as the
+// client.
 func (c Client) Carrier() http.RoundTripper {
 	if c.Transport != nil {
 		return c.Transport
@@ -105,7 +110,7 @@ func (c Client) Carrier() http.RoundTripper {
 	carrier := remote.DefaultTransport.(*http.Transport)
 	if c.Insecure {
 		carrier = carrier.Clone()
-		carrier.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} // what was asked for
+		carrier.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} // Insecure is set
 	}
 	return carrier
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// registry answers every repository with handle, and tells where it is.
+// registry serves every repository with handle and returns its address.
 func registry(t *testing.T, handle http.HandlerFunc) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -25,7 +25,7 @@ func registry(t *testing.T, handle http.HandlerFunc) string {
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-func TestAnAnswerThatIsTooLargeIsAnErrorAndNotCut(t *testing.T) {
+func TestTooLargeManifestIsAnError(t *testing.T) {
 	host := registry(t, func(w http.ResponseWriter, r *http.Request) {
 		size := maxAnswer
 		if strings.HasSuffix(r.URL.Path, "/large") {
@@ -42,7 +42,7 @@ func TestAnAnswerThatIsTooLargeIsAnErrorAndNotCut(t *testing.T) {
 	}
 }
 
-func TestBlobsMayBeLarge(t *testing.T) {
+func TestLargeBlobsAreRead(t *testing.T) {
 	blob := make([]byte, maxAnswer+1)
 	host := registry(t, func(w http.ResponseWriter, r *http.Request) {
 		http.ServeContent(w, r, "blob", time.Time{}, bytes.NewReader(blob))

@@ -12,11 +12,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// Session reads much of a few repositories, for one piece of work: it asks each registry once how to
-// log in and for each repository once for a token, and reads once what has the same digest. No
-// answer may have more than 4 MiB or 10,000 JSON values (a list of tags 200,000), nor all of them
-// more than the client's account allows. Any number of goroutines may use it. Errors are of the
-// type Error.
+// Session reads much data of a few repositories. It authenticates once with each registry and
+// repository, and it reads each digest once. A response has at most 4 MiB and 10,000 JSON values
+// (200,000 for a list of tags). The account of the client limits the sum of all responses. A
+// session is safe for concurrent use. Errors have the type Error.
 type Session struct {
 	client    Client
 	puller    *remote.Puller
@@ -24,7 +23,7 @@ type Session struct {
 	blobs     once[[]byte]
 }
 
-// Session begins one.
+// Session begins a session.
 func (c Client) Session() (*Session, error) {
 	puller, err := remote.NewPuller(c.options(bounded{RoundTripper: c.Carrier(), account: c.Account})...)
 	if err != nil {
@@ -33,20 +32,20 @@ func (c Client) Session() (*Session, error) {
 	return &Session{client: c, puller: puller}, nil
 }
 
-// once remembers what was read.
+// once caches the results of reads.
 type once[V any] struct {
 	mu    sync.Mutex
 	reads map[string]func() (V, error)
 }
 
-// get reads what key stands for, or waits for who does so already.
+// get returns the value of key. It reads the value, or waits for a concurrent read.
 func (o *once[V]) get(key string, read func() (V, error)) (V, error) {
 	o.mu.Lock()
 	if o.reads == nil {
 		o.reads = map[string]func() (V, error){}
 	}
-	first, known := o.reads[key]
-	if !known {
+	first, ok := o.reads[key]
+	if !ok {
 		first = sync.OnceValues(read)
 		o.reads[key] = first
 	}
@@ -61,15 +60,19 @@ func (s *Session) Manifest(ctx context.Context, reference string) (Manifest, err
 		return Manifest{}, err
 	}
 	return s.manifests.get(parsed.Name(), func() (Manifest, error) {
-		found, err := s.puller.Get(ctx, parsed)
+		descriptor, err := s.puller.Get(ctx, parsed)
 		if err != nil {
 			return Manifest{}, fmt.Errorf("read manifest of %q: %w", reference, explain(err))
 		}
-		return Manifest{MediaType: string(found.MediaType), Digest: found.Digest.String(), Bytes: found.Manifest}, nil
+		return Manifest{
+			MediaType: string(descriptor.MediaType), Digest: descriptor.Digest.String(),
+			Bytes: descriptor.Manifest,
+		}, nil
 	})
 }
 
-// Blob reads a small blob of a repository such as "registry.example.com/app". A wrong one is an error.
+// Blob reads a small blob of a repository such as "registry.example.com/app". It verifies the
+// digest.
 func (s *Session) Blob(ctx context.Context, repository, digest string) ([]byte, error) {
 	parsed, err := name.NewDigest(repository+"@"+digest, s.client.Names()...)
 	if err != nil {
@@ -105,10 +108,10 @@ func (s *Session) referrers(ctx context.Context, of name.Digest) (index []byte, 
 	return listed.RawManifest()
 }
 
-// maxTags is how many tags of a repository are read at most.
+// maxTags limits the tags that are read of a repository.
 const maxTags = 10_000
 
-// Tags lists the tags of a repository; of one that has more than 10,000 the first ones.
+// Tags lists the tags of a repository, at most 10,000.
 func (s *Session) Tags(ctx context.Context, repository string) (tags []string, err error) {
 	parsed, err := name.NewRepository(repository, s.client.Names()...)
 	if err != nil {
@@ -124,6 +127,7 @@ func (s *Session) Tags(ctx context.Context, repository string) (tags []string, e
 	if err != nil {
 		return nil, fmt.Errorf("list tags of %q: %w", repository, explain(err))
 	}
-	tags = slices.DeleteFunc(tags, func(tag string) bool { return reference.TagRegexp.FindString(tag) != tag }) // no other text of the registry
+	// Drop tags with other characters, so that no other text of the registry is returned.
+	tags = slices.DeleteFunc(tags, func(tag string) bool { return reference.TagRegexp.FindString(tag) != tag })
 	return tags[:min(len(tags), maxTags)], nil
 }

@@ -16,14 +16,14 @@ import (
 
 func session(t *testing.T) *Session {
 	t.Helper()
-	made, err := Client{}.Session()
+	session, err := Client{}.Session()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return made
+	return session
 }
 
-func TestATagListThatIsTooLargeIsAnError(t *testing.T) {
+func TestTooLargeTagListIsAnError(t *testing.T) {
 	host := registry(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write(append(bytes.Repeat([]byte(" "), maxAnswer), "{}"...)) // the client hangs up
 	})
@@ -32,31 +32,31 @@ func TestATagListThatIsTooLargeIsAnError(t *testing.T) {
 	}
 }
 
-func TestOfEndlessTagsTheFirstAreRead(t *testing.T) {
-	var asked atomic.Int32
+func TestTagsAreLimited(t *testing.T) {
+	var requests atomic.Int32
 	host := registry(t, func(w http.ResponseWriter, r *http.Request) {
 		page := map[string][]string{}
 		for i := range maxTags/4 + 1 {
-			page["tags"] = append(page["tags"], fmt.Sprintf("v%d.%d", asked.Load(), i))
+			page["tags"] = append(page["tags"], fmt.Sprintf("v%d.%d", requests.Load(), i))
 		}
-		asked.Add(1)
-		w.Header().Set("Link", fmt.Sprintf(`<%s?after=%d>; rel="next"`, r.URL.Path, asked.Load()))
+		requests.Add(1)
+		w.Header().Set("Link", fmt.Sprintf(`<%s?after=%d>; rel="next"`, r.URL.Path, requests.Load()))
 		_ = json.NewEncoder(w).Encode(page)
 	})
 	tags, err := session(t).Tags(t.Context(), host+"/app")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(tags) != maxTags || tags[0] != "v0.0" || asked.Load() != 4 {
-		t.Errorf("%d tags of %d answers", len(tags), asked.Load())
+	if len(tags) != maxTags || tags[0] != "v0.0" || requests.Load() != 4 {
+		t.Errorf("%d tags of %d answers", len(tags), requests.Load())
 	}
 }
 
-func TestASessionReadsOnceWhatHasTheSameDigest(t *testing.T) {
+func TestSessionReadsEachDigestOnce(t *testing.T) {
 	manifest, config := []byte("{}"), []byte(`{"os": "linux"}`)
-	var asked atomic.Int32
+	var requests atomic.Int32
 	host := registry(t, func(w http.ResponseWriter, r *http.Request) {
-		asked.Add(1)
+		requests.Add(1)
 		w.Header().Set("Content-Type", string(types.OCIManifestSchema1))
 		_, _ = w.Write(map[bool][]byte{true: manifest, false: config}[strings.Contains(r.URL.Path, "/manifests/")])
 	})
@@ -77,7 +77,7 @@ func TestASessionReadsOnceWhatHasTheSameDigest(t *testing.T) {
 	if err := readers.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	if n := asked.Load(); n != 2 {
+	if n := requests.Load(); n != 2 {
 		t.Errorf("%d requests for a manifest and a blob", n)
 	}
 }

@@ -1,4 +1,4 @@
-// Package stringsource reads secrets that OpenShift 3's configuration files hold or refer to (StringSource).
+// Package stringsource reads secrets in OpenShift 3's configuration files (StringSource).
 package stringsource
 
 import (
@@ -9,7 +9,8 @@ import (
 	legacyv1 "github.com/openshift/api/legacyconfig/v1"
 )
 
-// Read gives a text that stands in the file itself, in an environment variable or in a file of its own. Errors do not hold it.
+// Read returns a secret that is in the file itself, in an environment variable or in a separate
+// file. Errors do not contain the secret.
 func Read(source legacyv1.StringSource) (string, error) {
 	switch {
 	case source.KeyFile != "":

@@ -1,5 +1,5 @@
-// Package thread runs functions on a thread of their own, which may change what the kernel keeps for each
-// thread: its namespaces, its priority.
+// Package thread runs functions on a separate thread, which can change thread attributes of the
+// kernel: namespaces and priority.
 package thread
 
 import (
@@ -8,20 +8,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Run runs f on a thread that ends with it, and returns f's error. What f starts as a process inherits what f
-// has changed; goroutines that f starts do not, since they run on other threads. A process with a parent-death
-// signal gets it when f returns.
+// Run runs f on a thread that ends with f. It returns f's error. A process that f starts inherits
+// the changes of f; goroutines do not, because they run on other threads. A process with a
+// parent-death signal gets it when f returns.
 func Run(f func() error) error {
 	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
 		if unix.Gettid() == unix.Getpid() {
-			// The thread that the process began with stands for the whole process under /proc, and never ends.
-			done <- Run(f) // on another one, because this is kept
+			// The main thread represents the whole process in /proc, and it never ends.
+			done <- Run(f) // on another thread, because this one stays locked
 			runtime.UnlockOSThread()
 			return
 		}
-		done <- f() // not unlocked: the thread ends with the goroutine
+		done <- f() // stay locked, so that the thread ends with the goroutine
 	}()
 	return <-done
 }

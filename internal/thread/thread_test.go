@@ -20,7 +20,7 @@ func TestChangesStayOnTheThread(t *testing.T) {
 	}
 	before := network()
 	var group sync.WaitGroup
-	for range 50 { // enough for the first thread of the process to come up
+	for range 50 { // enough to hit the main thread
 		group.Go(func() {
 			err := Run(func() error {
 				if unix.Gettid() == unix.Getpid() {

@@ -1,4 +1,4 @@
-// Package virtualip reads lists of virtual addresses as OpenShift 3's `oc adm ipfailover` takes them.
+// Package virtualip parses lists of virtual addresses of OpenShift 3's `oc adm ipfailover`.
 package virtualip
 
 import (
@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// Max is how many addresses a list may have.
+// Max is the maximum number of addresses in a list.
 const Max = 1024
 
-// Parse reads IPv4 addresses and ranges, separated by commas: 192.0.2.1, 192.0.2.10-14, 192.0.2.20-192.0.2.30. An address that is there twice, or none at all,
-// is an error.
+// Parse parses IPv4 addresses and ranges, separated by commas: 192.0.2.1, 192.0.2.10-14,
+// 192.0.2.20-192.0.2.30. Duplicate addresses and an empty list are errors.
 func Parse(list string) (addresses []netip.Addr, err error) {
 	seen := map[netip.Addr]bool{}
 	for item := range strings.SplitSeq(list, ",") {
@@ -44,7 +44,7 @@ func Parse(list string) (addresses []netip.Addr, err error) {
 	return addresses, nil
 }
 
-// bounds are the first and the last address of an item.
+// bounds returns the first and the last address of an item.
 func bounds(item string) (first, last netip.Addr, err error) {
 	start, end, isRange := strings.Cut(item, "-")
 	if first, err = address(start); err != nil || !isRange {
@@ -64,9 +64,9 @@ func bounds(item string) (first, last netip.Addr, err error) {
 }
 
 func address(text string) (netip.Addr, error) {
-	found, err := netip.ParseAddr(strings.TrimSpace(text))
-	if err != nil || !found.Is4() || found.IsUnspecified() || found.IsMulticast() || found.IsLoopback() {
-		return found, fmt.Errorf("read virtual address %q: it must be one of IPv4 that hosts can have", text)
+	parsed, err := netip.ParseAddr(strings.TrimSpace(text))
+	if err != nil || !parsed.Is4() || parsed.IsUnspecified() || parsed.IsMulticast() || parsed.IsLoopback() {
+		return parsed, fmt.Errorf("read virtual address %q: it must be one of IPv4 that hosts can have", text)
 	}
-	return found, nil
+	return parsed, nil
 }

@@ -14,18 +14,18 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// Who may read everything.
+// The account that can read everything.
 const (
 	BaseDN        = "dc=example,dc=com"
 	AdminDN       = "cn=admin,dc=example,dc=com"
 	AdminPassword = "the-admin-password"
 )
 
-// Server is a slapd that runs.
+// Server is a running slapd.
 type Server struct {
-	// Address is where it serves ldap with StartTLS, and SecureAddress where ldaps.
+	// Address serves ldap with StartTLS, SecureAddress serves ldaps.
 	Address, SecureAddress string
-	// CAFile is the authority of its certificate.
+	// CAFile is the authority of the server's certificate.
 	CAFile string
 
 	machine Machine
@@ -33,7 +33,7 @@ type Server struct {
 
 // Machine is a network in which slapd can run.
 type Machine interface {
-	// Do runs a function in the network: sockets that it makes and processes that it starts belong there.
+	// Do runs a function in the network. Its sockets and processes belong to the network.
 	Do(func() error) error
 }
 
@@ -43,14 +43,15 @@ type thisMachine struct{}
 // Do runs f.
 func (thisMachine) Do(f func() error) error { return f() }
 
-// Start runs slapd with the entries of an LDIF text until the test ends. The entry of BaseDN is there already, and members of a
-// groupOfNames have the attribute memberOf, as in Active Directory. Only AdminDN may search.
+// Start runs slapd with the entries of an LDIF text until the test ends. The entry of BaseDN exists
+// already. Members of a groupOfNames have the attribute memberOf, as in Active Directory. Only
+// AdminDN can search.
 func Start(t testing.TB, ldif string) *Server {
 	t.Helper()
 	return StartOn(t, thisMachine{}, ldif)
 }
 
-// StartOn is Start on another machine.
+// StartOn is Start for another machine.
 func StartOn(t testing.TB, machine Machine, ldif string) *Server {
 	t.Helper()
 	dir := t.TempDir()
@@ -71,7 +72,7 @@ func StartOn(t testing.TB, machine Machine, ldif string) *Server {
 	s.Address, s.SecureAddress = s.freeAddress(t), s.freeAddress(t)
 	s.command(t, "slapadd", "-f", conf, "-l", filepath.Join(dir, "base.ldif"))
 	s.run(t, conf)
-	// Through the server, so that the overlay sees the members.
+	// Add entries through the server, so that the overlay processes the members.
 	s.command(t, "ldapadd", "-x", "-H", "ldap://"+s.Address, "-D", AdminDN, "-w", AdminPassword, "-f", filepath.Join(dir, "data.ldif"))
 	return s
 }
@@ -141,7 +142,7 @@ func (s *Server) command(t testing.TB, name string, args ...string) {
 	}
 }
 
-// program finds a program of the administrator, which not everyone has in the search path.
+// program finds an administrator's program, which might not be in the search path.
 func program(name string) string {
 	if path := filepath.Join("/usr/sbin", name); fileExists(path) {
 		return path

@@ -1,7 +1,7 @@
-// Package manifest describes the native programs that are embedded in the slipway binary: what hack/payload writes
-// beside the compressed programs and internal/payload reads.
+// Package manifest describes the native programs that are embedded in the slipway binary.
+// hack/payload writes the manifest next to the compressed programs, and internal/payload reads it.
 //
-// The description makes starting cheap: the programs' version, sizes and checksums are known without reading them.
+// The manifest makes a start cheap: it contains the versions, sizes and checksums of the programs.
 package manifest
 
 import (
@@ -28,32 +28,33 @@ const (
 	Builder    = "slipway-builder"
 )
 
-// Names returns the programs that a complete payload has, in the order in which they are unpacked.
+// Names returns the programs of a complete payload in the order of unpacking.
 func Names() []string {
 	return []string{Containerd, Shim, Runc, CNI, Pause, Deployer, Builder}
 }
 
-// inImages says whether a program only becomes part of an image: no host starts it.
+// inImages reports whether a program is only part of an image. Hosts do not start it.
 func inImages(name string) bool { return name == Deployer || name == Builder }
 
-// Started returns the manifest of those programs that a host starts itself.
+// Started returns the manifest of the programs that a host starts.
 func (m Manifest) Started() Manifest {
 	return Manifest{Programs: slices.DeleteFunc(slices.Clone(m.Programs), func(p Program) bool { return inImages(p.Name) })}
 }
 
 // Program is one embedded program.
 type Program struct {
-	// Name is the program's file name. Its compressed form is the file Name + ".zst".
+	// Name is the file name of the program. Its compressed form is the file Name + ".zst".
 	Name string `json:"name"`
-	// Size is its size in bytes, uncompressed.
+	// Size is the uncompressed size in bytes.
 	Size int64 `json:"size"`
-	// SHA256 is the checksum of its uncompressed content, in hexadecimal.
+	// SHA256 is the checksum of the uncompressed content, in hexadecimal.
 	SHA256 string `json:"sha256"`
-	// Inputs identifies what it was built from (see hack/payload): the same inputs need no new build.
+	// Inputs identifies the inputs of the program's build (see hack/payload). Unchanged inputs need
+	// no new build.
 	Inputs string `json:"inputs,omitempty"`
 }
 
-// Archive is the name of the program's compressed form among the embedded files.
+// Archive returns the file name of the program's compressed form.
 func (p Program) Archive() string { return p.Name + ".zst" }
 
 // Manifest lists the embedded programs.
@@ -61,7 +62,7 @@ type Manifest struct {
 	Programs []Program `json:"programs"`
 }
 
-// ID is short, fit for a file name, and differs whenever the content of any program differs.
+// ID returns a short ID that is valid in a file name. It depends on the content of all programs.
 func (m Manifest) ID() string {
 	sum := sha256.New()
 	for _, program := range m.Programs {
@@ -70,7 +71,7 @@ func (m Manifest) ID() string {
 	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
-// Size is the sum of the uncompressed sizes, in bytes.
+// Size returns the sum of the uncompressed sizes in bytes.
 func (m Manifest) Size() int64 {
 	var size int64
 	for _, program := range m.Programs {
@@ -79,7 +80,7 @@ func (m Manifest) Size() int64 {
 	return size
 }
 
-// Find returns the program of that name.
+// Find returns the program with a name.
 func (m Manifest) Find(name string) (Program, bool) {
 	for _, program := range m.Programs {
 		if program.Name == name {
@@ -89,7 +90,7 @@ func (m Manifest) Find(name string) (Program, bool) {
 	return Program{}, false
 }
 
-// Complete returns an error that names every program that a host needs to start and that is missing, or nil.
+// Complete returns an error that names every missing program that a host needs.
 func (m Manifest) Complete() error {
 	var errs []error
 	for _, name := range Names() {
@@ -100,7 +101,7 @@ func (m Manifest) Complete() error {
 	return errors.Join(errs...)
 }
 
-// Read reads the manifest among files. Where there is none, the error is fs.ErrNotExist.
+// Read reads the manifest in files. If there is none, the error is fs.ErrNotExist.
 func Read(files fs.FS) (Manifest, error) {
 	data, err := fs.ReadFile(files, File)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package recipe says what the programs that are embedded in slipway are built from.
+// Package recipe defines how the programs that are embedded in slipway are built.
 package recipe
 
 import "github.com/slipway-platform/slipway/internal/payload/manifest"
@@ -10,16 +10,17 @@ const Containerd = "github.com/containerd/containerd/v2"
 type Recipe struct {
 	// Name is one of manifest.Names.
 	Name string
-	// Package is its main package.
+	// Package is the program's main package.
 	Package string
-	// Tags are those of go build.
+	// Tags are the build tags.
 	Tags []string
-	// CGO says that it has C parts. It is linked statically with the host's C compiler and libraries.
+	// CGO means that the program has C code. It is linked statically with the host's C compiler and
+	// libraries.
 	CGO bool
 }
 
-// All returns the recipes of all programs. The tags leave out what slipway does not use: snapshotters of other file systems,
-// tracing, generated help texts.
+// All returns the recipes of all programs. The build tags exclude unused features: snapshotters of
+// other file systems, tracing, generated help texts.
 func All() []Recipe {
 	return []Recipe{
 		{

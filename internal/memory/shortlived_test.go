@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-func TestTheFirstCollectionComesLate(t *testing.T) {
+func TestFirstCollectionIsDelayed(t *testing.T) {
 	t.Setenv("GOGC", "")
 	defer debug.SetGCPercent(collectorTarget())
 	target := func() uint64 { // without setting it, as collectorTarget does
@@ -22,7 +22,7 @@ func TestTheFirstCollectionComesLate(t *testing.T) {
 	eventually.Equal(t, "the target after the first collection", target, usualTarget)
 }
 
-func TestTheAdministratorsOwnTargetIsNotDelayed(t *testing.T) {
+func TestDelayKeepsOwnGOGC(t *testing.T) {
 	t.Setenv("GOGC", "77")
 	defer debug.SetGCPercent(debug.SetGCPercent(77))
 	DelayCollection()
