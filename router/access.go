@@ -17,18 +17,20 @@ import (
 	"github.com/slipway-platform/slipway/router/settings"
 )
 
-// access says who sees metrics and statistics: they name all projects' routes and pods.
+// access controls who can read metrics and statistics, which name the routes and pods of all
+// projects.
 type access struct {
 	settings settings.Settings
-	// reviews is where tokens and rights are reviewed; nil for nowhere. Its limit of requests bounds what guesses cost the API.
+	// reviews is the client for token and access reviews. If it is nil, tokens are rejected. Its
+	// rate limit bounds the load that guessed tokens put on the API.
 	reviews kubernetes.Interface
 }
 
-// reviewTime bounds the reviews of a request.
-const reviewTime = 10 * time.Second
+// reviewTimeout limits the reviews of a request.
+const reviewTimeout = 10 * time.Second
 
-// guard asks for user and password of the statistics. Where none are set, it answers nobody: what reaches this machine's
-// loopback addresses need not be its administrator.
+// guard requires user and password of the statistics. If none are set, it rejects every request:
+// not only administrators can connect to the machine's loopback addresses.
 func (a access) guard(next http.Handler) http.Handler {
 	user, password := a.settings.Text("STATS_USERNAME"), a.settings.Text("STATS_PASSWORD")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -46,7 +48,8 @@ func (a access) guard(next http.Handler) http.Handler {
 	})
 }
 
-// guardMetrics lets those in too whose token has the right to get routers/metrics of the router's name, as Prometheus' service account has.
+// guardMetrics also accepts tokens with the right to get routers/metrics with the router's name,
+// such as that of Prometheus' service account.
 func (a access) guardMetrics(next http.Handler) http.Handler {
 	otherwise := a.guard(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -55,7 +58,7 @@ func (a access) guardMetrics(next http.Handler) http.Handler {
 			otherwise.ServeHTTP(w, r)
 			return
 		}
-		ctx, cancel := context.WithTimeout(r.Context(), reviewTime)
+		ctx, cancel := context.WithTimeout(r.Context(), reviewTimeout)
 		defer cancel()
 		if status, message := a.review(ctx, token); status != http.StatusOK {
 			http.Error(w, message, status)
@@ -65,29 +68,33 @@ func (a access) guardMetrics(next http.Handler) http.Handler {
 	})
 }
 
-// review asks the API who has a token and what he may do.
+// review checks the user and the rights of a token with the API.
 func (a access) review(ctx context.Context, token string) (status int, message string) {
-	found, err := a.reviews.AuthenticationV1().TokenReviews().Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
+	spec := authenticationv1.TokenReviewSpec{Token: token}
+	tokenReview, err := a.reviews.AuthenticationV1().TokenReviews().Create(ctx,
+		&authenticationv1.TokenReview{Spec: spec}, metav1.CreateOptions{})
 	if err != nil {
-		return http.StatusServiceUnavailable, "the token cannot be reviewed: the router's service account may not, or the API does not answer"
+		return http.StatusServiceUnavailable, "the token cannot be reviewed: the router's service account has no right to, or the API does not answer"
 	}
-	if !found.Status.Authenticated {
+	if !tokenReview.Status.Authenticated {
 		return http.StatusUnauthorized, "the token is not valid"
 	}
-	user := found.Status.User
+	user := tokenReview.Status.User
 	name := canonical(a.settings)
-	asked := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+	accessReview := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: user.Username, Groups: user.Groups, UID: user.UID, Extra: map[string]authorizationv1.ExtraValue{},
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "get", Group: routev1.GroupName, Resource: "routers", Subresource: "metrics", Name: name},
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Verb: "get", Group: routev1.GroupName, Resource: "routers", Subresource: "metrics", Name: name,
+		},
 	}}
-	for key, values := range user.Extra { // among them the scopes of a token
-		asked.Spec.Extra[key] = authorizationv1.ExtraValue(values)
+	for key, values := range user.Extra { // includes the scopes of a token
+		accessReview.Spec.Extra[key] = authorizationv1.ExtraValue(values)
 	}
-	decided, err := a.reviews.AuthorizationV1().SubjectAccessReviews().Create(ctx, asked, metav1.CreateOptions{})
+	decision, err := a.reviews.AuthorizationV1().SubjectAccessReviews().Create(ctx, accessReview, metav1.CreateOptions{})
 	if err != nil {
-		return http.StatusServiceUnavailable, "the right cannot be reviewed: the router's service account may not, or the API does not answer"
+		return http.StatusServiceUnavailable, "the right cannot be reviewed: the router's service account has no right to, or the API does not answer"
 	}
-	if !decided.Status.Allowed {
+	if !decision.Status.Allowed {
 		return http.StatusForbidden, fmt.Sprintf("user %q cannot get routers/metrics %q in API group %q", user.Username, name, routev1.GroupName)
 	}
 	return http.StatusOK, ""

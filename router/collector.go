@@ -16,8 +16,9 @@ import (
 	"github.com/slipway-platform/slipway/router/settings"
 )
 
-// column is one of HAProxy's statistics as a metric: its number in the CSV, its name, and the rows that have it: F frontends, b backends whose servers are not
-// told, B backends whose servers are, S servers.
+// column is one of HAProxy's statistics as a metric: its number in the CSV, its name, and the rows
+// that have it: F frontends, b backends without metrics of servers, B backends with metrics of
+// servers, S servers.
 type column struct {
 	index            int
 	name, rows, help string
@@ -34,26 +35,26 @@ var columns = []column{
 	{60, "http_average_response_latency_milliseconds", "bS", "Milliseconds of the last 1024 requests"},
 }
 
-// collector makes metrics of HAProxy's statistics.
+// collector exports HAProxy's statistics as metrics.
 type collector struct {
 	settings settings.Settings
 	stats    func() (string, error)
 
-	mu    sync.Mutex
-	rows  [][]string
-	asked time.Time
-	count int // of questions
-	wrong int // rows that could not be read
+	mu          sync.Mutex
+	rows        [][]string
+	lastRequest time.Time
+	count       int // requests to HAProxy
+	wrong       int // rows that could not be parsed
 }
 
 func newCollector(s settings.Settings, stats func() (string, error)) *collector {
 	return &collector{settings: s, stats: stats}
 }
 
-// Describe says nothing: which metrics there are follows from what HAProxy serves.
+// Describe sends nothing, because the metrics depend on the objects that HAProxy serves.
 func (*collector) Describe(chan<- *prometheus.Desc) {}
 
-// Collect gives the statistics, which are as old as ROUTER_METRICS_HAPROXY_BASE_SCRAPE_INTERVAL at most.
+// Collect sends the statistics. They are at most ROUTER_METRICS_HAPROXY_BASE_SCRAPE_INTERVAL old.
 func (c *collector) Collect(out chan<- prometheus.Metric) {
 	up := 1.0
 	rows, count, wrong, err := c.current()
@@ -93,11 +94,12 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// current are the rows of the statistics, with how often HAProxy was asked, and how many rows could not be read.
+// current returns the rows of the statistics, the number of requests to HAProxy, and the number of
+// rows that could not be parsed.
 func (c *collector) current() (rows [][]string, count, wrong int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if time.Since(c.asked) < c.settings.Duration("ROUTER_METRICS_HAPROXY_BASE_SCRAPE_INTERVAL") {
+	if time.Since(c.lastRequest) < c.settings.Duration("ROUTER_METRICS_HAPROXY_BASE_SCRAPE_INTERVAL") {
 		return c.rows, c.count, c.wrong, nil
 	}
 	c.count++
@@ -107,7 +109,7 @@ func (c *collector) current() (rows [][]string, count, wrong int, err error) {
 	}
 	reader := csv.NewReader(strings.NewReader(text))
 	reader.FieldsPerRecord = -1
-	c.rows, c.asked = nil, time.Now()
+	c.rows, c.lastRequest = nil, time.Now()
 	for {
 		row, err := reader.Read()
 		if errors.Is(err, io.EOF) {
@@ -123,7 +125,7 @@ func (c *collector) current() (rows [][]string, count, wrong int, err error) {
 	}
 }
 
-// kindOf is what a row is about: F, b or S.
+// kindOf returns the kind of a row: F, b or S.
 func kindOf(row []string) string {
 	switch row[1] {
 	case "FRONTEND":
@@ -134,7 +136,7 @@ func kindOf(row []string) string {
 	return "S"
 }
 
-// tell gives one value of a row.
+// tell sends one value of a row.
 func (c *collector) tell(out chan<- prometheus.Metric, column column, kind string, row []string) {
 	value, err := strconv.ParseFloat(row[column.index], 64)
 	if column.index == 17 {
@@ -144,7 +146,7 @@ func (c *collector) tell(out chan<- prometheus.Metric, column column, kind strin
 		}
 	}
 	if err != nil {
-		return // this row has none
+		return // the row has no such value
 	}
 	labels, values := []string{"frontend"}, []string{row[0]}
 	of := "frontend"
@@ -166,7 +168,7 @@ func (c *collector) tell(out chan<- prometheus.Metric, column column, kind strin
 	out <- prometheus.MustNewConstMetric(prometheus.NewDesc("haproxy_"+of+"_"+column.name, column.help, labels, nil), kindOfValue, value, values...)
 }
 
-// routeOf are namespace and name of a backend's route.
+// routeOf returns the namespace and the name of a backend's route.
 func routeOf(backend string) []string {
 	parts := strings.Split(backend, ":")
 	if len(parts) != 3 {
@@ -175,7 +177,7 @@ func routeOf(backend string) []string {
 	return parts[1:]
 }
 
-// podOf are pod and service of a server.
+// podOf returns the pod and the service of a server.
 func podOf(server string) []string {
 	parts := strings.Split(server, ":")
 	if len(parts) < 3 {

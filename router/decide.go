@@ -16,14 +16,14 @@ import (
 	"github.com/slipway-platform/slipway/router/model"
 )
 
-// ExtendedValidationFailed is the reason of routes whose certificates cannot be used.
+// ExtendedValidationFailed is the reason of routes with invalid certificates.
 const ExtendedValidationFailed = "ExtendedValidationFailed"
 
-// routesShare bounds the time that goes into decisions about all routes, where these change all the time, to one part in so many: changes of endpoints,
-// which cost little, are not to wait for them.
+// routesShare limits decisions about all routes to a share of the time, one in routesShare, if
+// routes change constantly. Cheap changes of endpoints must not wait for them.
 const routesShare = 4
 
-// decide makes a configuration whenever something has changed. decided is called after each.
+// decide writes a configuration after each change. It calls decided after each.
 func (s *session) decide(ctx context.Context, decided func()) error {
 	if !s.seen.waitFilled(ctx) {
 		return nil
@@ -33,10 +33,10 @@ func (s *session) decide(ctx context.Context, decided func()) error {
 	return nil
 }
 
-// decideAgain is when a configuration that could not be made is tried again.
+// decideAgain is the delay until a failed configuration is retried.
 const decideAgain = time.Second
 
-// follow makes configurations of changes until ctx ends.
+// follow writes configurations until ctx ends.
 func (s *session) follow(ctx context.Context, decided func()) {
 	var routesFrom time.Time
 	for {
@@ -48,7 +48,7 @@ func (s *session) follow(ctx context.Context, decided func()) {
 		err := s.once(changed)
 		switch {
 		case err != nil:
-			slog.Error("the router keeps its configuration", "error", err)
+			slog.Error("write router configuration; the previous one stays", "error", err)
 			routesFrom = time.Now().Add(decideAgain)
 		case changed.routes:
 			routesFrom = time.Now().Add((routesShare - 1) * time.Since(began))
@@ -57,7 +57,7 @@ func (s *session) follow(ctx context.Context, decided func()) {
 	}
 }
 
-// once makes a configuration of what there is now, of which this has changed.
+// once writes a configuration of the current state after some changes.
 func (s *session) once(changed changes) error {
 	touched := []model.ServiceAliasConfigKey{}
 	var asked []*routev1.Route
@@ -114,23 +114,26 @@ func (s *session) judge(routes []*routev1.Route) []claim.Verdict {
 
 func (s *session) policy() claim.Policy {
 	return claim.Policy{
-		Wildcards: s.Settings.On("ROUTER_ALLOW_WILDCARD_ROUTES"), AnyNamespace: s.Settings.On("ROUTER_DISABLE_NAMESPACE_OWNERSHIP_CHECK"),
-		Allowed: s.Settings.List("ROUTER_ALLOWED_DOMAINS"), Denied: s.Settings.List("ROUTER_DENIED_DOMAINS"),
+		Wildcards:    s.Settings.On("ROUTER_ALLOW_WILDCARD_ROUTES"),
+		AnyNamespace: s.Settings.On("ROUTER_DISABLE_NAMESPACE_OWNERSHIP_CHECK"),
+		Allowed:      s.Settings.List("ROUTER_ALLOWED_DOMAINS"),
+		Denied:       s.Settings.List("ROUTER_DENIED_DOMAINS"),
 	}
 }
 
-// routes are those of the router's shard, with the hosts that it gives them. A route that has not changed is the same object as before.
+// routes returns the routes of the router's shard with the hosts that it assigns. An unchanged
+// route is the same object as before.
 func (s *session) routes() (routes []*routev1.Route) {
 	hosts := make(map[*routev1.Route]*routev1.Route, len(s.hosts))
 	for _, route := range s.seen.shard() {
 		if host := s.host(route); host != route.Spec.Host {
-			given := s.hosts[route]
-			if given == nil {
-				given = route.DeepCopy()
-				given.Spec.Host = host
+			assigned := s.hosts[route]
+			if assigned == nil {
+				assigned = route.DeepCopy()
+				assigned.Spec.Host = host
 			}
-			hosts[route] = given
-			route = given
+			hosts[route] = assigned
+			route = assigned
 		}
 		routes = append(routes, route)
 	}
@@ -138,7 +141,7 @@ func (s *session) routes() (routes []*routev1.Route) {
 	return routes
 }
 
-// host is a route's host at this router.
+// host returns the host of a route at this router.
 func (s *session) host(route *routev1.Route) string {
 	template := s.Settings.Text("ROUTER_SUBDOMAIN")
 	generated := ""
@@ -157,8 +160,8 @@ func (s *session) host(route *routev1.Route) string {
 	return generated
 }
 
-// validate rejects a route whose certificates cannot be used. Where EXTENDED_VALIDATION is off, such a route is served with the
-// router's own certificate.
+// validate rejects a route with invalid certificates. If EXTENDED_VALIDATION is off, it replaces
+// them with the router's default certificate.
 func (s *session) validate(verdict *claim.Verdict, checked map[*routev1.Route]error) {
 	route := verdict.Route
 	s.mu.Lock()

@@ -21,8 +21,9 @@ import (
 	"github.com/slipway-platform/slipway/router/settings"
 )
 
-// defaultCertificate is the certificate, with its key, of hosts that have none: DEFAULT_CERTIFICATE, else the file DEFAULT_CERTIFICATE_PATH, else
-// tls.crt of DEFAULT_CERTIFICATE_DIR with its tls.key, else one that is made once and kept in a file.
+// defaultCertificate returns the certificate and key for hosts without a certificate:
+// DEFAULT_CERTIFICATE, the file DEFAULT_CERTIFICATE_PATH, tls.crt and tls.key of
+// DEFAULT_CERTIFICATE_DIR, or a self-signed one, which is generated once and stored in a file.
 func defaultCertificate(s settings.Settings, kept string) ([]byte, error) {
 	text, dir := []byte(s.Text("DEFAULT_CERTIFICATE")), s.Text("DEFAULT_CERTIFICATE_DIR")
 	switch path := s.Text("DEFAULT_CERTIFICATE_PATH"); {
@@ -58,7 +59,7 @@ func pairFile(variable, path, keyPath string) ([]byte, error) {
 	return pair(variable, chain, []byte(cmp.Or(string(key), string(chain))))
 }
 
-// pair takes the key from behind the certificate, if it is there.
+// pair uses the key in the file of the certificate, if there is one.
 func pair(variable string, chain, key []byte) ([]byte, error) {
 	if bundle, err := certificate.Pair(chain, chain); err == nil {
 		return bundle, nil
@@ -70,7 +71,7 @@ func pair(variable string, chain, key []byte) ([]byte, error) {
 	return bundle, nil
 }
 
-// selfSigned makes a certificate that nobody trusts, for ten years.
+// selfSigned generates a self-signed certificate that is valid for ten years.
 func selfSigned() ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

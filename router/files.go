@@ -14,16 +14,16 @@ import (
 	"github.com/slipway-platform/slipway/router/certificate"
 )
 
-// lookAtFiles is how often files that may change are looked at.
-const lookAtFiles = 10 * time.Second
+// filePollInterval is how often files are checked for changes.
+const filePollInterval = 10 * time.Second
 
-// followed are files that may change while the router runs, and what is done then.
+// followed are files that can change while the router runs, and the reaction to a change.
 type followed struct {
 	paths []string
 	look  func()
 }
 
-// state is what tells the content of files from another one.
+// state identifies the content of the files.
 func (f followed) state() string {
 	var text strings.Builder
 	for _, path := range f.paths {
@@ -34,7 +34,8 @@ func (f followed) state() string {
 	return text.String()
 }
 
-// followFiles has a configuration made when the file of services' authorities or that of the default certificate has changed.
+// followFiles triggers a new configuration after a change of the file of services' authorities or
+// of the default certificate.
 func (s *session) followFiles(ctx context.Context) {
 	files := []followed{{s.certificateFiles(), s.lookAtCertificate}}
 	if s.ServiceCA != "" {
@@ -45,7 +46,7 @@ func (s *session) followFiles(ctx context.Context) {
 	for i := range files {
 		last[i] = files[i].state()
 	}
-	ticker := time.NewTicker(lookAtFiles)
+	ticker := time.NewTicker(filePollInterval)
 	defer ticker.Stop()
 	for {
 		select {
@@ -63,18 +64,19 @@ func (s *session) followFiles(ctx context.Context) {
 	}
 }
 
-// lookAtServiceCA says when the authorities of services cannot be used.
+// lookAtServiceCA logs an error if the authorities of services are invalid.
 func (s *session) lookAtServiceCA() {
 	content, err := os.ReadFile(s.ServiceCA)
 	if err == nil {
 		_, err = certificate.Authorities(string(content))
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		slog.Error("the authorities of services cannot be read, and stay those that they were; if there were none, no pod of re-encrypt routes is trusted", "file", s.ServiceCA, "error", err)
+		slog.Error("read authorities of services; the previous ones stay, or no pod of re-encrypt routes is trusted",
+			"path", s.ServiceCA, "error", err)
 	}
 }
 
-// certificateFiles are those of the default certificate.
+// certificateFiles returns the files of the default certificate.
 func (s *session) certificateFiles() []string {
 	path, dir := s.Settings.Text("DEFAULT_CERTIFICATE_PATH"), s.Settings.Text("DEFAULT_CERTIFICATE_DIR")
 	switch {
@@ -88,11 +90,11 @@ func (s *session) certificateFiles() []string {
 	return nil
 }
 
-// lookAtCertificate reads the default certificate anew. One that cannot be used changes nothing.
+// lookAtCertificate reloads the default certificate. It ignores an invalid one.
 func (s *session) lookAtCertificate() {
 	pem, err := defaultCertificate(s.Settings, "")
 	if err != nil {
-		slog.Error("the default certificate cannot be read, and stays the one that it was", "error", err)
+		slog.Error("read default certificate; the previous one stays", "error", err)
 		return
 	}
 	s.fallback.Store(&pem)

@@ -17,15 +17,16 @@ import (
 )
 
 const (
-	// firstByte is how long a client may take to begin.
-	firstByte = 10 * time.Second
-	// acceptAgain is the time until connections are taken again after a failure.
-	acceptAgain = time.Second
+	// firstByteTimeout limits the time until a client sends its first byte.
+	firstByteTimeout = 10 * time.Second
+	// acceptDelay is the delay after a failed accept.
+	acceptDelay = time.Second
 )
 
-// serveAll answers on a listener until ctx ends. With ROUTER_METRICS_TLS_CERT_FILE it speaks TLS with those who do, and answers others about health alone: nobody is to
-// send a password or a token that can be read on the way.
-func serveAll(ctx context.Context, s settings.Settings, listener net.Listener, handler http.Handler) error {
+// serveAll serves on a listener until ctx ends. With ROUTER_METRICS_TLS_CERT_FILE it serves TLS,
+// and only health checks without TLS, so that passwords and tokens are never sent in clear text.
+func serveAll(ctx context.Context, s settings.Settings, listener net.Listener,
+	handler http.Handler) error {
 	certificate, key := s.Text("ROUTER_METRICS_TLS_CERT_FILE"), s.Text("ROUTER_METRICS_TLS_KEY_FILE")
 	server := func(handler http.Handler) *http.Server {
 		return &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: 2 * time.Minute, IdleTimeout: time.Minute}
@@ -65,7 +66,7 @@ func served(err error) error {
 	return fmt.Errorf("serve statistics: %w", err)
 }
 
-// healthOnly answers about health. Whatever else is asked for would be guarded by a password.
+// healthOnly serves only health checks. Everything else would require a password.
 func healthOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/healthz" && r.URL.Path != "/healthz/ready" {
@@ -76,7 +77,7 @@ func healthOnly(next http.Handler) http.Handler {
 	})
 }
 
-// split hands the connections of a listener to one of two others, by whether they begin as TLS does.
+// split distributes the connections of a listener to two others: TLS and plain.
 type split struct {
 	net.Listener
 	tls, plain *half
@@ -84,7 +85,7 @@ type split struct {
 	once       sync.Once
 }
 
-// half is one of the two.
+// half is one of the two listeners.
 type half struct {
 	*split
 	connections chan net.Conn
@@ -106,13 +107,13 @@ func (h *half) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends the listener and both halves.
+// Close closes the listener and both halves.
 func (s *split) Close() error {
 	s.once.Do(func() { close(s.done) })
 	return s.Listener.Close()
 }
 
-// run takes connections until the listener ends.
+// run accepts connections until the listener is closed.
 func (s *split) run(ctx context.Context) error {
 	var group sync.WaitGroup
 	defer group.Wait()
@@ -122,11 +123,11 @@ func (s *split) run(ctx context.Context) error {
 			return err
 		}
 		if err != nil { // such as too many open files
-			slog.Error("cannot accept a connection for statistics", "error", err)
+			slog.Error("accept connection for statistics", "error", err)
 			select {
 			case <-s.done:
 				return net.ErrClosed
-			case <-time.After(acceptAgain):
+			case <-time.After(acceptDelay):
 			}
 			continue
 		}
@@ -134,19 +135,19 @@ func (s *split) run(ctx context.Context) error {
 	}
 }
 
-// begun is a connection of which something was read.
+// begun is a connection whose first byte was read.
 type begun struct {
 	net.Conn
 	reader *bufio.Reader
 }
 
-// Read reads from the beginning.
+// Read reads from the first byte.
 func (b *begun) Read(into []byte) (int, error) { return b.reader.Read(into) }
 
-// hand looks at how a connection begins.
+// hand passes a connection on, according to its first byte.
 func (s *split) hand(ctx context.Context, connection net.Conn) {
 	stop := context.AfterFunc(ctx, func() { _ = connection.Close() })
-	_ = connection.SetReadDeadline(time.Now().Add(firstByte)) // a connection takes it
+	_ = connection.SetReadDeadline(time.Now().Add(firstByteTimeout)) // a connection takes it
 	made := &begun{connection, bufio.NewReader(connection)}
 	first, err := made.reader.Peek(1)
 	if !stop() || err != nil {
@@ -165,5 +166,5 @@ func (s *split) hand(ctx context.Context, connection net.Conn) {
 	}
 }
 
-// tlsHandshake is the type of the first record of TLS.
+// tlsHandshake is the type of the first TLS record.
 const tlsHandshake = 22

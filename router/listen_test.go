@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/parttest"
 )
 
-func TestMetricsSpeakTLSAndHealthIsOpen(t *testing.T) {
+func TestMetricsRequireTLSAndHealthDoesNot(t *testing.T) {
 	authority := certtest.New(t)
 	first, second := authority.Issue(t, "first", "localhost"), authority.Issue(t, "second", "localhost")
 	port := freePort(t)
@@ -63,7 +63,7 @@ func TestMetricsSpeakTLSAndHealthIsOpen(t *testing.T) {
 	}
 }
 
-func TestMetricsAreNotServedWithACertificateThatIsNone(t *testing.T) {
+func TestMissingMetricsCertificateIsAnError(t *testing.T) {
 	s := read(t, map[string]string{"ROUTER_METRICS_TLS_CERT_FILE": "/nowhere/tls.crt", "ROUTER_METRICS_TLS_KEY_FILE": "/nowhere/tls.key"})
 	err := serve(t.Context(), "127.0.0.1:0", access{settings: s}, running{}, newMetrics(), func() string { return "" })
 	if err == nil || !strings.Contains(err.Error(), "ROUTER_METRICS_TLS_CERT_FILE") {
@@ -71,7 +71,7 @@ func TestMetricsAreNotServedWithACertificateThatIsNone(t *testing.T) {
 	}
 }
 
-// exhausted is a listener that at first has no file descriptor for a connection.
+// exhausted is a listener that has no file descriptor for its first connection.
 type exhausted struct {
 	net.Listener
 	once sync.Once
@@ -85,7 +85,7 @@ func (e *exhausted) Accept() (connection net.Conn, err error) {
 	return e.Listener.Accept()
 }
 
-func TestAConnectionThatCannotBeAcceptedEndsNothing(t *testing.T) {
+func TestAcceptErrorIsRetried(t *testing.T) {
 	pair := certtest.New(t).Issue(t, "router", "localhost")
 	s := read(t, map[string]string{"ROUTER_METRICS_TLS_CERT_FILE": pair.CertFile, "ROUTER_METRICS_TLS_KEY_FILE": pair.KeyFile})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -11,13 +11,13 @@ import (
 	"github.com/slipway-platform/slipway/internal/version"
 )
 
-// metrics are those of the router itself.
+// metrics are the metrics of the router itself.
 type metrics struct {
 	reload, write prometheus.Summary
 	failure       prometheus.Gauge
 	others        []prometheus.Collector
 
-	took, asked, answered *prometheus.SummaryVec // of requests for metrics
+	took, asked, answered *prometheus.SummaryVec // requests for metrics
 }
 
 func newMetrics() *metrics {
@@ -42,7 +42,7 @@ func ofRequests(name, help string) *prometheus.SummaryVec {
 	return prometheus.NewSummaryVec(prometheus.SummaryOpts{Name: name, Help: help, ConstLabels: prometheus.Labels{"handler": "prometheus"}}, nil)
 }
 
-// watching adds what keeps the router from seeing the cluster; nothing when it does.
+// watching adds a metric that is 1 if the router cannot watch the cluster.
 func (m *metrics) watching(problem func() string) {
 	m.others = append(m.others, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "template_router_watch_failure", Help: "1 when the router cannot watch what it serves; /healthz/ready says what as long as it has never been ready",
@@ -54,7 +54,7 @@ func (m *metrics) watching(problem func() string) {
 	}))
 }
 
-// handler answers with them and those of HAProxy.
+// handler serves these metrics and those of HAProxy.
 func (m *metrics) handler(haproxy *collector) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(m.reload, m.write, m.failure, m.took, m.asked, m.answered, haproxy)
@@ -67,7 +67,7 @@ func (m *metrics) handler(haproxy *collector) http.Handler {
 	})
 }
 
-// observe notes that HAProxy serves a configuration.
+// observe records that HAProxy serves a configuration.
 func (m *metrics) observe(written, reloaded time.Duration) {
 	m.write.Observe(written.Seconds())
 	m.reload.Observe(reloaded.Seconds())

@@ -9,19 +9,20 @@ import (
 	"net/url"
 )
 
-// health is what is asked of a router's state.
+// health is the part of the engine that reports HAProxy's state.
 type health interface {
-	// Alive is an error when HAProxy does not answer.
+	// Alive returns an error if HAProxy does not respond.
 	Alive() error
-	// Stats is HAProxy's statistics as CSV, and an error when it does not answer.
+	// Stats returns HAProxy's statistics as CSV. It fails if HAProxy does not respond.
 	Stats() (string, error)
-	// Page is the socket of HAProxy's page of statistics.
+	// Page returns the path of the socket that serves HAProxy's statistics page.
 	Page() string
 }
 
-// serve answers health, metrics and statistics until ctx ends. unready says why the
-// router is not to be sent requests; nothing when it is.
-func serve(ctx context.Context, address string, who access, engine health, m *metrics, unready func() string) error {
+// serve serves health checks, metrics and statistics until ctx ends. unready returns why the router
+// must not get requests, or "".
+func serve(ctx context.Context, address string, who access, engine health, m *metrics,
+	unready func() string) error {
 	s := who.settings
 	listener, err := net.Listen("tcp", address)
 	if err != nil {

@@ -29,7 +29,7 @@ import (
 	"github.com/slipway-platform/slipway/router/settings"
 )
 
-func TestStatisticsAreForThoseWhoMaySeeThem(t *testing.T) {
+func TestStatisticsRequirePassword(t *testing.T) {
 	for _, tt := range []struct {
 		what, from     string
 		user, password string // of the settings
@@ -64,7 +64,8 @@ func TestStatisticsAreForThoseWhoMaySeeThem(t *testing.T) {
 	}
 }
 
-// answers are the API's reviews: who has which token, and who has the right.
+// answers returns a client whose token reviews accept tokens, and whose access reviews allow a
+// user.
 func answers(tokens map[string]string, allowed string) *fake.Clientset {
 	reviews := fake.NewClientset()
 	reviews.PrependReactor("create", "tokenreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -84,7 +85,7 @@ func answers(tokens map[string]string, allowed string) *fake.Clientset {
 	return reviews
 }
 
-func TestMetricsAreForTokensWithTheRight(t *testing.T) {
+func TestMetricsRequireRight(t *testing.T) {
 	s, err := settings.Read(map[string]string{"STATS_USERNAME": "admin", "STATS_PASSWORD": "open", "ROUTER_SERVICE_NAME": "gold"})
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +109,7 @@ func (running) Alive() error           { return nil }
 func (running) Stats() (string, error) { return "", errors.New("nobody asked for metrics") }
 func (r running) Page() string         { return r.page }
 
-func TestARouterThatStopsIsAliveButNotReady(t *testing.T) {
+func TestStoppingRouterIsAliveButNotReady(t *testing.T) {
 	address := "127.0.0.1:" + freePort(t)
 	var reason atomic.Pointer[string]
 	reason.Store(new(string))
@@ -147,7 +148,7 @@ func TestARouterThatStopsIsAliveButNotReady(t *testing.T) {
 	}
 }
 
-func TestARouterIsReadyWhenItsRoutesAreServed(t *testing.T) {
+func TestRouterIsReadyWhenRoutesAreServed(t *testing.T) {
 	s := session{Router: &Router{Settings: read(t, nil)}, engine: &haproxy.Engine{}, seen: &view{}}
 	if got := s.unready(); got != "routes are not served yet" {
 		t.Errorf("before it knows routes it says %q", got)
@@ -163,7 +164,7 @@ func TestARouterIsReadyWhenItsRoutesAreServed(t *testing.T) {
 	}
 }
 
-func TestARouterServesUntilItsDelayIsOver(t *testing.T) {
+func TestRouterServesDuringShutdownDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := session{Router: &Router{Settings: read(t, map[string]string{"ROUTER_GRACEFUL_SHUTDOWN_DELAY": "5s"})}}
 		told, tell := context.WithCancel(t.Context())
@@ -182,7 +183,7 @@ func TestARouterServesUntilItsDelayIsOver(t *testing.T) {
 	})
 }
 
-func TestTheLogOfHAProxyIsRelayedAsLines(t *testing.T) {
+func TestRelayLog(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "log")
 	if err := os.WriteFile(socket, nil, 0o600); err != nil { // of a former container
 		t.Fatal(err)

@@ -1,5 +1,6 @@
-// Package router is the edge of the cluster: it watches routes and the endpoints of their services, decides which routes it serves, has
-// HAProxy serve them, and writes what it decided into their status.
+// Package router is the edge of the cluster. It watches routes and the endpoints of their services,
+// decides which routes it serves, runs HAProxy to serve them, and writes its decisions to the
+// status of routes.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, sections on routers and routes.
 package router
@@ -24,32 +25,38 @@ import (
 
 // Router is one router.
 type Router struct {
-	// Config reaches the cluster. It may watch routes, services, endpoint slices and namespaces, and write the status of routes.
+	// Config connects to the cluster. It needs rights to watch routes, services, endpoint slices
+	// and namespaces, and to write the status of routes.
 	Config *rest.Config
 	// Settings are the router's variables.
 	Settings settings.Settings
 	// Program is HAProxy's path.
 	Program string
-	// Dir is where the router keeps HAProxy's configuration and sockets; its path is short and absolute.
+	// Dir is the directory of HAProxy's configuration and sockets. Its path must be short and
+	// absolute.
 	Dir string
-	// User is the account that HAProxy changes to; empty for none.
+	// User is the account that HAProxy changes to. It is optional.
 	User string
-	// ServiceCA is the file of the authorities that issue services' certificates; empty when there is none. It may come or change while the router runs.
+	// ServiceCA is the file of the authorities that issue certificates of services. It is optional
+	// and can change while the router runs.
 	ServiceCA string
-	// Domain is what spec.subdomain of a route stands below where ROUTER_DOMAIN is not set; such routes are rejected when both are empty.
+	// Domain completes spec.subdomain of routes if ROUTER_DOMAIN is not set. If both are empty,
+	// such routes are rejected.
 	Domain string
-	// Grace is how long requests may go on when the router stops.
+	// Grace is the time for open requests when the router stops.
 	Grace time.Duration
-	// Outlive lets HAProxy go on serving when this process is killed, until the next router of Dir takes over.
+	// Outlive keeps HAProxy running if this process is killed, until the next router of Dir takes
+	// over.
 	Outlive bool
-	// Trouble, if set, is told what keeps HAProxy from serving what it should, and nothing when it does.
+	// Trouble, if set, is called with the reason why HAProxy does not serve what it should, or with
+	// "" when it does.
 	Trouble func(string)
 }
 
-// Name is the part's name.
+// Name returns the name of the component.
 func (*Router) Name() string { return "router" }
 
-// session is a router that runs.
+// session is a running router.
 type session struct {
 	*Router
 	seen   *view
@@ -58,22 +65,23 @@ type session struct {
 	engine *haproxy.Engine
 
 	builder model.Builder
-	hosts   map[*routev1.Route]*routev1.Route // routes with the hosts that the router gives them
-	checked map[*routev1.Route]error          // what is wrong with the certificates of routes
+	hosts   map[*routev1.Route]*routev1.Route // routes with the hosts that the router assigns
+	checked map[*routev1.Route]error          // problems of the certificates of routes
 
 	mu       sync.Mutex
-	asked    []*routev1.Route                               // all routes, as the newest configuration was made of them
-	refused  map[model.ServiceAliasConfigKey]*routev1.Route // those that HAProxy did not take, as they were
-	again    func()                                         // has the configuration made once more
+	asked    []*routev1.Route                               // all routes of the newest configuration
+	refused  map[model.ServiceAliasConfigKey]*routev1.Route // routes that HAProxy rejected, as they were then
+	again    func()                                         // triggers a new configuration
 	observed *metrics
 
-	fallback atomic.Pointer[[]byte] // the default certificate with its key, if it has changed
+	fallback atomic.Pointer[[]byte] // the default certificate with its key, if it changed
 
-	leaving atomic.Bool  // the router serves only what still comes
-	first   atomic.Int64 // the number of the first configuration with routes; 0 before
+	leaving atomic.Bool  // the router is stopping and serves only for a short time
+	first   atomic.Int64 // number of the first configuration with routes; 0 before
 }
 
-// Run serves until ctx ends. It calls ready when HAProxy serves every route that there was at the start.
+// Run serves until ctx ends. It calls ready when HAProxy serves all routes that existed at the
+// start.
 func (r *Router) Run(ctx context.Context, ready func()) error {
 	pem, err := defaultCertificate(r.Settings, filepath.Join(r.Dir, "default.pem"))
 	if err != nil {
@@ -83,7 +91,9 @@ func (r *Router) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return err
 	}
-	reviews, err := kubernetes.NewForConfig(r.Config) // those who guess tokens use up its limit of requests, and not that of what the router sees
+	// A client with its own rate limit, so that guessed tokens do not delay other requests of the
+	// router.
+	reviews, err := kubernetes.NewForConfig(r.Config)
 	if err != nil {
 		return fmt.Errorf("make client: %w", err)
 	}
@@ -91,15 +101,20 @@ func (r *Router) Run(ctx context.Context, ready func()) error {
 		r.Trouble = func(string) {}
 	}
 	s := &session{
-		Router: r, seen: seen, refused: map[model.ServiceAliasConfigKey]*routev1.Route{}, again: seen.all, observed: newMetrics(),
-		builder: model.Builder{Source: seen.source()}, hosts: map[*routev1.Route]*routev1.Route{}, checked: map[*routev1.Route]error{},
+		Router: r, seen: seen, refused: map[model.ServiceAliasConfigKey]*routev1.Route{},
+		again: seen.all, observed: newMetrics(), builder: model.Builder{Source: seen.source()},
+		hosts: map[*routev1.Route]*routev1.Route{}, checked: map[*routev1.Route]error{},
 		status: &statusWriter{client: seen.routeClient, settings: r.Settings, written: map[string]*writing{}},
-		writer: haproxy.Writer{Dir: r.Dir, Settings: r.Settings, User: r.User, DefaultCertificate: pem, ServiceCA: r.ServiceCA},
+		writer: haproxy.Writer{
+			Dir: r.Dir, Settings: r.Settings, User: r.User, DefaultCertificate: pem, ServiceCA: r.ServiceCA,
+		},
 	}
 	s.observed.watching(seen.problem)
 	s.engine = &haproxy.Engine{
-		Program: r.Program, Dir: r.Dir, Interval: r.Settings.Duration("RELOAD_INTERVAL"), Script: r.Settings.Text("RELOAD_SCRIPT"), Grace: r.Grace,
-		StatsTimeout: r.Settings.Duration("ROUTER_METRICS_HAPROXY_TIMEOUT"), Outlive: r.Outlive, Rejected: s.rejected, Observe: s.reloaded,
+		Program: r.Program, Dir: r.Dir, Interval: r.Settings.Duration("RELOAD_INTERVAL"),
+		Script: r.Settings.Text("RELOAD_SCRIPT"), Grace: r.Grace,
+		StatsTimeout: r.Settings.Duration("ROUTER_METRICS_HAPROXY_TIMEOUT"), Outlive: r.Outlive,
+		Rejected: s.rejected, Observe: s.reloaded,
 	}
 	if !r.Settings.On("ROUTER_BIND_PORTS_AFTER_SYNC") && !s.engine.Serves() {
 		empty, err := s.writer.Write(model.Build(nil, model.Source{}), nil, true)
@@ -147,13 +162,14 @@ func (r *Router) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// reloaded notes that HAProxy serves a configuration, and how long that took.
+// reloaded records that HAProxy serves a configuration, and the durations.
 func (s *session) reloaded(written, reloaded time.Duration) {
 	s.observed.observe(written, reloaded)
 	s.Trouble("")
 }
 
-// unready is why the router is not to be sent requests: it is about to end, or does not serve the routes yet that there were at its start.
+// unready returns why the router must not get requests, or "": it is stopping, or does not serve
+// the routes yet that existed at its start.
 func (s *session) unready() string {
 	first := int(s.first.Load())
 	switch {
@@ -167,8 +183,9 @@ func (s *session) unready() string {
 	return ""
 }
 
-// untilLeft is a context that ends ROUTER_GRACEFUL_SHUTDOWN_DELAY after another. Until then the router serves on, but says that it is not ready, so that
-// nobody who is told of ready pods alone sends it connections that it would refuse.
+// untilLeft returns a context that ends ROUTER_GRACEFUL_SHUTDOWN_DELAY after ctx. During the delay,
+// the router still serves but is not ready, so that load balancers stop sending requests before it
+// closes its ports.
 func (s *session) untilLeft(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	longer, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -182,7 +199,7 @@ func (s *session) untilLeft(ctx context.Context) (context.Context, context.Cance
 	return longer, func(cause error) { stop(); cancel(cause) }
 }
 
-// canonical is what the status of a route calls the router.
+// canonical returns the name of the router in the status of routes.
 func canonical(s settings.Settings) string { return cmp.Or(s.Text("ROUTER_SERVICE_NAME"), "public") }
 
 func describe(route *routev1.Route) string { return fmt.Sprintf("%s/%s", route.Namespace, route.Name) }

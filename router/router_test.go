@@ -32,7 +32,7 @@ func read(t *testing.T, variables map[string]string) settings.Settings {
 	return s
 }
 
-func TestTheRouterChoosesHosts(t *testing.T) {
+func TestHostsOfRoutes(t *testing.T) {
 	const template = "${name}-${namespace}.apps.example.com"
 	for _, tt := range []struct {
 		variables       map[string]string
@@ -73,7 +73,7 @@ func TestRoutesWithBadCertificates(t *testing.T) {
 	}
 }
 
-func TestTheDefaultCertificateComesFromTheFirstVariableThatIsSet(t *testing.T) {
+func TestDefaultCertificatePrecedence(t *testing.T) {
 	authority := certtest.New(t)
 	bundles := map[string]string{}
 	for _, name := range []string{"text", "path", "dir", "whole"} {
@@ -127,7 +127,8 @@ func TestTheDefaultCertificateComesFromTheFirstVariableThatIsSet(t *testing.T) {
 	}
 }
 
-// row is a line of HAProxy's statistics in which each column has its number, but for those of names and state.
+// row returns a line of HAProxy's statistics. The value of each column is its number, except names
+// and state.
 func row(proxy, server, state string) string {
 	var cells []string
 	for i := range 62 {
@@ -137,7 +138,7 @@ func row(proxy, server, state string) string {
 	return strings.Join(cells, ",") + "\n"
 }
 
-// told are the metrics as Prometheus reads them.
+// told returns the metrics in Prometheus' text format.
 func told(t *testing.T, variables map[string]string) string {
 	t.Helper()
 	stats := "# pxname,svname\n" + row("public", "FRONTEND", "OPEN") + row("be_http:shop:front", "pod:web-1:web:http:10.0.0.1:8080", "UP") +
@@ -181,7 +182,7 @@ func TestMetricsOfHAProxy(t *testing.T) {
 	}
 }
 
-func TestThePolicyFollowsFromTheVariables(t *testing.T) {
+func TestPolicyFromVariables(t *testing.T) {
 	s := session{Router: &Router{Settings: read(t, map[string]string{
 		"ROUTER_ALLOW_WILDCARD_ROUTES": "true", "ROUTER_DISABLE_NAMESPACE_OWNERSHIP_CHECK": "TRUE", "ROUTER_ALLOWED_DOMAINS": "a.com, b.com", "ROUTER_DENIED_DOMAINS": "c.a.com",
 	})}}
@@ -195,7 +196,7 @@ func TestThePolicyFollowsFromTheVariables(t *testing.T) {
 	}
 }
 
-func TestAConfigurationThatCannotBeMadeIsTriedAgainAfterAWhile(t *testing.T) {
+func TestFailedConfigurationIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		variables := read(t, map[string]string{"TEMPLATE_FILE": filepath.Join(t.TempDir(), "none")})
 		seen, err := newView(&rest.Config{}, variables)
@@ -214,7 +215,7 @@ func TestAConfigurationThatCannotBeMadeIsTriedAgainAfterAWhile(t *testing.T) {
 	})
 }
 
-func TestTheDefaultCertificateFollowsItsFiles(t *testing.T) {
+func TestDefaultCertificateReloads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		authority, dir := certtest.New(t), t.TempDir()
 		put := func(name string) string {
@@ -243,19 +244,19 @@ func TestTheDefaultCertificateFollowsItsFiles(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go s.followFiles(ctx)
-		<-time.After(lookAtFiles * 5 / 2) // between two looks
+		<-time.After(filePollInterval * 5 / 2) // between two looks
 		if s.fallback.Load() != nil || changes != 0 {
 			t.Error("without a change it is read anew")
 		}
 		second := put("second")
-		<-time.After(2 * lookAtFiles)
+		<-time.After(2 * filePollInterval)
 		if pem := s.fallback.Load(); pem == nil || !strings.HasPrefix(string(*pem), second) || changes != 1 {
 			t.Errorf("the certificate is not the second one, after %d changes", changes)
 		}
 		if err := os.WriteFile(filepath.Join(dir, "tls.key"), []byte("damaged"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		<-time.After(2 * lookAtFiles)
+		<-time.After(2 * filePollInterval)
 		if pem := s.fallback.Load(); !strings.HasPrefix(string(*pem), second) {
 			t.Error("a damaged key changes the certificate")
 		}

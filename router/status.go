@@ -16,7 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/router/settings"
 )
 
-// statusWriter tells in each route's status what the router decided, in the entry with the router's name. Other routers have entries of their own.
+// statusWriter writes the router's decisions to the status of routes, in the entry with the
+// router's name. Other routers have their own entries.
 type statusWriter struct {
 	client   *rest.RESTClient
 	settings settings.Settings
@@ -26,21 +27,22 @@ type statusWriter struct {
 	changed  chan struct{}
 	once     sync.Once
 
-	written map[string]*writing // by namespace and name of the route; of the writer's goroutine alone
+	written map[string]*writing // by namespace/name of the route; used only by the writer's goroutine
 }
 
-// writing is what was written about a route last, and how often somebody else has changed that.
+// writing is the last write about a route, and how often another router overwrote it.
 type writing struct {
 	entry     routev1.RouteIngress
 	contended int
-	until     time.Time // nothing is written before
+	until     time.Time // no write before
 }
 
 const (
-	// contentions is how often another router of the same name may disagree before this one holds back, and truce for how long.
+	// contentions limits how often another router of the same name can disagree before this one
+	// pauses for truce.
 	contentions = 3
 	truce       = time.Minute
-	// statusRetry is when a status that could not be written is tried again.
+	// statusRetry is the delay until a failed write is retried.
 	statusRetry = time.Second
 )
 
@@ -49,7 +51,7 @@ func (w *statusWriter) wake() chan struct{} {
 	return w.changed
 }
 
-// set gives the verdicts about all routes of the shard.
+// set sets the verdicts about all routes of the shard.
 func (w *statusWriter) set(verdicts []claim.Verdict) {
 	w.mu.Lock()
 	w.verdicts = verdicts
@@ -85,7 +87,7 @@ func (w *statusWriter) run(ctx context.Context) error {
 	}
 }
 
-// forget drops what was noted about routes that are gone.
+// forget drops the records of deleted routes.
 func (w *statusWriter) forget(verdicts []claim.Verdict) {
 	known := map[string]bool{}
 	for _, verdict := range verdicts {
@@ -98,7 +100,7 @@ func (w *statusWriter) forget(verdicts []claim.Verdict) {
 	}
 }
 
-// entry is what the status should say.
+// entry returns the desired status entry.
 func (w *statusWriter) entry(verdict claim.Verdict) routev1.RouteIngress {
 	condition := routev1.RouteIngressCondition{
 		Type: routev1.RouteAdmitted, Status: corev1.ConditionTrue, Reason: verdict.Reason, Message: verdict.Message,
@@ -112,11 +114,11 @@ func (w *statusWriter) entry(verdict claim.Verdict) routev1.RouteIngress {
 	}
 }
 
-// write brings the status of one route to what it should be.
+// write updates the status of one route.
 func (w *statusWriter) write(ctx context.Context, verdict claim.Verdict) error {
-	wanted, name := w.entry(verdict), describe(verdict.Route)
-	present := own(&verdict.Route.Status, wanted.RouterName)
-	if present != nil && same(*present, wanted) {
+	desired, name := w.entry(verdict), describe(verdict.Route)
+	present := own(&verdict.Route.Status, desired.RouterName)
+	if present != nil && same(*present, desired) {
 		return nil
 	}
 	before := w.written[name]
@@ -128,35 +130,36 @@ func (w *statusWriter) write(ctx context.Context, verdict claim.Verdict) error {
 	if now.Before(before.until) {
 		return nil
 	}
-	wanted.Conditions[0].LastTransitionTime = &metav1.Time{Time: now}
-	if present != nil && len(present.Conditions) > 0 && present.Conditions[0].Status == wanted.Conditions[0].Status {
-		wanted.Conditions[0].LastTransitionTime = present.Conditions[0].LastTransitionTime
+	desired.Conditions[0].LastTransitionTime = &metav1.Time{Time: now}
+	if present != nil && len(present.Conditions) > 0 && present.Conditions[0].Status == desired.Conditions[0].Status {
+		desired.Conditions[0].LastTransitionTime = present.Conditions[0].LastTransitionTime
 	}
 	changed := verdict.Route.DeepCopy()
-	if entry := own(&changed.Status, wanted.RouterName); entry != nil {
-		*entry = wanted
+	if entry := own(&changed.Status, desired.RouterName); entry != nil {
+		*entry = desired
 	} else {
-		changed.Status.Ingress = append(changed.Status.Ingress, wanted)
+		changed.Status.Ingress = append(changed.Status.Ingress, desired)
 	}
 	err := w.client.Put().Namespace(changed.Namespace).Resource("routes").Name(changed.Name).SubResource("status").Body(changed).Do(ctx).Error()
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil // its change is on the way here
+		return nil // the informer will deliver a newer version
 	}
 	if err != nil {
 		return err
 	}
-	if same(before.entry, wanted) { // it was there already, and somebody has overwritten it
+	if same(before.entry, desired) { // another router overwrote it
 		before.contended++
 	}
 	if before.contended >= contentions {
 		before.contended, before.until = 0, now.Add(truce)
-		slog.Warn("another router of the same name disagrees about a route; give routers different ROUTER_SERVICE_NAMEs", "route", name, "router", wanted.RouterName)
+		slog.Warn("another router of the same name disagrees about a route; set different ROUTER_SERVICE_NAMEs",
+			"route", name, "router", desired.RouterName)
 	}
-	before.entry = wanted
+	before.entry = desired
 	return nil
 }
 
-// own is a router's entry, or nil.
+// own returns a router's entry, or nil.
 func own(status *routev1.RouteStatus, router string) *routev1.RouteIngress {
 	for i := range status.Ingress {
 		if status.Ingress[i].RouterName == router {
@@ -166,7 +169,7 @@ func own(status *routev1.RouteStatus, router string) *routev1.RouteIngress {
 	return nil
 }
 
-// same compares entries but for the times of their conditions.
+// same compares entries without the times of their conditions.
 func same(a, b routev1.RouteIngress) bool {
 	if len(a.Conditions) != len(b.Conditions) || a.Host != b.Host || a.RouterName != b.RouterName ||
 		a.WildcardPolicy != b.WildcardPolicy || a.RouterCanonicalHostname != b.RouterCanonicalHostname {

@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/router/claim"
 )
 
-// contest lets routers, each with a name and a host of its own, write the status of one route in turns until none has anything to say, twenty times at
-// most, and returns the route and how often each has written.
+// contest lets routers, each with a name and a host, write the status of one route in turns until
+// none writes, at most twenty times. It returns the route and the number of writes of each.
 func contest(t *testing.T, routers ...[2]string) (*routev1.Route, []int) {
 	t.Helper()
 	current := &routev1.Route{Spec: routev1.RouteSpec{Host: "www.example.com"}}
@@ -53,7 +53,7 @@ func contest(t *testing.T, routers ...[2]string) (*routev1.Route, []int) {
 	return current, writes
 }
 
-func TestRoutersOfDifferentNamesWriteOnceEach(t *testing.T) {
+func TestRoutersOfDifferentNamesWriteOnce(t *testing.T) {
 	route, writes := contest(t, [2]string{"gold", "gold.example.com"}, [2]string{"tin", "tin.example.com"})
 	if !slices.Equal(writes, []int{1, 1}) {
 		t.Errorf("they have written %v times", writes)

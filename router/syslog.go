@@ -11,11 +11,12 @@ import (
 	"os"
 )
 
-// longestLine is the longest line of a log that HAProxy sends, in bytes.
+// longestLine limits the length of a log line from HAProxy, in bytes.
 const longestLine = 64 << 10
 
-// RelayLog writes what HAProxy sends to a log socket as lines, without their priority, until ctx ends: the log of a router in a pod becomes that of
-// a container. The socket is made at path, in place of one that is there.
+// RelayLog writes the messages that HAProxy sends to a log socket to out, without their priority,
+// until ctx ends. The log of a router in a pod thus becomes the log of its container. RelayLog
+// creates the socket at path and replaces an existing one.
 func RelayLog(ctx context.Context, path string, out io.Writer) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("make log socket: %w", err)
@@ -25,7 +26,7 @@ func RelayLog(ctx context.Context, path string, out io.Writer) error {
 		return fmt.Errorf("make log socket: %w", err)
 	}
 	defer socket.Close()
-	if err := os.Chmod(path, 0o666); err != nil { // HAProxy may run as another user of the pod
+	if err := os.Chmod(path, 0o666); err != nil { // HAProxy can run as another user of the pod
 		return fmt.Errorf("make log socket: %w", err)
 	}
 	defer context.AfterFunc(ctx, func() { _ = socket.Close() })()

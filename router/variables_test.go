@@ -23,7 +23,7 @@ import (
 	"github.com/slipway-platform/slipway/router/haproxy"
 )
 
-func TestSelectorsChooseTheShard(t *testing.T) {
+func TestSelectorsOfShard(t *testing.T) {
 	for variables, want := range map[string]string{
 		"": "blue/b red/a red/b", "ROUTE_LABELS=tier=gold": "red/a", "NAMESPACE_LABELS=team=red": "red/a red/b",
 		"PROJECT_LABELS=team!=red": "blue/b", "NAMESPACE_LABELS=team=red PROJECT_LABELS=stage=test": "", "NAMESPACE_LABELS=team=red ROUTE_LABELS=tier!=gold": "red/b",
@@ -64,7 +64,7 @@ func TestSelectorsChooseTheShard(t *testing.T) {
 	}
 }
 
-func TestTheStatusNamesTheRouter(t *testing.T) {
+func TestStatusNamesRouter(t *testing.T) {
 	verdict := claim.Verdict{Route: &routev1.Route{Spec: routev1.RouteSpec{Host: "a.com"}}}
 	writer := statusWriter{settings: read(t, map[string]string{"ROUTER_SERVICE_NAME": "gold", "ROUTER_CANONICAL_HOSTNAME": "gold.example.com"})}
 	if got := writer.entry(verdict); got.RouterName != "gold" || got.RouterCanonicalHostname != "gold.example.com" || got.Host != "a.com" {
@@ -76,7 +76,7 @@ func TestTheStatusNamesTheRouter(t *testing.T) {
 	}
 }
 
-// freePort is a port of this machine that nobody listens on.
+// freePort returns an unused port of this machine.
 func freePort(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -88,7 +88,7 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-func TestMetricsAreServedWhereAndIfTheVariablesSay(t *testing.T) {
+func TestMetricsVariables(t *testing.T) {
 	for kind, want := range map[string]string{"haproxy": "haproxy_exporter_up", "none": ""} {
 		address := "127.0.0.1:" + freePort(t)
 		s := read(t, map[string]string{"ROUTER_LISTEN_ADDR": address, "ROUTER_METRICS_TYPE": kind, "STATS_USERNAME": "admin", "STATS_PASSWORD": "open"})
@@ -127,7 +127,7 @@ func TestMetricsAreServedWhereAndIfTheVariablesSay(t *testing.T) {
 	}
 }
 
-func TestHAProxyIsAskedOnceInAnInterval(t *testing.T) {
+func TestStatisticsAreCached(t *testing.T) {
 	for interval, want := range map[string]int{"1h": 1, "1us": 2} {
 		asked := 0
 		registry := prometheus.NewRegistry()
@@ -146,7 +146,7 @@ func TestHAProxyIsAskedOnceInAnInterval(t *testing.T) {
 	}
 }
 
-func TestPortsAreBoundBeforeOrAfterRoutesAreKnown(t *testing.T) {
+func TestBindPortsAfterSync(t *testing.T) {
 	for after, bound := range map[string]bool{"false": true, "true": false} {
 		asked := make(chan struct{}, 100)
 		silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { // routes are never known

@@ -24,7 +24,7 @@ import (
 	"github.com/slipway-platform/slipway/router/settings"
 )
 
-// view is what a router sees of the cluster.
+// view is the router's cache of the cluster.
 type view struct {
 	routeClient *rest.RESTClient
 	factory     informers.SharedInformerFactory
@@ -33,19 +33,20 @@ type view struct {
 
 	labels, namespaceLabels, projectLabels labels.Selector
 
-	woken   chan struct{} // holds a token when something has changed
+	woken   chan struct{} // has a token after a change
 	mu      sync.Mutex
 	pending changes
 	missed  map[string]miss // by resource
 }
 
-// changes are what has changed: routes, or what decides about them, and services or their endpoints.
+// changes are the changes since the last configuration: routes or inputs of their decision, and
+// services or their endpoints.
 type changes struct {
 	routes   bool
 	services map[model.ServiceUnitKey]bool
 }
 
-// byService is the index of endpoint slices by their service.
+// byService indexes endpoint slices by their service.
 const byService = "service"
 
 func newView(config *rest.Config, s settings.Settings) (*view, error) {
@@ -90,7 +91,7 @@ func newView(config *rest.Config, s settings.Settings) (*view, error) {
 	return v, nil
 }
 
-// routes is a client of the group of routes.
+// routes returns a client for routes.
 func routes(config *rest.Config) (*rest.RESTClient, error) {
 	scheme := runtime.NewScheme()
 	if err := routev1.Install(scheme); err != nil {
@@ -121,7 +122,7 @@ func serviceOf(object any) ([]string, error) {
 	return []string{slice.Namespace + "/" + slice.Labels[discoveryv1.LabelServiceName]}, nil
 }
 
-// note remembers that an object of an informer has changed.
+// note records a change of an object.
 func (v *view) note(informer cache.SharedIndexInformer, object any) {
 	if unknown, gone := object.(cache.DeletedFinalStateUnknown); gone {
 		object = unknown.Obj
@@ -129,7 +130,7 @@ func (v *view) note(informer cache.SharedIndexInformer, object any) {
 	var service string
 	switch informer {
 	case v.services:
-		service, _ = cache.MetaNamespaceKeyFunc(object) // it has a name
+		service, _ = cache.MetaNamespaceKeyFunc(object) // the object has a name
 	case v.slices:
 		if of, _ := serviceOf(object); len(of) == 1 {
 			service = of[0]
@@ -148,7 +149,7 @@ func (v *view) note(informer cache.SharedIndexInformer, object any) {
 	v.wake()
 }
 
-// all has the routes decided about once more.
+// all triggers a new decision about all routes.
 func (v *view) all() {
 	v.mu.Lock()
 	v.pending.routes = true
@@ -178,10 +179,11 @@ func (v *view) waitFilled(ctx context.Context) bool {
 	return cache.WaitForCacheSync(ctx.Done(), filled...)
 }
 
-// gather is how long changes are collected that come together.
-const gather = 10 * time.Millisecond
+// batchDelay is the delay to collect simultaneous changes.
+const batchDelay = 10 * time.Millisecond
 
-// next waits for changes and takes them. Those of routes, which cost more, wait until a time. False says that ctx has ended.
+// next waits for changes and returns them. Changes of routes, which cost more, wait until
+// routesFrom. ok is false if ctx ended.
 func (v *view) next(ctx context.Context, routesFrom time.Time) (taken changes, ok bool) {
 	for {
 		var later <-chan time.Time
@@ -205,14 +207,14 @@ func (v *view) next(ctx context.Context, routesFrom time.Time) (taken changes, o
 		case <-v.woken:
 		}
 		select {
-		case <-time.After(gather):
+		case <-time.After(batchDelay):
 		case <-ctx.Done():
 			return changes{}, false
 		}
 	}
 }
 
-// shard are the routes that the selectors of the router choose.
+// shard returns the routes that the router's selectors match.
 func (v *view) shard() (chosen []*routev1.Route) {
 	for _, object := range v.routes.GetStore().List() {
 		route, ok := object.(*routev1.Route)
@@ -235,7 +237,7 @@ func (v *view) inShard(namespace string) bool {
 	return v.namespaceLabels.Matches(set) && v.projectLabels.Matches(set)
 }
 
-// source is where the model finds services.
+// source returns the services for the model.
 func (v *view) source() model.Source {
 	return model.Source{
 		Service: func(namespace, name string) *corev1.Service {

@@ -14,8 +14,9 @@ import (
 	"github.com/slipway-platform/slipway/router/haproxy"
 )
 
-// A router that may not read namespaces, which its selector is about, is not ready and says why.
-func TestARouterSaysWhatItMayNotWatch(t *testing.T) {
+// A router that has no right to read namespaces, which its selector needs, is not ready and reports
+// why.
+func TestRouterReportsWatchErrors(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if strings.HasPrefix(r.URL.Path, "/api/v1/namespaces") {

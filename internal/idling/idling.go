@@ -20,6 +20,9 @@ const (
 	PreviousScale = "idling.alpha.openshift.io/previous-scale"
 )
 
+// routerIdledAt is another name of IdledAt. OpenShift 3's router accepts both.
+const routerIdledAt = "idling.openshift.io/idled-at"
+
 // NeedPods is the reason of the event of an idle service that a client connects to.
 const NeedPods = "NeedPods"
 
@@ -44,4 +47,10 @@ func Read(annotations map[string]string) (targets []Target, err error) {
 func Since(annotations map[string]string) (since time.Time, ok bool) {
 	since, err := time.Parse(time.RFC3339, annotations[IdledAt])
 	return since, err == nil
+}
+
+// Marked reports whether annotations contain a time of idling, under either of its names. A router
+// sends requests for such a service to its cluster address.
+func Marked(annotations map[string]string) bool {
+	return annotations[IdledAt] != "" || annotations[routerIdledAt] != ""
 }

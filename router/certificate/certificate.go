@@ -1,7 +1,8 @@
-// Package certificate looks at the certificates of routes before HAProxy does: one that HAProxy cannot load would keep every other route from
-// being served.
+// Package certificate validates certificates of routes before HAProxy loads them. If HAProxy cannot
+// load one certificate, it serves no route at all.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, EXTENDED_VALIDATION: structure is confirmed, trust is not.
+// Source: OpenShift Container Platform 3.9 Architecture, EXTENDED_VALIDATION: structure is
+// confirmed, trust is not.
 package certificate
 
 import (
@@ -22,11 +23,12 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 )
 
-// leastRSA is the size in bits below which OpenSSL refuses a key.
+// leastRSA is the minimum size in bits of RSA keys that OpenSSL accepts.
 const leastRSA = 2048
 
-// Check says what is wrong with the certificates of a route; nothing for a route without. An expired certificate and one for another host are
-// the affair of clients.
+// Check reports the problems of a route's certificates. A route without certificates has none.
+// Check accepts expired certificates and certificates for other hosts; verifying these is up to
+// clients.
 func Check(config *routev1.TLSConfig) error {
 	if config == nil {
 		return nil
@@ -47,7 +49,8 @@ func Check(config *routev1.TLSConfig) error {
 	return errors.Join(problems...)
 }
 
-// Bundle is a route's certificate, its chain and its key as one PEM text without anything else in it. The key may stand behind the certificate.
+// Bundle returns a route's certificate, its chain and its key as one PEM text without other
+// content. The key can follow the certificate in the same text.
 func Bundle(config *routev1.TLSConfig) ([]byte, error) {
 	chain := []byte(config.Certificate + "\n" + config.CACertificate)
 	key := []byte(config.Key)
@@ -57,7 +60,7 @@ func Bundle(config *routev1.TLSConfig) ([]byte, error) {
 	return Pair(chain, key)
 }
 
-// Pair is a chain of certificates and the key of the first one as one PEM text.
+// Pair returns a certificate chain and the key of its first certificate as one PEM text.
 func Pair(chain, key []byte) ([]byte, error) {
 	pair, err := tls.X509KeyPair(chain, key)
 	if err != nil {
@@ -75,19 +78,19 @@ func Pair(chain, key []byte) ([]byte, error) {
 		if i > 0 && bytes.Equal(der, pair.Certificate[0]) {
 			continue
 		}
-		_ = pem.Encode(&bundle, &pem.Block{Type: "CERTIFICATE", Bytes: der}) // a buffer takes everything
+		_ = pem.Encode(&bundle, &pem.Block{Type: "CERTIFICATE", Bytes: der}) // writing to a buffer never fails
 	}
 	secret, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
 	if err != nil {
-		return nil, errors.New("its key is of a kind that cannot be used") // without the key
+		return nil, errors.New("its key is of a kind that cannot be used") // do not show the key
 	}
 	_ = pem.Encode(&bundle, &pem.Block{Type: "PRIVATE KEY", Bytes: secret})
 	return bundle.Bytes(), nil
 }
 
-// Authorities are the certificates of a PEM text without anything else in it.
+// Authorities returns the certificates of a PEM text without other content.
 func Authorities(text string) ([]byte, error) {
-	var found bytes.Buffer
+	var bundle bytes.Buffer
 	for rest := []byte(text); ; {
 		var block *pem.Block
 		if block, rest = pem.Decode(rest); block == nil {
@@ -99,15 +102,15 @@ func Authorities(text string) ([]byte, error) {
 		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
 			return nil, err
 		}
-		_ = pem.Encode(&found, &pem.Block{Type: block.Type, Bytes: block.Bytes})
+		_ = pem.Encode(&bundle, &pem.Block{Type: block.Type, Bytes: block.Bytes})
 	}
-	if found.Len() == 0 {
+	if bundle.Len() == 0 {
 		return nil, errors.New("there is no certificate in PEM in it")
 	}
-	return found.Bytes(), nil
+	return bundle.Bytes(), nil
 }
 
-// Nobody is an authority, in PEM, whose key does not exist: who trusts it alone trusts no certificate.
+// Nobody returns an authority, in PEM, without a key. It cannot have issued any certificate.
 func Nobody() ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -124,14 +127,14 @@ func Nobody() ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), nil
 }
 
-// strong refuses what OpenSSL does not load at its usual level of security.
+// strong rejects certificates that OpenSSL does not load at its default security level.
 func strong(certificate *x509.Certificate) error {
 	if key, is := certificate.PublicKey.(*rsa.PublicKey); is && key.N.BitLen() < leastRSA {
 		return fmt.Errorf("its RSA key has %d bits; at least %d are needed", key.N.BitLen(), leastRSA)
 	}
 	switch certificate.SignatureAlgorithm {
 	case x509.MD2WithRSA, x509.MD5WithRSA, x509.SHA1WithRSA, x509.DSAWithSHA1, x509.ECDSAWithSHA1:
-		if !bytes.Equal(certificate.RawIssuer, certificate.RawSubject) { // nobody looks at the signature of a root
+		if !bytes.Equal(certificate.RawIssuer, certificate.RawSubject) { // no client verifies the signature of a root
 			return fmt.Errorf("it is signed with %s, which is not safe", certificate.SignatureAlgorithm)
 		}
 	}

@@ -25,7 +25,7 @@ func read(t *testing.T, path string) string {
 	return string(content)
 }
 
-// small is a certificate of 1024 bits with its key.
+// small returns a certificate of 1024 bits with its key.
 func small(t *testing.T) string {
 	t.Helper()
 	t.Setenv("GODEBUG", "rsa1024min=0")
@@ -42,7 +42,7 @@ func small(t *testing.T) string {
 		string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}))
 }
 
-func TestStructureIsConfirmed(t *testing.T) {
+func TestCheckConfirmsStructure(t *testing.T) {
 	authority := certtest.New(t)
 	pair, other := authority.Issue(t, "a"), authority.Issue(t, "b")
 	certificate, key := read(t, pair.CertFile), read(t, pair.KeyFile)

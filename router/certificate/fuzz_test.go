@@ -8,7 +8,7 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 )
 
-// FuzzCheck proves that what HAProxy gets of a route's certificates is PEM and nothing else.
+// FuzzCheck checks that HAProxy gets only PEM from a route's certificates.
 func FuzzCheck(f *testing.F) {
 	authority, err := Nobody()
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package claim decides which routes a router serves: each host and path belongs to the oldest route that asks for it, and a host to
-// the namespace of the oldest one. It only answers that question and keeps no state, so that every router of a shard comes to the same
-// answer, after each restart too.
+// Package claim decides which routes a router serves. Each host and path belongs to the oldest
+// route that claims it, and a host belongs to the namespace of its oldest route. The package keeps
+// no state, so every router of a shard makes the same decision, also after a restart.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, sections on routers (ownership, allowed and denied domains) and routes
-// (host claims, wildcards).
+// Source: OpenShift Container Platform 3.9 Architecture, sections on routers (ownership, allowed
+// and denied domains) and routes (host claims, wildcards).
 package claim
 
 import (
@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// The reasons of rejections, as they stand in the condition Admitted of a route.
+// The reasons of rejections in the condition Admitted of a route.
 const (
 	NoHostValue        = "NoHostValue"
 	InvalidHost        = "InvalidHost"
@@ -25,32 +25,36 @@ const (
 	HostAlreadyClaimed = "HostAlreadyClaimed"
 )
 
-// Policy is what a router allows.
+// Policy configures what a router admits.
 type Policy struct {
-	// Wildcards lets routes with the wildcard policy Subdomain be served.
+	// Wildcards admits routes with the wildcard policy Subdomain.
 	Wildcards bool
-	// AnyNamespace lets several namespaces share a host; only the same host and path are refused then.
+	// AnyNamespace lets several namespaces share a host. Only the same host and path conflict.
 	AnyNamespace bool
-	// Allowed and Denied are domains; each stands for its subdomains too. A denied domain wins, and no allowed one means all.
+	// Allowed and Denied are domains, including their subdomains. Denied takes precedence. An empty
+	// Allowed allows all domains.
 	Allowed, Denied []string
 }
 
-// Verdict is what a router says about a route: admitted, or why not.
+// Verdict is the decision about a route.
 type Verdict struct {
-	// Route is the route with the host that this router gives it.
+	// Route is the route with the host that this router assigns.
 	Route *routev1.Route
-	// Reason and Message are empty for routes that are admitted.
+	// Reason and Message are empty if the route is admitted.
 	Reason, Message string
 }
 
-// Admitted says whether the route is served.
+// Admitted reports whether the router serves the route.
 func (v Verdict) Admitted() bool { return v.Reason == "" }
 
-// Judge gives a verdict for each route, the oldest route first.
+// Judge decides about each route, the oldest first.
 func Judge(routes []*routev1.Route, policy Policy) []Verdict {
 	sorted := slices.Clone(routes)
 	slices.SortFunc(sorted, compare)
-	book := claims{policy: policy, exact: make(map[string]*routev1.Route, len(routes)), owners: make(map[string]owned, len(routes)), domains: map[string]owned{}}
+	book := claims{
+		policy: policy, exact: make(map[string]*routev1.Route, len(routes)),
+		owners: make(map[string]owned, len(routes)), domains: map[string]owned{},
+	}
 	verdicts := make([]Verdict, 0, len(sorted))
 	for _, route := range sorted {
 		reason, message := book.judge(route)
@@ -59,7 +63,7 @@ func Judge(routes []*routev1.Route, policy Policy) []Verdict {
 	return verdicts
 }
 
-// compare orders routes by age. Those of the same second have the order of their UIDs.
+// compare orders routes by age. UIDs order routes of the same second.
 func compare(a, b *routev1.Route) int {
 	if order := a.CreationTimestamp.Compare(b.CreationTimestamp.Time); order != 0 {
 		return order
@@ -67,17 +71,17 @@ func compare(a, b *routev1.Route) int {
 	return cmp.Or(cmp.Compare(a.UID, b.UID), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// owned are the namespaces that have claimed something; more than one only where the policy lets them.
+// owned are the namespaces that claimed something. There is only one unless AnyNamespace is set.
 type owned []string
 
 func (o owned) byOther(namespace string) bool { return len(o) > 0 && !slices.Contains(o, namespace) }
 
-// claims is what the routes so far, which are older, have.
+// claims are the claims of older routes.
 type claims struct {
 	policy  Policy
 	exact   map[string]*routev1.Route // by host and path
 	owners  map[string]owned          // by host, a wildcard as "*.domain"
-	domains map[string]owned          // by domain: those that have a host in it
+	domains map[string]owned          // by domain: namespaces with a host in it
 }
 
 func (c *claims) judge(route *routev1.Route) (reason, message string) {
@@ -96,7 +100,7 @@ func (c *claims) judge(route *routev1.Route) (reason, message string) {
 	}
 	older := c.exact[key]
 	if other := c.exact[beside]; older == nil && other != nil && other.Namespace != route.Namespace {
-		older = other // only a namespace itself may have a path alone in its path, or what is below one
+		older = other // only one namespace can have both an exact path and the paths below it
 	}
 	if older != nil {
 		if older.Namespace != route.Namespace {
@@ -119,7 +123,7 @@ func note(claimed map[string]owned, name, namespace string) {
 	}
 }
 
-// acceptable looks at the route alone.
+// acceptable checks the route without regard to other routes.
 func (c *claims) acceptable(route *routev1.Route) (reason, message string) {
 	host := route.Spec.Host
 	if host == "" {
@@ -146,7 +150,8 @@ func (c *claims) acceptable(route *routev1.Route) (reason, message string) {
 	return "", ""
 }
 
-// hostProblems says what is wrong with a host. The usual ones, of which there are many, pass without a regular expression.
+// hostProblems reports the problems of a host. It accepts usual hosts without a regular expression,
+// because there can be many.
 func hostProblems(host string) []string {
 	last := byte('.')
 	for i := range len(host) {
@@ -163,7 +168,8 @@ func hostProblems(host string) []string {
 	return nil
 }
 
-// badPath says what keeps a path out of the router's tables. A request's path has no such bytes: browsers escape them.
+// badPath reports why HAProxy's tables cannot contain a path. Paths of requests have no such bytes,
+// because browsers escape them.
 func badPath(path string) string {
 	for _, c := range []byte(path) {
 		if c <= ' ' || c >= 0x7f || strings.IndexByte(`?#"'\`, c) >= 0 {
@@ -173,7 +179,7 @@ func badPath(path string) string {
 	return ""
 }
 
-// ownedByOther says who stands in the way of a namespace that has not claimed the host.
+// ownedByOther reports which other namespace claimed the host or its domain.
 func (c *claims) ownedByOther(route *routev1.Route, name, domain string) string {
 	switch {
 	case c.owners[name].byOther(route.Namespace):
@@ -191,7 +197,7 @@ func (c *claims) ownedByOther(route *routev1.Route, name, domain string) string 
 	return ""
 }
 
-// served is the name that a route answers to: its host, or "*.domain".
+// served returns the name that a route serves: its host, or "*.domain".
 func served(route *routev1.Route) string {
 	if IsWildcard(route) {
 		return "*." + Domain(route.Spec.Host)
@@ -199,7 +205,7 @@ func served(route *routev1.Route) string {
 	return route.Spec.Host
 }
 
-// path is a route's path as claims compare it: nothing and "/" are the same.
+// path returns a route's path for comparison: "" and "/" are the same.
 func path(route *routev1.Route) string {
 	if route.Spec.Path == "" {
 		return "/"
@@ -207,25 +213,25 @@ func path(route *routev1.Route) string {
 	return route.Spec.Path
 }
 
-// PathType is the annotation of routes whose path is that alone and nothing below it, with the value Exact: a path of this type of an Ingress becomes
-// such a route.
+// PathType is an annotation of routes. With the value Exact, the route has only its path and
+// nothing below it. Routes of Ingress paths with this type have it.
 const PathType = "router.slipway.io/path-type"
 
-// Exact says whether a route with annotations is for its path alone.
+// Exact reports whether a route with annotations has only its exact path.
 func Exact(annotations map[string]string) bool { return annotations[PathType] == "Exact" }
 
-// IsWildcard says whether a route is for every host of a domain.
+// IsWildcard reports whether a route is for every host of a domain.
 func IsWildcard(route *routev1.Route) bool {
 	return route.Spec.WildcardPolicy == routev1.WildcardPolicySubdomain
 }
 
-// Domain is a host without its first label.
+// Domain returns a host without its first label.
 func Domain(host string) string {
 	_, domain, _ := strings.Cut(host, ".")
 	return domain
 }
 
-// within is the domain of a list that a host is or is below.
+// within returns the domain in a list that contains a host, or "".
 func within(host string, domains []string) string {
 	for _, domain := range domains {
 		if host == domain || strings.HasSuffix(host, "."+domain) {

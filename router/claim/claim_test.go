@@ -13,27 +13,29 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// route reads "namespace/name host/path", where the host of a wildcard begins with "*." and a path alone, without what is below it, ends with "=".
+// route parses "namespace/name host/path". The host of a wildcard begins with "*.". An exact path
+// ends with "=". alone, without what is below it, ends with "=".
 func route(age int, text string) *routev1.Route {
 	who, where, _ := strings.Cut(text, " ")
-	made := &routev1.Route{}
-	made.Namespace, made.Name, _ = strings.Cut(who, "/")
-	made.CreationTimestamp = metav1.NewTime(time.Unix(int64(age), 0))
-	made.UID = types.UID(who)
+	result := &routev1.Route{}
+	result.Namespace, result.Name, _ = strings.Cut(who, "/")
+	result.CreationTimestamp = metav1.NewTime(time.Unix(int64(age), 0))
+	result.UID = types.UID(who)
 	if i := strings.Index(where, "/"); i >= 0 {
-		where, made.Spec.Path = where[:i], where[i:]
+		where, result.Spec.Path = where[:i], where[i:]
 	}
-	if path, exact := strings.CutSuffix(made.Spec.Path, "="); exact {
-		made.Spec.Path, made.Annotations = path, map[string]string{PathType: "Exact"}
+	if path, exact := strings.CutSuffix(result.Spec.Path, "="); exact {
+		result.Spec.Path, result.Annotations = path, map[string]string{PathType: "Exact"}
 	}
 	if strings.HasPrefix(where, "*.") {
-		where, made.Spec.WildcardPolicy = "any"+where[1:], routev1.WildcardPolicySubdomain
+		where, result.Spec.WildcardPolicy = "any"+where[1:], routev1.WildcardPolicySubdomain
 	}
-	made.Spec.Host = where
-	return made
+	result.Spec.Host = where
+	return result
 }
 
-// judged shows the verdicts about routes that were made one after the other: the reason behind each route that is rejected.
+// judged formats the verdicts about routes that were created one after the other, with the reasons
+// of rejections.
 func judged(policy Policy, texts ...string) string {
 	var routes []*routev1.Route
 	for age, text := range texts {
@@ -51,7 +53,7 @@ func judged(policy Policy, texts ...string) string {
 	return strings.Join(shown, " ")
 }
 
-func TestTheOldestClaimWins(t *testing.T) {
+func TestOldestClaimApplies(t *testing.T) {
 	open := Policy{Wildcards: true, AnyNamespace: true}
 	for name, tt := range map[string]struct {
 		policy Policy
@@ -110,8 +112,9 @@ func TestAllowedAndDeniedDomains(t *testing.T) {
 	}
 }
 
-// Whatever routes there are, no host and path has two routes, no host two namespaces, and the verdicts do not depend on the order of the list.
-func TestNoClaimIsMadeTwice(t *testing.T) {
+// For random routes, no host and path has two routes, no host has two namespaces, and the verdicts
+// do not depend on the order of the list.
+func TestClaimsAreUnique(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
 		policy := Policy{Wildcards: random.IntN(2) == 0}
@@ -151,7 +154,7 @@ func TestNoClaimIsMadeTwice(t *testing.T) {
 	}
 }
 
-func TestHostsAreNamesOfDNS(t *testing.T) {
+func TestHostProblemsMatchDNS1123(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	for range 20_000 {
 		var host strings.Builder

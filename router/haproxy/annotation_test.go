@@ -14,9 +14,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-func TestCookiesKeepAClientWithItsPod(t *testing.T) {
+func TestCookiesKeepClientAtPod(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, map[string]string{"ROUTER_COOKIE_NAME": "usual", "ROUTER_LOAD_BALANCE_ALGORITHM": "roundrobin"})
+	b := newFixture(t, map[string]string{"ROUTER_COOKIE_NAME": "usual", "ROUTER_LOAD_BALANCE_ALGORITHM": "roundrobin"})
 	for i := range 3 {
 		b.pod("web", fmt.Sprint("pod", i), nil)
 	}
@@ -80,7 +80,7 @@ func TestBalanceOfARoute(t *testing.T) {
 		{map[string]string{"ROUTER_TCP_BALANCE_SCHEME": "leastconn"}, []func(*routev1.Route){passthrough, alternates}, "leastconn"},
 		{map[string]string{"ROUTER_TCP_BALANCE_SCHEME": "leastconn"}, []func(*routev1.Route){passthrough, annotated(annotationBalance, "roundrobin")}, "roundrobin"},
 	} {
-		b := newBench(t, tt.variables)
+		b := newFixture(t, tt.variables)
 		b.route("r", "r.com", "web", tt.changes...)
 		if got := b.config().Backends[0].text(); !strings.Contains(got, "\n  balance "+tt.want+"\n") {
 			t.Errorf("%v: want balance %s in\n%s", tt.variables, tt.want, got)
@@ -88,9 +88,9 @@ func TestBalanceOfARoute(t *testing.T) {
 	}
 }
 
-func TestWhitelistsLetOnlyTheirAddressesIn(t *testing.T) {
+func TestWhitelist(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, nil)
+	b := newFixture(t, nil)
 	b.pod("web", "web", nil)
 	many := strings.Repeat("10.1.2.3 ", 130) + "127.0.0.1"
 	for name, list := range map[string]string{
@@ -107,7 +107,7 @@ func TestWhitelistsLetOnlyTheirAddressesIn(t *testing.T) {
 
 func TestTimeoutOfARoute(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, map[string]string{"ROUTER_DEFAULT_SERVER_TIMEOUT": "20s"})
+	b := newFixture(t, map[string]string{"ROUTER_DEFAULT_SERVER_TIMEOUT": "20s"})
 	b.pod("web", "web", nil)
 	b.route("short", "short.com", "web", annotated("haproxy.router.openshift.io/timeout", "100ms"))
 	b.route("usual", "usual.com", "web")
@@ -123,7 +123,7 @@ func TestTimeoutOfARoute(t *testing.T) {
 func TestRatesAreLimited(t *testing.T) {
 	t.Parallel()
 	const on = "haproxy.router.openshift.io/rate-limit-connections"
-	b := newBench(t, nil)
+	b := newFixture(t, nil)
 	b.pod("web", "web", nil)
 	b.route("http", "http.com", "web", annotated(on, "true", on+".rate-http", "5"))
 	b.route("tcp", "tcp.com", "web", annotated(on, "TRUE", on+".concurrent-tcp", "2"))
@@ -155,7 +155,7 @@ func TestRatesAreLimited(t *testing.T) {
 
 func TestStrictTransportSecurity(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, nil)
+	b := newFixture(t, nil)
 	b.pod("web", "web", nil)
 	edge := secured(routev1.TLSConfig{Termination: "edge", InsecureEdgeTerminationPolicy: "Allow"})
 	const full = "max-age=31536000;includeSubDomains;preload"
@@ -174,9 +174,9 @@ func TestStrictTransportSecurity(t *testing.T) {
 	}
 }
 
-func TestHealthChecksTakeABrokenPodOut(t *testing.T) {
+func TestHealthChecksRemoveBrokenPod(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, nil)
+	b := newFixture(t, nil)
 	b.pod("web", "good", nil)
 	broken := b.pod("web", "broken", nil)
 	b.route("web", "web.com", "web", annotated(annotationInterval, "50ms", "haproxy.router.openshift.io/disable_cookies", "true", annotationBalance, "roundrobin"))
@@ -194,8 +194,8 @@ func TestHealthChecksTakeABrokenPodOut(t *testing.T) {
 	}
 }
 
-func TestShapesThatAreNotUsedAreForgotten(t *testing.T) {
-	b := newBench(t, nil)
+func TestUnusedShapesAreDropped(t *testing.T) {
+	b := newFixture(t, nil)
 	for i := range 100 {
 		b.route("web", "web.com", "web", annotated("haproxy.router.openshift.io/timeout", fmt.Sprint(i+20, "s")))
 		config := b.config()

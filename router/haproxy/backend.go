@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/router/model"
 )
 
-// backendName is what the backend of a route is called, which tells metrics and logs what it is.
+// backendName returns the name of a route's backend. Metrics and logs identify the route by it.
 func backendName(key model.ServiceAliasConfigKey, alias *model.ServiceAliasConfig) string {
 	kind := "be_http:"
 	switch alias.TLSTermination {
@@ -25,12 +25,13 @@ func backendName(key model.ServiceAliasConfigKey, alias *model.ServiceAliasConfi
 	return kind + string(key)
 }
 
-// uncheckedSuffix ends the names of servers that are not checked. HAProxy cannot begin to check a server while it runs: another one of the same address, which is
-// checked, takes its place.
+// uncheckedSuffix ends the names of servers without health checks. HAProxy cannot enable checks of
+// a running server, so another server with the same address and with checks replaces it.
 const uncheckedSuffix = ":unchecked"
 
-// servers are the endpoints of a route's services.
-func (w *Writer) servers(key model.ServiceAliasConfigKey, alias *model.ServiceAliasConfig, state *model.State, authority bool) (servers []Server) {
+// servers returns the endpoints of a route's services.
+func (w *Writer) servers(key model.ServiceAliasConfigKey, alias *model.ServiceAliasConfig,
+	state *model.State, authority bool) (servers []Server) {
 	shuffle := w.Settings.Text("ROUTER_BACKEND_PROCESS_ENDPOINTS") == "shuffle"
 	for _, unit := range slices.Sorted(maps.Keys(alias.ServiceUnitNames)) {
 		service := state.ServiceUnits[unit]
@@ -38,7 +39,8 @@ func (w *Writer) servers(key model.ServiceAliasConfigKey, alias *model.ServiceAl
 		for _, endpoint := range ordered(model.EndpointsOf(alias, service), shuffle) {
 			server := Server{
 				Name: strings.Join([]string{"pod", endpoint.TargetName, name, endpoint.PortName, endpoint.IP, endpoint.Port}, ":"),
-				IP:   endpoint.IP, Port: endpoint.Port, Weight: alias.ServiceUnitNames[unit], Checked: alias.ActiveEndpoints > 1 && !endpoint.NoHealthCheck,
+				IP:   endpoint.IP, Port: endpoint.Port, Weight: alias.ServiceUnitNames[unit],
+				Checked: alias.ActiveEndpoints > 1 && !endpoint.NoHealthCheck,
 			}
 			if !server.Checked {
 				server.Name += uncheckedSuffix
@@ -50,8 +52,10 @@ func (w *Writer) servers(key model.ServiceAliasConfigKey, alias *model.ServiceAl
 	return servers
 }
 
-// options are the words behind a server's address that never change while it is there. authority says that services' authorities are known.
-func (w *Writer) options(key model.ServiceAliasConfigKey, alias *model.ServiceAliasConfig, service model.ServiceUnit, checked, authority bool) string {
+// options returns the words after a server's address, which never change while it runs. authority
+// reports whether the authorities of services are available.
+func (w *Writer) options(key model.ServiceAliasConfigKey, alias *model.ServiceAliasConfig,
+	service model.ServiceUnit, checked, authority bool) string {
 	var words []string
 	if alias.TLSTermination == routev1.TLSTerminationReencrypt {
 		words = append(words, "ssl")

@@ -8,12 +8,15 @@ import (
 	"strings"
 )
 
-// longestSecret is the longest text of certificates and keys that HAProxy is told while it runs, in bytes: what it is told has to fit into one of its buffers.
-const longestSecret = 16 << 10
+// maxSecretBytes limits certificates and keys that are sent to HAProxy's runtime interface: a
+// command must fit into one of its buffers.
+const maxSecretBytes = 16 << 10
 
-// certificates tells HAProxy what is different in certificates, and new authorities of pods. It returns what is to be told last, when nothing leads to a host any more
-// whose certificate goes. What it cannot be told waits for the next reload, with all other changes of certificates: other authorities for pods that it trusts
-// already, with which it has connections and sessions.
+// certificates plans the changes of certificates, and new authorities of pods. It returns the steps
+// that must come last, when no table refers to a host whose certificate is removed. Changes that
+// the runtime interface does not support wait for the next reload, together with all other changes
+// of certificates: different authorities for pods that HAProxy already trusts, to which it has
+// connections and sessions.
 func (p *plan) certificates(config *Config) (last []step) {
 	now := p.served.config
 	if sameList(now.Certificates, config.Certificates) && sameFiles(now.Files, config.Files) {
@@ -43,7 +46,8 @@ func (p *plan) certificates(config *Config) (last []step) {
 	return p.list(now.Certificates, config.Certificates, needed)
 }
 
-// changedFiles are the files that have another content now, in order. Those that HAProxy cannot be told make possible false.
+// changedFiles returns the files with new content, in order. possible is false if the runtime
+// interface does not support one of the changes.
 func (p *plan) changedFiles(now, then *Config) (names []string, possible bool) {
 	for name, content := range then.Files {
 		before, there := now.Files[name]
@@ -51,7 +55,7 @@ func (p *plan) changedFiles(now, then *Config) (names []string, possible bool) {
 			continue
 		}
 		known := name == defaultCertificateFile || strings.HasPrefix(name, certificatesDir) || strings.HasPrefix(name, authoritiesDir) && !there
-		if !known || len(content) > longestSecret || p.damaged[filepath.Join(p.dir, name)] {
+		if !known || len(content) > maxSecretBytes || p.damaged[filepath.Join(p.dir, name)] {
 			return nil, false
 		}
 		names = append(names, name)
@@ -62,7 +66,7 @@ func (p *plan) changedFiles(now, then *Config) (names []string, possible bool) {
 	return names, gone == there
 }
 
-// listed are the files of the certificates of hosts.
+// listed returns the files of the certificates of hosts.
 func (p *plan) listed(config *Config) map[string]bool {
 	paths := make(map[string]bool, len(config.Certificates))
 	for _, entry := range config.Certificates {
@@ -71,7 +75,8 @@ func (p *plan) listed(config *Config) map[string]bool {
 	return paths
 }
 
-// load has HAProxy take the content of a file, of a kind that it may not know yet.
+// load plans to replace the content of a file in HAProxy. If unknown is set, HAProxy does not have
+// the file yet.
 func (p *plan) load(kind, path string, content []byte, unknown bool) {
 	var commands []string
 	if unknown {
@@ -81,10 +86,10 @@ func (p *plan) load(kind, path string, content []byte, unknown bool) {
 	p.steps = append(p.steps, step{path, commands, "abort ssl " + kind + " " + path})
 }
 
-// payload is a text of lines, none of them empty, behind a command.
+// payload formats a multi-line argument of a command. The text must not contain empty lines.
 func payload(text string) string { return " <<\n" + strings.TrimRight(text, "\n") + "\n" }
 
-// list brings the list of hosts, which is in their order, to what it should be.
+// list plans the changes of the list of hosts, which is sorted by host.
 func (p *plan) list(now, then []Entry, needed map[string]bool) (last []step) {
 	file := filepath.Join(p.dir, certificateListFile)
 	before, after := map[string]string{}, map[string]string{}
@@ -100,7 +105,7 @@ func (p *plan) list(now, then []Entry, needed map[string]bool) (last []step) {
 		}
 		path := certificateOf(Entry{host, before[host]})
 		leave := "del ssl crt-list " + file + " " + path
-		if needed[path] { // for another host, and this one has none or another certificate
+		if needed[path] { // another host needs the certificate
 			p.say(path, leave)
 			continue
 		}

@@ -13,15 +13,15 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// of is an edge route's TLS with a certificate of its own for a name.
-func (b *bench) of(name string) (config routev1.TLSConfig) {
+// of returns the TLS settings of an edge route with its own certificate for a name.
+func (b *fixture) of(name string) (config routev1.TLSConfig) {
 	b.t.Helper()
 	pair := b.authority.Issue(b.t, name)
 	return routev1.TLSConfig{Termination: "edge", Certificate: text(b.t, pair.CertFile), Key: text(b.t, pair.KeyFile)}
 }
 
-// shown is the name in the certificate that clients see for a host.
-func (b *bench) shown(host string) string {
+// shown returns the name in the certificate that clients get for a host.
+func (b *fixture) shown(host string) string {
 	connection, err := tls.Dial("tcp", "127.0.0.1:"+b.writer.Settings.Text("ROUTER_SERVICE_HTTPS_PORT"), &tls.Config{ServerName: host, InsecureSkipVerify: true})
 	if err != nil {
 		return err.Error()
@@ -30,14 +30,14 @@ func (b *bench) shown(host string) string {
 	return connection.ConnectionState().PeerCertificates[0].Subject.CommonName
 }
 
-func (b *bench) untilShown(host, want string) {
+func (b *fixture) untilShown(host, want string) {
 	b.t.Helper()
 	eventually.Equal(b.t, "certificate for "+host, func() string { return b.shown(host) }, want)
 }
 
-func TestCertificatesComeAndGoWithoutAReload(t *testing.T) {
+func TestCertificatesChangeWithoutReload(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, map[string]string{"RELOAD_INTERVAL": "1h", "ROUTER_ENABLE_HTTP2": "true"})
+	b := newFixture(t, map[string]string{"RELOAD_INTERVAL": "1h", "ROUTER_ENABLE_HTTP2": "true"})
 	b.pod("web", "web", nil)
 	inside := b.authority.Issue(t, "pod")
 	b.pod("tls", "tls", &inside)
@@ -92,9 +92,9 @@ func TestCertificatesComeAndGoWithoutAReload(t *testing.T) {
 	}
 }
 
-func TestACertificateThatHAProxyRefusesHoldsUpNoOther(t *testing.T) {
+func TestRefusedCertificateDoesNotDelayOthers(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, nil)
+	b := newFixture(t, nil)
 	b.pod("web", "web", nil)
 	b.run()
 	b.route("bad", "bad.com", "web", secured(b.of("bad")))
@@ -108,7 +108,7 @@ func TestACertificateThatHAProxyRefusesHoldsUpNoOther(t *testing.T) {
 	b.engine.Set(&broken)
 	b.untilShown("good.com", "good")
 	if got := <-b.refused; len(got.routes) != 1 || got.routes[0] != "shop:bad" {
-		t.Errorf("blamed are %v for %v", got.routes, got.reason)
+		t.Errorf("rejected are %v for %v", got.routes, got.reason)
 	}
 	delete(b.routes, "bad")
 	b.apply()
@@ -117,10 +117,11 @@ func TestACertificateThatHAProxyRefusesHoldsUpNoOther(t *testing.T) {
 	b.untilShown("later.com", "later")
 }
 
-// Connections to pods that are no longer trusted, and their sessions, would live on in a HAProxy that is only told.
-func TestPodsThatAreNoLongerTrustedGetNoRequest(t *testing.T) {
+// HAProxy would keep connections and sessions to pods that are no longer trusted if it did not
+// reload.
+func TestUntrustedPodsGetNoRequests(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, map[string]string{"ROUTER_DEFAULT_CONNECT_TIMEOUT": "300ms"}) // which is how long it waits between tries, too
+	b := newFixture(t, map[string]string{"ROUTER_DEFAULT_CONNECT_TIMEOUT": "300ms"}) // also the delay between retries
 	inside := b.authority.Issue(t, "pod")
 	b.pod("tls", "tls", &inside)
 	b.run()
@@ -132,13 +133,13 @@ func TestPodsThatAreNoLongerTrustedGetNoRequest(t *testing.T) {
 	b.until("https://tls.com", "503")
 }
 
-func TestACertificateThatIsTooLongIsServedAfterAReload(t *testing.T) {
+func TestLongCertificateIsServedAfterReload(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, nil)
+	b := newFixture(t, nil)
 	b.pod("web", "web", nil)
 	b.run()
 	long := b.of("long")
-	for len(long.CACertificate) < longestSecret {
+	for len(long.CACertificate) < maxSecretBytes {
 		long.CACertificate += text(t, certtest.New(t).File)
 	}
 	b.route("long", "long.com", "web", secured(long))

@@ -17,8 +17,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// load sends requests, some of which take a while, until it is stopped, which returns what went wrong.
-func (b *bench) load(url string) (stop func() []string) {
+// load sends requests, some of them slow, until stop is called. stop returns the failures.
+func (b *fixture) load(url string) (stop func() []string) {
 	var group sync.WaitGroup
 	var end atomic.Bool
 	var mu sync.Mutex
@@ -45,11 +45,11 @@ func (b *bench) load(url string) (stop func() []string) {
 	}
 }
 
-func (b *bench) reloaded() int { return len(b.reloads) }
+func (b *fixture) reloaded() int { return len(b.reloads) }
 
-func TestServersChangeWithoutAReload(t *testing.T) {
+func TestServersChangeWithoutReload(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, nil)
+	b := newFixture(t, nil)
 	b.pod("web", "first", nil)
 	inside := b.authority.Issue(t, "pod")
 	b.pod("tls", "t1", &inside)
@@ -100,14 +100,14 @@ func TestServersChangeWithoutAReload(t *testing.T) {
 
 func TestReloadsLoseNoRequest(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, nil)
+	b := newFixture(t, nil)
 	b.pod("web", "web", nil)
 	b.route("web", "web.com", "web")
 	b.run()
 	stop := b.load("http://web.com")
 	for i := range 10 {
 		name := "extra" + strconv.Itoa(i)
-		b.route(name, name+".com", "web", annotated("haproxy.router.openshift.io/timeout", strconv.Itoa(i+20)+"s")) // which no spare backend has
+		b.route(name, name+".com", "web", annotated("haproxy.router.openshift.io/timeout", strconv.Itoa(i+20)+"s")) // no spare backend has this shape
 		b.apply()
 		b.until("http://"+name+".com", "web")
 	}
@@ -127,10 +127,11 @@ func TestReloadsLoseNoRequest(t *testing.T) {
 	})
 }
 
-// Routes that need nothing special are served without a reload, until which spare backends serve them; their paths are characters of HAProxy's commands, too.
-func TestRoutesComeAndGoWithoutAReload(t *testing.T) {
+// Spare backends serve plain routes without a reload. The paths contain special characters of
+// HAProxy's commands.
+func TestRoutesChangeWithoutReload(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, map[string]string{"RELOAD_INTERVAL": "1h"})
+	b := newFixture(t, map[string]string{"RELOAD_INTERVAL": "1h"})
 	inside := b.authority.Issue(t, "pod")
 	b.pod("web", "web", nil)
 	b.pod("other", "other", nil)
@@ -166,13 +167,13 @@ func TestRoutesComeAndGoWithoutAReload(t *testing.T) {
 	}
 }
 
-// What routes are served from after a reload are their own backends.
-func TestSpareBackendsAreFreeAfterAReload(t *testing.T) {
+// After a reload, the routes' own backends serve them.
+func TestSpareBackendsAreFreeAfterReload(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, nil)
+	b := newFixture(t, nil)
 	b.pod("web", "web", nil)
 	b.run()
-	for i := range 3 * leastSpares {
+	for i := range 3 * minSpares {
 		name := fmt.Sprint("r", i)
 		b.route(name, name+".com", "web")
 		b.apply()
@@ -180,13 +181,13 @@ func TestSpareBackendsAreFreeAfterAReload(t *testing.T) {
 	}
 	eventually.True(t, "the last route has its own backend", func() bool {
 		stats, err := b.engine.control().ask("show stat")
-		return err == nil && strings.Contains(stats, fmt.Sprintf("be_http:shop:r%d,", 3*leastSpares-1))
+		return err == nil && strings.Contains(stats, fmt.Sprintf("be_http:shop:r%d,", 3*minSpares-1))
 	})
 }
 
 func TestReloadsAreCoalesced(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, map[string]string{"RELOAD_INTERVAL": "1s"})
+	b := newFixture(t, map[string]string{"RELOAD_INTERVAL": "1s"})
 	b.pod("web", "web", nil)
 	b.run()
 	eventually.Equal(t, "first start", b.reloaded, 1)
@@ -196,14 +197,14 @@ func TestReloadsAreCoalesced(t *testing.T) {
 		b.apply()
 	}
 	b.until("http://r49.com", "web")
-	if got := b.reloaded(); got > 10 { // there is time for more of them on a busy machine
+	if got := b.reloaded(); got > 10 { // a busy machine allows a few more
 		t.Errorf("fifty routes at once took %d reloads", got)
 	}
 }
 
-func TestAConfigurationThatHAProxyRefusesChangesNothing(t *testing.T) {
+func TestRejectedConfigurationChangesNothing(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, nil)
+	b := newFixture(t, nil)
 	b.pod("web", "web", nil)
 	b.route("web", "web.com", "web")
 	b.run()
@@ -219,8 +220,8 @@ func TestAConfigurationThatHAProxyRefusesChangesNothing(t *testing.T) {
 	b.until("http://next.com", "web")
 }
 
-// killWorker ends what serves, and waits until another one does.
-func (b *bench) killWorker() {
+// killWorker kills the worker and waits until another one serves.
+func (b *fixture) killWorker() {
 	b.t.Helper()
 	answer, err := b.engine.control().ask("show info")
 	if err != nil {
@@ -238,15 +239,15 @@ func (b *bench) killWorker() {
 	})
 }
 
-func TestAHAProxyThatEndsIsStartedAgain(t *testing.T) {
+func TestHAProxyRestarts(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, nil)
+	b := newFixture(t, nil)
 	b.pod("web", "web", nil)
 	b.route("web", "web.com", "web")
 	b.run()
 	b.killWorker()
 	b.until("http://web.com", "web")
-	// Without its master, which ends with the router, no worker lives on.
+	// The worker must end with its master, which ends with the router.
 	answer, err := b.engine.control().ask("show info")
 	if err != nil {
 		t.Fatal(err)
@@ -266,8 +267,8 @@ func TestAHAProxyThatEndsIsStartedAgain(t *testing.T) {
 	b.until("http://web.com", "web")
 }
 
-func TestAConfigurationIsReachedWhenAllOfItIsServed(t *testing.T) {
-	b := newBench(t, map[string]string{"RELOAD_INTERVAL": "1h"})
+func TestReachedWaitsForWholeConfiguration(t *testing.T) {
+	b := newFixture(t, map[string]string{"RELOAD_INTERVAL": "1h"})
 	b.pod("web", "web", nil)
 	b.run()
 	reached := func(number int) func() bool { return func() bool { return b.engine.Reached(number) } }

@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/router/claim"
 )
 
-// The parts that random routes are made of, and what is asked for.
+// The parts of random routes and of requests.
 var (
 	claimedHosts = []string{"www.x.com", "ftp.x.com", "*.x.com", "www.y.com", "*.y.com"}
 	claimedPaths = []string{"", "/", "/a", "/a/", "/a/b", "/ab", "/a/b/c/"}
@@ -28,8 +28,9 @@ var (
 	askedPaths   = []string{"/", "/a", "/a/", "/abc", "/a/b", "/a/b/c", "/a/b/c/d", "/q"}
 )
 
-// randomRoute is a route with any host, path, TLS, weights and annotations.
-func (b *bench) randomRoute(random *rand.Rand, name string, age int, certificates []routev1.TLSConfig) *routev1.Route {
+// randomRoute returns a route with random host, path, TLS, weights and annotations.
+func (b *fixture) randomRoute(random *rand.Rand, name string, age int,
+	certificates []routev1.TLSConfig) *routev1.Route {
 	one := func(of []string) string { return of[random.IntN(len(of))] }
 	host := one(claimedHosts)
 	route := &routev1.Route{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, CreationTimestamp: metav1.NewTime(time.Unix(int64(age), 0)), Annotations: map[string]string{}}}
@@ -72,10 +73,11 @@ func (b *bench) randomRoute(random *rand.Rand, name string, age int, certificate
 	return route
 }
 
-// Any set of routes is sent where the claims say, by HTTP and HTTPS, and with the certificate of the host.
+// For any set of routes, requests by HTTP and HTTPS reach the service that the claims determine,
+// with the certificate of the host.
 func TestRequestsFollowTheClaims(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, nil)
+	b := newFixture(t, nil)
 	inside := b.authority.Issue(t, "pod")
 	for i := range 3 {
 		b.pod(fmt.Sprint("s", i), fmt.Sprint("s", i), nil)
@@ -101,12 +103,12 @@ func TestRequestsFollowTheClaims(t *testing.T) {
 			b.untilShown(host, expectedCertificate(b.routes, host))
 			for i, path := range askedPaths {
 				for j, scheme := range []string{"http", "https"} {
-					if (i+j+round)%2 == 0 { // the others in the next round
+					if (i+j+round)%2 == 0 { // every other combination per round
 						continue
 					}
 					url, want := scheme+"://"+host+path, expected(b.routes, scheme, host, path)
 					eventually.True(t, fmt.Sprintf("round %d: %s is answered by one of %s with the routes\n%s", round, url, want, listed(b.routes)), func() bool {
-						return slices.Contains(want, b.who(url)) // the former HAProxy may answer for a moment
+						return slices.Contains(want, b.who(url)) // the previous HAProxy can respond for a moment
 					})
 				}
 			}
@@ -114,7 +116,7 @@ func TestRequestsFollowTheClaims(t *testing.T) {
 	}
 }
 
-// listed shows routes.
+// listed formats routes.
 func listed(routes map[string]*routev1.Route) string {
 	var text strings.Builder
 	for _, route := range routes {
@@ -127,7 +129,7 @@ func listed(routes map[string]*routev1.Route) string {
 	return text.String()
 }
 
-// The kinds of routes by what becomes of their TLS.
+// The kinds of routes by their TLS termination.
 func passes(r *routev1.Route) bool {
 	return r.Spec.TLS != nil && r.Spec.TLS.Termination == routev1.TLSTerminationPassthrough
 }
@@ -136,7 +138,7 @@ func insecure(r *routev1.Route) bool {
 	return r.Spec.TLS == nil || r.Spec.TLS.InsecureEdgeTerminationPolicy == "Redirect" || ends(r) && r.Spec.TLS.InsecureEdgeTerminationPolicy == "Allow"
 }
 
-// expected are the services, or the statuses, one of which answers.
+// expected returns the services or statuses of which one must respond.
 func expected(routes map[string]*routev1.Route, scheme, host, path string) []string {
 	if scheme == "http" {
 		route := longest(routes, insecure, host, path)
@@ -151,7 +153,7 @@ func expected(routes map[string]*routev1.Route, scheme, host, path string) []str
 	return targets(longest(routes, ends, host, path))
 }
 
-// sent is the route that TLS for a host passes to, if its TLS does not end here. A host counts before its domain.
+// sent returns the passthrough route of a host. A host takes precedence over its wildcard.
 func sent(routes map[string]*routev1.Route, host string) *routev1.Route {
 	for _, wildcard := range []bool{false, true} {
 		var passing, ending *routev1.Route
@@ -171,8 +173,9 @@ func sent(routes map[string]*routev1.Route, host string) *routev1.Route {
 	return nil
 }
 
-// longest is the route with the longest path of a host that fits, and otherwise of its wildcard.
-func longest(routes map[string]*routev1.Route, of func(*routev1.Route) bool, host, path string) (best *routev1.Route) {
+// longest returns the route with the longest matching path of a host, or of its wildcard.
+func longest(routes map[string]*routev1.Route, of func(*routev1.Route) bool,
+	host, path string) (best *routev1.Route) {
 	for _, wildcard := range []bool{false, true} {
 		length := -1
 		for _, route := range routes {
@@ -209,7 +212,7 @@ func fits(r *routev1.Route, path string) bool {
 	return route == "" || route == "/" || path == route || strings.HasSuffix(route, "/") && strings.HasPrefix(path, route) || strings.HasPrefix(path, route+"/")
 }
 
-// targets are the services that get requests of a route.
+// targets returns the services that get requests of a route.
 func targets(route *routev1.Route) (services []string) {
 	if route != nil {
 		for _, to := range append([]routev1.RouteTargetReference{route.Spec.To}, route.Spec.AlternateBackends...) {
@@ -227,7 +230,8 @@ func targets(route *routev1.Route) (services []string) {
 	return services
 }
 
-// expectedCertificate is the name in the certificate that a host shows: that of the route with the shortest path, of the host or of its domain.
+// expectedCertificate returns the name in the certificate of a host: that of the route with the
+// shortest path, of the host or of its wildcard.
 func expectedCertificate(routes map[string]*routev1.Route, host string) string {
 	if route := sent(routes, host); route != nil {
 		if targets(route)[0] == "0" {
@@ -238,7 +242,8 @@ func expectedCertificate(routes map[string]*routev1.Route, host string) string {
 	for _, wildcard := range []bool{false, true} {
 		var best *routev1.Route
 		for _, route := range slices.SortedFunc(maps.Values(routes), func(a, b *routev1.Route) int {
-			return cmp.Or(cmp.Compare(len(a.Annotations[claim.PathType]), len(b.Annotations[claim.PathType])), cmp.Compare(a.Name, b.Name)) // those for a path alone are last
+			// routes with an exact path are last
+			return cmp.Or(cmp.Compare(len(a.Annotations[claim.PathType]), len(b.Annotations[claim.PathType])), cmp.Compare(a.Name, b.Name))
 		}) {
 			if ends(route) && route.Spec.TLS.Certificate != "" && answers(route, host, wildcard) && (best == nil || len(route.Spec.Path) < len(best.Spec.Path)) {
 				best = route

@@ -7,42 +7,46 @@ import (
 	"strings"
 )
 
-// Config is a configuration: what HAProxy must read anew to change, and tables and servers, which it is told of while it runs. It never changes, and has
-// what is as it was in the configuration before in common with that.
+// Config is a configuration of HAProxy. Only a reload can change the frame and the files; the
+// runtime interface can change tables and servers. A Config is immutable and shares unchanged parts
+// with the previous one.
 type Config struct {
-	// Frame is the text above the backends.
+	// Frame is the text before the backends.
 	Frame string
-	// Backends are in the order of their names.
+	// Backends are sorted by name.
 	Backends []*Backend
-	// Tables lead from hosts and paths to the names of backends, by the path of their file below the working directory.
+	// Tables map hosts and paths to names of backends. The key is the path of the table's file
+	// below the working directory.
 	Tables map[string][]Entry
-	// Certificates lead from hosts to the files of their certificates, with options.
+	// Certificates map hosts to the files of their certificates, with options.
 	Certificates []Entry
-	// Files are the further files by path below the working directory: certificates, pages.
+	// Files are further files by path below the working directory: certificates and pages.
 	Files map[string][]byte
-	// Shapes are those of backends that routes without annotations have.
+	// Shapes are the shapes of backends of routes without annotations.
 	Shapes []string
-	// whole, if set, is the configuration made by a custom template, in place of frame and backends.
+	// whole, if set, is the output of a custom template. It replaces frame and backends.
 	whole string
 }
 
-// Entry is a line of a table.
+// Entry is an entry of a table.
 type Entry struct{ Key, Value string }
 
-// Backend is a backend: its text, and its servers.
+// Backend is a backend with its servers.
 type Backend struct {
 	Name string
-	// Shape is its text, with keyMark where Key stands. Many backends have the same one.
+	// Shape is the text of the backend with keyMark in place of Key. Many backends share a shape.
 	Shape, Key string
 	Servers    []Server
-	// Cookie says that clients stay with a server by a cookie.
+	// Cookie means that a cookie keeps clients at a server.
 	Cookie bool
 }
 
-// keyMark stands for a backend's key in its shape. It is in no setting and no annotation.
+// keyMark is the placeholder for a backend's key in its shape. No setting or annotation contains
+// it.
 const keyMark = "\x00"
 
-// Server is a server of a backend. Checked says that it is checked; a lone server is not, since there is no other to turn to.
+// Server is a server of a backend. Checked enables health checks; the only server of a backend is
+// not checked, because there is no alternative.
 type Server struct {
 	Name, IP, Port string
 	Weight         int32
@@ -50,7 +54,7 @@ type Server struct {
 	Checked        bool
 }
 
-// Text is the whole configuration.
+// Text returns the whole configuration.
 func (c *Config) Text() string {
 	if c.whole != "" {
 		return c.whole
@@ -63,7 +67,7 @@ func (c *Config) Text() string {
 	return text.String()
 }
 
-// text is the backend's above its servers.
+// text returns the backend without its servers.
 func (b *Backend) text() string {
 	return "\nbackend " + b.Name + "\n" + strings.ReplaceAll(b.Shape, keyMark, b.Key)
 }
@@ -71,13 +75,16 @@ func (b *Backend) text() string {
 func (b *Backend) write(text *strings.Builder) {
 	text.WriteString(b.text())
 	for _, server := range b.Servers {
-		for _, word := range []string{"  server ", server.Name, " ", server.address(), " weight ", strconv.Itoa(int(server.Weight)), " ", server.Options, "\n"} {
+		for _, word := range []string{
+			"  server ", server.Name, " ", server.address(), " weight ",
+			strconv.Itoa(int(server.Weight)), " ", server.Options, "\n",
+		} {
 			text.WriteString(word)
 		}
 	}
 }
 
-// files are all files by path below the working directory.
+// files returns all files by path below the working directory.
 func (c *Config) files() map[string][]byte {
 	all := maps.Clone(c.Files)
 	for path, table := range c.Tables {
@@ -89,12 +96,12 @@ func (c *Config) files() map[string][]byte {
 	return all
 }
 
-// certificateList are the certificates as HAProxy reads them.
+// certificateList returns the certificates in HAProxy's format.
 func (c *Config) certificateList() []byte {
 	return lines(c.Certificates, func(e Entry) string { return e.Value + " " + e.Key })
 }
 
-// certificateOf is the file of an entry of certificates.
+// certificateOf returns the file of an entry of certificates.
 func certificateOf(entry Entry) string {
 	file, _, _ := strings.Cut(entry.Value, " ")
 	return file

@@ -11,21 +11,22 @@ import (
 	"github.com/slipway-platform/slipway/router/model"
 )
 
-// templateDir is the working directory as templates of OpenShift write it.
+// templateDir is the working directory in OpenShift's templates.
 const templateDir = "/var/lib/haproxy"
 
-// configName is how a template of OpenShift names the configuration among the files that it defines.
+// configName is the name of the configuration among the files that an OpenShift template defines.
 const configName = templateDir + "/conf/haproxy.config"
 
-// custom runs a custom template in place of ours. It has the data and the functions of OpenShift 3.11. Each {{define}} whose name is an absolute
-// path makes that file; the working directory may be written as /var/lib/haproxy wherever it is. A template that defines none is the
-// configuration itself.
+// custom executes a custom template instead of the built-in one, with the data and the functions of
+// OpenShift 3.11. Each {{define}} whose name is an absolute path writes that file. /var/lib/haproxy
+// means the working directory. A template without such definitions is the configuration itself.
 func (w *Writer) custom(file string, state *model.State, bind bool, config *Config) error {
 	content, err := os.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("read TEMPLATE_FILE: %w", err)
 	}
-	parsed, err := template.New(filepath.Base(file)).Funcs(w.templateFunctions(state, config.Certificates)).Parse(string(content))
+	functions := w.templateFunctions(state, config.Certificates)
+	parsed, err := template.New(filepath.Base(file)).Funcs(functions).Parse(string(content))
 	if err != nil {
 		return fmt.Errorf("read TEMPLATE_FILE %q: %w", file, err)
 	}
@@ -34,7 +35,8 @@ func (w *Writer) custom(file string, state *model.State, bind bool, config *Conf
 		aliases[key] = *alias
 	}
 	data := map[string]any{
-		"WorkingDir": w.Dir, "State": aliases, "ServiceUnits": state.ServiceUnits, "BindPorts": bind, "PeerEndpoints": state.PeerEndpoints,
+		"WorkingDir": w.Dir, "State": aliases, "ServiceUnits": state.ServiceUnits, "BindPorts": bind,
+		"PeerEndpoints":      state.PeerEndpoints,
 		"DefaultCertificate": filepath.Join(w.Dir, defaultCertificateFile), "StatsPort": w.statsPort(),
 		"StatsUser": w.Settings.Text("STATS_USERNAME"), "StatsPassword": w.Settings.Text("STATS_PASSWORD"),
 	}
@@ -59,7 +61,8 @@ func (w *Writer) custom(file string, state *model.State, bind bool, config *Conf
 			continue
 		}
 		if !filepath.IsLocal(name) {
-			return fmt.Errorf("run TEMPLATE_FILE %q: it defines %q, which is outside of %s", file, defined.Name(), templateDir)
+			return fmt.Errorf("run TEMPLATE_FILE %q: it defines %q, which is outside of %s",
+				file, defined.Name(), templateDir)
 		}
 		config.Files[name] = []byte(text)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/router/model"
 )
 
-// templateFunctions are what templates of OpenShift 3.11 may call.
+// templateFunctions returns the functions of OpenShift 3.11's templates.
 func (w *Writer) templateFunctions(state *model.State, certificates []Entry) map[string]any {
 	env := func(name string, otherwise ...string) string {
 		if value := w.Settings.Text(name); value != "" || len(otherwise) == 0 {
@@ -70,7 +70,7 @@ func (w *Writer) templateFunctions(state *model.State, certificates []Entry) map
 	}
 }
 
-// matchWhole says whether all of a value is as a pattern says. A pattern that is none matches nothing.
+// matchWhole reports whether a pattern matches a whole value. An invalid pattern matches nothing.
 func matchWhole(pattern, value string) bool {
 	expression, err := regexp.Compile(`\A(?:` + pattern + `)\z`)
 	return err == nil && expression.MatchString(value)
@@ -85,7 +85,8 @@ func firstMatch(pattern string, values ...string) string {
 	return ""
 }
 
-// routeExpression matches what a route is for: its host or, for a wildcard, each of its domain, any port, and its path with all below.
+// routeExpression returns a regular expression for a route: its host, or any host of its domain for
+// a wildcard; any port; its path and everything below it.
 func routeExpression(host, path string, wildcard bool) string {
 	name := regexp.QuoteMeta(host)
 	if wildcard {
@@ -107,7 +108,8 @@ func certificateHost(host string, wildcard bool) string {
 	return host
 }
 
-// expressionTable is one of the tables of 3.11, whose keys are regular expressions, the most specific first and wildcards last.
+// expressionTable returns a table of 3.11. Its keys are regular expressions, the most specific
+// first and wildcards last.
 func expressionTable(name string, state *model.State, certificates []Entry) []string {
 	var exact, wild []string
 	if name == "cert_config.map" {
@@ -138,7 +140,8 @@ func expressionTable(name string, state *model.State, certificates []Entry) []st
 	return append(exact, wild...)
 }
 
-func tableValue(name string, key model.ServiceAliasConfigKey, alias *model.ServiceAliasConfig) (value string, listed bool) {
+func tableValue(name string, key model.ServiceAliasConfigKey,
+	alias *model.ServiceAliasConfig) (value string, listed bool) {
 	backend, insecure := backendName(key, alias), alias.InsecureEdgeTerminationPolicy
 	ends := alias.TLSTermination == routev1.TLSTerminationEdge || alias.TLSTermination == routev1.TLSTerminationReencrypt
 	switch name {

@@ -1,3 +1,31 @@
-// Package haproxy drives HAProxy: it writes the configuration of a router's state, runs the program, and brings changes to it, those of servers
-// through its runtime interface and others by replacing the process without losing a connection.
+// Package haproxy runs HAProxy with the configuration of a router. It has three parts, each in its
+// own files:
+//
+//   - Configuration: Writer converts a model.State to a Config: frame and tables (writer.go, frame.go,
+//     tables.go, backend.go), or the output of a custom template (custom.go). It starts no process.
+//   - Process: process.go starts, watches and ends HAProxy, orphans.go finds one whose router was killed,
+//     files.go writes its files, and runtime.go sends commands to its runtime interface.
+//   - Engine: a state machine that makes HAProxy serve the newest Config.
+//
+// The runtime interface supports changes of servers, tables and certificates (plan.go, served.go,
+// servers.go, certificates.go), and spare backends serve new routes (spare.go). Such changes apply
+// immediately. Any other change needs a reload: the engine starts the next HAProxy, which takes
+// over the listening sockets when it is ready (reload.go). A process that never becomes ready never
+// takes over.
+//
+//	                         Set
+//	┌─────────┐ first Config ┌──────────┐ ready        ┌─────────┐
+//	│ waiting ├─────────────▶│ starting ├─────────────▶│ serving │◀─┐ Set: commands are enough
+//	└─────────┘              └────┬─────┘              └─┬─┬───┬─┘──┘
+//	                           ▲  │ rejected, timeout    │ │   │ Set: commands are not enough,
+//	                           │  ▼                      │ │   ▼ after ReloadInterval
+//	                         ┌─┴───────┐  process ended  │ │ ┌───────────┐ ready: old process leaves
+//	                         │ backoff │◀────────────────┘ └─┤ reloading ├──────▶ serving
+//	                         └─────────┘                     └─────┬─────┘
+//	                                                               └ rejected, timeout: old process
+//	                                                                 serves on, retry after backoff
+//
+// While a HAProxy reloads, the old process still serves and still gets commands. If HAProxy rejects
+// a Config, rejected.go finds the routes that cause it, and the router excludes them. After SIGKILL
+// of the router, HAProxy serves on if Outlive is set, and the next engine takes over from it.
 package haproxy

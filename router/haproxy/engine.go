@@ -15,41 +15,45 @@ import (
 	"github.com/slipway-platform/slipway/router/model"
 )
 
-// Engine runs HAProxy with the newest configuration that it was given. What a HAProxy can be told while it runs, it is told at once; for the rest another one
-// is started, which takes over, while the former one is told on.
+// Engine runs HAProxy with the newest configuration. It applies changes to the running process if
+// the runtime interface supports them. Otherwise it starts another process, which takes over. See
+// the diagram in the package documentation.
 type Engine struct {
-	// Program is HAProxy's.
+	// Program is the path of HAProxy.
 	Program string
-	// Dir is the working directory of the Writer.
+	// Dir is the working directory, the same as the Writer's.
 	Dir string
-	// Interval is the least time between reloads. It grows with the number of former processes.
+	// Interval is the minimum time between reloads. It grows with the number of former processes.
 	Interval time.Duration
-	// MaxFormer is how many former processes with connections may be left; 0 means 32.
+	// MaxFormer limits the former processes with connections. The default is 32.
 	MaxFormer int
-	// Script, if set, is run in place of HAProxy: whatever it does, HAProxy reads its configuration anew.
+	// Script, if set, runs instead of a reload. It must make HAProxy read its configuration again.
 	Script string
-	// Grace is how long requests may go on when the engine stops.
+	// Grace is the time for open requests when the engine stops.
 	Grace time.Duration
-	// StatsTimeout is how long HAProxy may take to tell its statistics; 0 means 10 seconds.
+	// StatsTimeout limits a request for statistics. The default is 10 seconds.
 	StatsTimeout time.Duration
-	// Outlive lets HAProxy go on serving when this process is killed. The next engine of the directory takes over from it.
+	// Outlive keeps HAProxy running if this process is killed. The next engine of the directory
+	// takes over from it.
 	Outlive bool
-	// Takeover is how long a HAProxy that was started may take to serve before it is killed; 0 means a minute.
+	// Takeover limits the time until a new HAProxy serves. Then it is killed. The default is a
+	// minute.
 	Takeover time.Duration
-	// Rejected, if set, is told why a configuration is not served, and the routes for which HAProxy refuses it, where these can be found: those that are the
-	// same in the newest configuration.
+	// Rejected, if set, is called when a configuration is not served. routes are the routes for
+	// which HAProxy rejects it, if they can be found, and if they are unchanged in the newest
+	// configuration.
 	Rejected func(routes []model.ServiceAliasConfigKey, reason error)
-	// Observe, if set, is told how long writing and reloading took.
+	// Observe, if set, is called with the duration of writing and of reloading.
 	Observe func(written, reloaded time.Duration)
 
 	mu      sync.Mutex
-	wanted  *Config
-	number  int           // of wanted
-	reached int           // the number of the last one all of which HAProxy has served
-	changed chan struct{} // holds a token when wanted has changed
+	desired *Config
+	number  int           // of desired
+	reached int           // the highest number whose configuration was served completely
+	changed chan struct{} // has a token if desired has changed
 	once    sync.Once
 
-	places atomic.Pointer[map[string]string] // the spare backends that others are in, by the names of these
+	places atomic.Pointer[map[string]string] // spare backends in use, by the name of their backend
 }
 
 func (e *Engine) wake() chan struct{} {
@@ -57,10 +61,10 @@ func (e *Engine) wake() chan struct{} {
 	return e.changed
 }
 
-// Set gives the configuration to run with from now on, and returns its number, which grows from one to the next.
+// Set sets the desired configuration and returns its number. Numbers increase.
 func (e *Engine) Set(config *Config) (number int) {
 	e.mu.Lock()
-	e.wanted = config
+	e.desired = config
 	e.number++
 	number = e.number
 	e.mu.Unlock()
@@ -71,14 +75,15 @@ func (e *Engine) Set(config *Config) (number int) {
 	return number
 }
 
-// want is the configuration to run with, and its number.
-func (e *Engine) want() (*Config, int) {
+// desiredConfig returns the desired configuration and its number.
+func (e *Engine) desiredConfig() (*Config, int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.wanted, e.number
+	return e.desired, e.number
 }
 
-// Reached reports whether HAProxy has served all of the configuration of a number, or of a later one.
+// Reached reports whether HAProxy has completely served the configuration with a number, or a later
+// one.
 func (e *Engine) Reached(number int) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -91,12 +96,12 @@ func (e *Engine) reach(number int) {
 	e.reached = max(e.reached, number)
 }
 
-// File is the path of HAProxy's configuration.
+// File returns the path of HAProxy's configuration.
 func (e *Engine) File() string { return configFile(e.Dir) }
 
 func configFile(dir string) string { return filepath.Join(dir, "conf", "haproxy.config") }
 
-// Serves reports whether HAProxy serves already, on behalf of an engine that was killed.
+// Serves reports whether HAProxy already serves because an earlier engine was killed.
 func (e *Engine) Serves() bool {
 	return e.Outlive && e.Alive() == nil
 }
@@ -105,18 +110,19 @@ func (e *Engine) control() runtime {
 	return runtime{filepath.Join(e.Dir, "run", "haproxy.sock"), 10 * time.Second}
 }
 
-// Alive is an error when HAProxy does not answer. It costs the same however many routes there are.
+// Alive returns an error if HAProxy does not respond. Its cost does not depend on the number of
+// routes.
 func (e *Engine) Alive() error {
 	_, err := e.ask("show info")
 	return err
 }
 
-// Stats is HAProxy's statistics as CSV.
+// Stats returns HAProxy's statistics as CSV.
 func (e *Engine) Stats() (string, error) {
 	stats, err := e.ask("show stat")
 	var places map[string]string
-	if known := e.places.Load(); known != nil {
-		places = *known
+	if published := e.places.Load(); published != nil {
+		places = *published
 	}
 	return named(stats, places), err
 }
@@ -127,26 +133,27 @@ func (e *Engine) ask(command string) (string, error) {
 	return control.ask(command)
 }
 
-// Page is the socket of HAProxy's page of statistics.
+// Page returns the path of the socket that serves HAProxy's statistics page.
 func (e *Engine) Page() string { return filepath.Join(e.Dir, "run", "stats.sock") }
 
-// running is what an engine has brought about.
+// running is the state of an engine.
 type running struct {
-	process  *process
-	left     []*process // by an engine that was killed, until they are taken over from
-	served   *served    // by the process; nil before it serves
-	files    map[string][]byte
-	tidied   map[string][]byte // those of routes that are there
-	reloaded time.Time
-	reload   *reload        // that goes on; nil when none does
-	former   []*process     // those that still have connections
-	demand   map[string]int // spare backends to have, by shape
-	number   int            // of reloads
-	failed   int            // reloads in a row
-	retry    time.Time      // nothing is reloaded before
+	process   *process
+	orphans   []*process // of an engine that was killed, until the next process takes over
+	served    *served    // state of process; nil until it serves
+	files     map[string][]byte
+	remaining map[string][]byte // remaining files of routes
+	reloaded  time.Time
+	reload    *reload        // in progress, or nil
+	former    []*process     // processes that still have connections
+	demand    map[string]int // required spare backends by shape
+	number    int            // count of reloads
+	failed    int            // consecutive failed reloads
+	retry     time.Time      // earliest time of the next reload
 }
 
-// Run runs HAProxy from the first configuration until ctx ends. ready is called when HAProxy serves. A HAProxy that ends is started again.
+// Run runs HAProxy from the first configuration until ctx ends. It calls ready when HAProxy serves.
+// It restarts a HAProxy that ends.
 func (e *Engine) Run(ctx context.Context, ready func()) error {
 	for _, dir := range []string{"conf", "run", certificatesDir, authoritiesDir} {
 		if err := os.MkdirAll(filepath.Join(e.Dir, dir), 0o700); err != nil {
@@ -189,11 +196,13 @@ func (e *Engine) Run(ctx context.Context, ready func()) error {
 		case <-timer.C:
 		case err := <-reloaded:
 			if err = e.finish(now, err); err != nil && ctx.Err() == nil {
-				slog.Error("the router's configuration is not as it should be", "error", err, "again in", time.Until(now.retry).Round(time.Second))
+				slog.Error("HAProxy does not serve the newest configuration", "error", err,
+					"retryAfter", time.Until(now.retry).Round(time.Second))
 			}
 		case <-ended:
-			if now.reload == nil { // otherwise the next one may have taken over
-				slog.Error("HAProxy ended and is started again", "error", now.process.ending(), "output", now.process.output.String())
+			if now.reload == nil { // otherwise the next process might have taken over
+				slog.Error("HAProxy ended and is restarted", "error", now.process.ending(),
+					"output", now.process.output.String())
 			}
 			now.process, now.served = nil, nil
 		}
@@ -210,9 +219,9 @@ func (e *Engine) Run(ctx context.Context, ready func()) error {
 // manyFormer is the number of former processes above which the time between reloads grows.
 const manyFormer = 8
 
-// interval is the least time between reloads with a number of former processes. Each of them takes memory until its last
-// connection ends. A user who changes a route all the time and keeps connections open shall neither fill the
-// memory nor soon end the connections of others.
+// interval returns the minimum time between reloads with a number of former processes. Each of them
+// uses memory until its last connection ends. A user who changes a route constantly and keeps
+// connections open must neither fill the memory nor end the connections of others early.
 func (e *Engine) interval(former int) time.Duration {
 	return e.Interval * time.Duration(max(1, former-manyFormer+1))
 }
@@ -221,13 +230,14 @@ func (e *Engine) interval(former int) time.Duration {
 func (e *Engine) endOldest(now *running) {
 	now.former = slices.DeleteFunc(now.former, func(p *process) bool { return !p.alive() })
 	if extra := len(now.former) - cmp.Or(e.MaxFormer, 32); extra > 0 {
-		slog.Warn("connections over former processes of HAProxy are ended, since there are too many", "processes", extra)
+		slog.Warn("too many former HAProxy processes; the oldest and their connections end", "count", extra)
 		stopAll(now.former[:extra], 0)
 		now.former = slices.Delete(now.former, 0, extra)
 	}
 }
 
-// begin finds what there is in the directory: processes, and files of routes, which are removed when they are not needed.
+// begin finds the processes and the files of routes of earlier engines. Files that are no longer
+// needed are removed later.
 func (e *Engine) begin() (*running, error) {
 	now := &running{files: map[string][]byte{}, demand: map[string]int{}}
 	for _, pattern := range []string{certificatesDir + "*", authoritiesDir + "*"} {
@@ -241,31 +251,32 @@ func (e *Engine) begin() (*running, error) {
 	}
 	var err error
 	if e.Outlive {
-		now.left, err = left(e.Dir)
+		now.orphans, err = orphans(e.Dir)
 	}
 	return now, err
 }
 
-// before are the processes that the next one takes over from.
+// before returns the processes that the next process takes over from.
 func (r *running) before() []*process {
 	if r.process != nil {
 		return []*process{r.process}
 	}
-	return slices.DeleteFunc(r.left, func(p *process) bool { return !p.alive() })
+	return slices.DeleteFunc(r.orphans, func(p *process) bool { return !p.alive() })
 }
 
-// again is how long a HAProxy that does not start is left alone.
-const again = time.Second
+// minBackoff is the delay before another start of a HAProxy that does not start.
+const minBackoff = time.Second
 
-// step brings HAProxy nearer to the wanted configuration; wait is when to look again, or 0 when something will happen before.
+// step brings HAProxy closer to the desired configuration. wait is the delay until the next step,
+// or 0 if an event triggers it.
 func (e *Engine) step(ctx context.Context, now *running) (wait time.Duration) {
 	now.former = slices.DeleteFunc(now.former, func(p *process) bool { return !p.alive() })
-	config, number := e.want()
+	config, number := e.desiredConfig()
 	if config == nil {
 		return 0
 	}
 	if now.served == nil {
-		wait = max(again-time.Since(now.reloaded), time.Until(now.retry))
+		wait = max(minBackoff-time.Since(now.reloaded), time.Until(now.retry))
 		if wait <= 0 && now.reload == nil {
 			e.start(ctx, now, config, number)
 		}
@@ -275,22 +286,22 @@ func (e *Engine) step(ctx context.Context, now *running) (wait time.Duration) {
 	if all && err == nil {
 		e.reach(number)
 	}
-	if err != nil && now.reload == nil { // otherwise the next one may have taken over
-		slog.Warn("HAProxy is changed by a reload", "error", err)
+	if err != nil && now.reload == nil { // otherwise the next process might have taken over
+		slog.Warn("HAProxy cannot be changed while it runs and is reloaded", "error", err)
 	}
 	if now.reload != nil {
 		return 0
 	}
 	if err := now.tidy(e.Dir); err != nil {
-		slog.Warn("the files of routes are brought up to date by a reload", "error", err)
+		slog.Warn("files of routes cannot be removed and HAProxy is reloaded", "error", err)
 	}
 	if all && now.served.settled() {
 		return 0
 	}
 	interval := e.interval(len(now.former))
 	due := now.reloaded.Add(interval)
-	if soon := now.served.since.Add(interval); all && !now.served.scarce() && soon.After(due) {
-		due = soon
+	if earliest := now.served.since.Add(interval); all && !now.served.scarce() && earliest.After(due) {
+		due = earliest
 	}
 	if now.retry.After(due) {
 		due = now.retry

@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/router/model"
 )
 
-// hanging has the next HAProxy hang, as long as a file is there.
-func (b *bench) hanging() (file string) {
+// hanging makes the next HAProxy hang while a file exists.
+func (b *fixture) hanging() (file string) {
 	b.t.Helper()
 	file = filepath.Join(b.writer.Dir, "hang")
 	program := filepath.Join(b.writer.Dir, "program")
@@ -26,9 +26,9 @@ func (b *bench) hanging() (file string) {
 	return file
 }
 
-func TestAHAProxyThatNeverServesTakesNothingOver(t *testing.T) {
+func TestHangingHAProxyDoesNotTakeOver(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, nil)
+	b := newFixture(t, nil)
 	file := b.hanging()
 	b.engine.Takeover = 2 * time.Second
 	b.pod("web", "web", nil)
@@ -39,11 +39,11 @@ func TestAHAProxyThatNeverServesTakesNothingOver(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b.route("slow", "slow.com", "web", annotated("haproxy.router.openshift.io/timeout", "20s")) // which no spare backend has
+	b.route("slow", "slow.com", "web", annotated("haproxy.router.openshift.io/timeout", "20s")) // no spare backend has this shape
 	b.apply()
 	b.route("plain", "plain.com", "web")
 	b.apply()
-	b.until("http://plain.com", "web") // from the former one
+	b.until("http://plain.com", "web") // from the previous process
 	if got := <-b.refused; !strings.Contains(got.reason.Error(), "does not answer") || len(got.routes) > 0 {
 		t.Errorf("it is told as %v", got)
 	}
@@ -56,9 +56,9 @@ func TestAHAProxyThatNeverServesTakesNothingOver(t *testing.T) {
 	}
 }
 
-func TestTheRouteIsFoundForWhichHAProxyRefusesAConfiguration(t *testing.T) {
+func TestRejectedRouteIsFound(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, nil)
+	b := newFixture(t, nil)
 	b.pod("web", "web", nil)
 	for i := range 40 {
 		b.route("r"+strconv.Itoa(i), "h"+strconv.Itoa(i)+".com", "web")
@@ -81,10 +81,11 @@ func TestTheRouteIsFoundForWhichHAProxyRefusesAConfiguration(t *testing.T) {
 	b.until("http://h7.com", "web")
 }
 
-// Whatever HAProxy does not take about one route, and whatever keeps it from being reloaded, the endpoints of others change.
-func TestARefusedCommandHoldsUpOneRouteAlone(t *testing.T) {
+// Whatever HAProxy refuses about one route, and whatever prevents a reload, endpoints of other
+// routes change.
+func TestRefusedCommandDelaysOnlyItsRoute(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, nil)
+	b := newFixture(t, nil)
 	b.pod("bad", "bad", nil)
 	b.pod("bad", "bad", nil)
 	b.pod("good", "first", nil)
@@ -98,7 +99,7 @@ func TestARefusedCommandHoldsUpOneRouteAlone(t *testing.T) {
 	if err != nil || len(refused) > 0 {
 		t.Fatalf("take a server away behind the engine's back: %v, %v", refused, err)
 	}
-	config.Frame += "\nnonsense\n" // keeps it from being reloaded
+	config.Frame += "\nnonsense\n" // prevents a reload
 	b.pods["bad"] = b.pods["bad"][1:]
 	b.pods["good"] = nil
 	b.pod("good", "second", nil)
@@ -118,24 +119,25 @@ func TestARefusedCommandHoldsUpOneRouteAlone(t *testing.T) {
 	}
 }
 
-func TestReloadsThatFailAreTriedEverMoreSeldom(t *testing.T) {
+func TestReloadsBackOff(t *testing.T) {
 	now := &running{}
 	var waits []time.Duration
 	for range 12 {
 		now.hold(false)
 		waits = append(waits, time.Until(now.retry).Round(time.Second))
 	}
-	if want := []time.Duration{1, 2, 4, 8, 16, 32, 60, 60}; !slices.EqualFunc(waits[:8], want, func(got, want time.Duration) bool { return got == want*time.Second }) || waits[11] != mostHold {
+	if want := []time.Duration{1, 2, 4, 8, 16, 32, 60, 60}; !slices.EqualFunc(waits[:8], want, func(got, want time.Duration) bool { return got == want*time.Second }) || waits[11] != maxBackoff {
 		t.Errorf("it waits for %v", waits)
 	}
 	now.hold(true)
-	if got := time.Until(now.retry); got > again {
+	if got := time.Until(now.retry); got > minBackoff {
 		t.Errorf("when the reason is known it waits for %s", got)
 	}
 }
 
-// The search for who is to blame may take a minute. Who has mended his route by then is served.
-func TestARouteThatIsMendedMeanwhileIsNotBlamed(t *testing.T) {
+// The search for rejected routes can take a minute. A route that a user fixes during the search is
+// served.
+func TestRouteFixedDuringSearchIsServed(t *testing.T) {
 	config := func(shape, certificate string) *Config {
 		return &Config{
 			Backends: []*Backend{{Name: "be_edge_http:shop:bad", Shape: shape}, {Name: "be_http:shop:worse", Shape: "nonsense"}},
@@ -143,8 +145,8 @@ func TestARouteThatIsMendedMeanwhileIsNotBlamed(t *testing.T) {
 		}
 	}
 	for name, tt := range map[string]struct {
-		wanted *Config
-		want   []model.ServiceAliasConfigKey
+		desired *Config
+		want    []model.ServiceAliasConfigKey
 	}{
 		"other settings":    {config("good", "old"), []model.ServiceAliasConfigKey{"shop:worse"}},
 		"other certificate": {config("bad", "new"), []model.ServiceAliasConfigKey{"shop:worse"}},
@@ -153,10 +155,10 @@ func TestARouteThatIsMendedMeanwhileIsNotBlamed(t *testing.T) {
 	} {
 		var told []model.ServiceAliasConfigKey
 		e := &Engine{Rejected: func(routes []model.ServiceAliasConfigKey, _ error) { told = routes }}
-		e.Set(tt.wanted)
-		now := &running{files: map[string][]byte{}, reload: &reload{config: config("bad", "old"), blamed: []model.ServiceAliasConfigKey{"shop:bad", "shop:worse"}}}
+		e.Set(tt.desired)
+		now := &running{files: map[string][]byte{}, reload: &reload{config: config("bad", "old"), rejected: []model.ServiceAliasConfigKey{"shop:bad", "shop:worse"}}}
 		if err := e.finish(now, errors.New("unknown keyword")); err == nil || !slices.Equal(told, tt.want) {
-			t.Errorf("with %s, blamed are %v (%v)", name, told, err)
+			t.Errorf("with %s, rejected are %v (%v)", name, told, err)
 		}
 	}
 }

@@ -12,8 +12,9 @@ import (
 	"github.com/slipway-platform/slipway/router/model"
 )
 
-// suites are the ciphers of the profiles, after Mozilla's recommendations for servers, by the name in ROUTER_CIPHERS, and the oldest version of
-// TLS. The level of security is OpenSSL's: old clients need the lowest.
+// suites are the ciphers of the profiles in ROUTER_CIPHERS, after Mozilla's recommendations for
+// servers, with the oldest TLS version. The security level is OpenSSL's: old clients need the
+// lowest level.
 var suites = map[string]struct{ ciphers, oldest string }{
 	"modern": {"ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305:" +
 		"ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256", "TLSv1.2"},
@@ -29,7 +30,7 @@ var suites = map[string]struct{ ciphers, oldest string }{
 // started in, because that user cannot search the directories above it.
 const sniSocket, noSNISocket = "run/sni.sock", "run/no-sni.sock"
 
-// frame makes the text above the backends.
+// frame returns the text before the backends.
 func (w *Writer) frame(bind bool) (string, error) {
 	s := w.Settings
 	ciphers, oldest := s.Text("ROUTER_CIPHERS"), "TLSv1.2"
@@ -53,7 +54,7 @@ func (w *Writer) frame(bind bool) (string, error) {
 	return text.String(), nil
 }
 
-// binds are the addresses of a public port, with their options.
+// binds returns the addresses of a public port, with their options.
 func (w *Writer) binds(port string) []string {
 	options := ""
 	if w.Settings.On("ROUTER_USE_PROXY_PROTOCOL") {
@@ -67,7 +68,7 @@ func (w *Writer) binds(port string) []string {
 	}[w.Settings.Text("ROUTER_IP_V4_V6_MODE")]
 }
 
-// clientAuth are the words of a bind line that ask clients for certificates.
+// clientAuth returns the options of a bind line that request client certificates.
 func (w *Writer) clientAuth() string {
 	s := w.Settings
 	mode := s.Text("ROUTER_MUTUAL_TLS_AUTH")
@@ -81,7 +82,8 @@ func (w *Writer) clientAuth() string {
 	return words
 }
 
-// statsPort is the port of HAProxy's own page of statistics; 0 when there is none, or when the router's server has it.
+// statsPort returns the port of HAProxy's own statistics page. It returns 0 if there is none, or if
+// the router's server uses the port.
 func (w *Writer) statsPort() int {
 	number := w.Settings.Number("STATS_PORT")
 	if _, listen, err := net.SplitHostPort(w.Settings.Text("ROUTER_LISTEN_ADDR")); err == nil && listen == fmt.Sprint(number) {
@@ -90,7 +92,7 @@ func (w *Writer) statsPort() int {
 	return number
 }
 
-// ordered are endpoints in the order that ROUTER_BACKEND_PROCESS_ENDPOINTS asks for.
+// ordered sorts endpoints as ROUTER_BACKEND_PROCESS_ENDPOINTS requires.
 func ordered(endpoints []model.Endpoint, shuffle bool) []model.Endpoint {
 	if !shuffle {
 		return endpoints

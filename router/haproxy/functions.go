@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/router/settings"
 )
 
-// The annotations of routes, of the section on route-specific annotations.
+// Route annotations. Source: section on route-specific annotations.
 const (
 	annotationBalance   = "haproxy.router.openshift.io/balance"
 	annotationCookie    = "haproxy.router.openshift.io/cookie_name"
@@ -22,15 +22,16 @@ const (
 	annotationInterval  = "router.openshift.io/haproxy.health.check.interval"
 )
 
-// Patterns of values that may stand in the configuration.
+// Patterns of values that are allowed in the configuration.
 const (
 	cookiePattern = `^[A-Za-z0-9_-]+$`
 	hstsPattern   = `^max-age=[0-9]{1,10}(;includeSubDomains|;preload){0,2}$`
 	numberPattern = `^[1-9][0-9]{0,8}$`
 )
 
-// functions are those of our templates. What comes from a route passes one of them: a value that is not exactly what it should be is as if it were not
-// there, so that nothing from a route can be read as configuration.
+// functions returns the functions of the built-in templates. Every value of a route passes through
+// one of them. They treat an invalid value as missing, so that no value of a route is parsed as
+// configuration.
 func functions(s settings.Settings) map[string]any {
 	return map[string]any{
 		"env":        s.Text,
@@ -57,7 +58,7 @@ func functions(s settings.Settings) map[string]any {
 	}
 }
 
-// matching is a value if all of it is as the pattern says.
+// matching returns a value if the pattern matches all of it, or "".
 func matching(pattern, value string) string {
 	if strings.ContainsAny(value, "\r\n") || !regexp.MustCompile(pattern).MatchString(value) {
 		return ""
@@ -72,15 +73,16 @@ func validDuration(value string) string {
 	return value
 }
 
-// quoted is a text as one word of HAProxy's configuration.
+// quoted quotes a text as one word of HAProxy's configuration.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// balance is how requests are shared among servers: as the route says, the router, or the default. By default clients of passthrough routes stay with
-// a server by their address, but several services share them by weight.
+// balance returns the load balancing algorithm of a route: that of its annotation, of the router's
+// variables, or the default. By default, passthrough routes balance by the client's address, except
+// that several services share the requests by weight.
 func balance(config *model.ServiceAliasConfig, s settings.Settings) string {
-	switch wanted := config.Annotations[annotationBalance]; wanted {
+	switch algorithm := config.Annotations[annotationBalance]; algorithm {
 	case "source", "roundrobin", "leastconn":
-		return wanted
+		return algorithm
 	}
 	if config.TLSTermination != routev1.TLSTerminationPassthrough {
 		return cmp.Or(s.Text("ROUTER_LOAD_BALANCE_ALGORITHM"), "leastconn")
@@ -100,33 +102,34 @@ func balance(config *model.ServiceAliasConfig, s settings.Settings) string {
 	return "source"
 }
 
-// perLine is how many addresses stand on a line; HAProxy reads 64 words of each.
+// perLine is the number of addresses per line. HAProxy reads 64 words of a line.
 const perLine = 50
 
-// whitelist are the addresses and networks of the annotation, in lines. An annotation in which none is readable lets nobody in.
+// whitelist returns the addresses and networks of the annotation in lines. An annotation without
+// any valid address rejects every client.
 func whitelist(config *model.ServiceAliasConfig) (lines [][]string) {
 	words := strings.Fields(config.Annotations[annotationWhitelist])
 	if len(words) == 0 {
 		return nil
 	}
-	var found []string
+	var addresses []string
 	for _, word := range words {
 		if prefix, err := netip.ParsePrefix(word); err == nil {
-			found = append(found, prefix.Masked().String())
+			addresses = append(addresses, prefix.Masked().String())
 		} else if address, err := netip.ParseAddr(word); err == nil && address.Zone() == "" {
-			found = append(found, address.String())
+			addresses = append(addresses, address.String())
 		}
 	}
-	if len(found) == 0 {
-		return [][]string{{"255.255.255.255"}} // the address of no client
+	if len(addresses) == 0 {
+		return [][]string{{"255.255.255.255"}} // no client has this address
 	}
-	for ; len(found) > perLine; found = found[perLine:] {
-		lines = append(lines, found[:perLine])
+	for ; len(addresses) > perLine; addresses = addresses[perLine:] {
+		lines = append(lines, addresses[:perLine])
 	}
-	return append(lines, found)
+	return append(lines, addresses)
 }
 
-// interval is the time between checks of a route's servers.
+// interval returns the time between checks of a route's servers.
 func interval(config *model.ServiceAliasConfig, s settings.Settings) string {
 	return cmp.Or(validDuration(config.Annotations[annotationInterval]), s.Text("ROUTER_BACKEND_CHECK_INTERVAL"))
 }

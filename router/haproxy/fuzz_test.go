@@ -10,7 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/router/claim"
 )
 
-// FuzzRoute proves that HAProxy takes whatever passes the claims, and gets one backend and one server from it.
+// FuzzRoute checks that HAProxy accepts every route that passes the claims, with exactly one
+// backend and one server.
 func FuzzRoute(f *testing.F) {
 	for _, seed := range [][3]string{
 		{"www.example.com", "/path", "max-age=1;preload"}, {"a.b", "/'\"\n", "10.0.0.1 \n server evil 127.0.0.1:1"}, {"127.0.0.1", "/;#", "%[env(PATH)]"},
@@ -21,7 +22,7 @@ func FuzzRoute(f *testing.F) {
 	names := []string{annotationBalance, annotationCookie, annotationWhitelist, annotationHSTS, annotationInterval, "haproxy.router.openshift.io/timeout",
 		"haproxy.router.openshift.io/disable_cookies", "haproxy.router.openshift.io/rate-limit-connections", "haproxy.router.openshift.io/rate-limit-connections.rate-http"}
 	f.Fuzz(func(t *testing.T, host, path, value string) {
-		b := newBench(t, nil)
+		b := newFixture(t, nil)
 		b.pods["web"] = []string{"192.0.2.1:80"}
 		for _, termination := range []routev1.TLSTerminationType{"", "edge", "passthrough"} {
 			route := &routev1.Route{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "r" + string(termination), Annotations: map[string]string{}}}

@@ -30,8 +30,8 @@ import (
 	"github.com/slipway-platform/slipway/router/settings"
 )
 
-// bench is a HAProxy with pods behind it.
-type bench struct {
+// fixture is a HAProxy with pods.
+type fixture struct {
 	t         *testing.T
 	authority *certtest.Authority
 	writer    Writer
@@ -40,18 +40,19 @@ type bench struct {
 	routes    map[string]*routev1.Route
 	pods      map[string][]string // addresses by service
 	peers     []model.Endpoint
-	made      int // pods
+	made      int // count of pods
 	reloads   chan struct{}
 	refused   chan rejection
 }
 
-// rejection is what an engine tells of a configuration that is not served.
+// rejection contains the arguments of Engine.Rejected.
 type rejection struct {
 	routes []model.ServiceAliasConfigKey
 	reason error
 }
 
-// free are ports that nobody else gets until the test ends, no two of them the same. They are bound, as HAProxy binds them: with SO_REUSEPORT.
+// free reserves distinct ports until the test ends. They are bound with SO_REUSEPORT, like
+// HAProxy's.
 func free(t *testing.T, count int) (ports []string) {
 	t.Helper()
 	for range count {
@@ -84,8 +85,8 @@ func text(t *testing.T, path string) string {
 	return string(content)
 }
 
-// newBench prepares a HAProxy with variables; run starts it.
-func newBench(t *testing.T, variables map[string]string) *bench {
+// newFixture prepares a HAProxy with variables. run starts it.
+func newFixture(t *testing.T, variables map[string]string) *fixture {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "router-") // the path of a socket must be short
 	if err != nil {
@@ -104,7 +105,7 @@ func newBench(t *testing.T, variables map[string]string) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{t: t, authority: certtest.New(t), routes: map[string]*routev1.Route{}, pods: map[string][]string{}, reloads: make(chan struct{}, 1000), refused: make(chan rejection, 1000)}
+	b := &fixture{t: t, authority: certtest.New(t), routes: map[string]*routev1.Route{}, pods: map[string][]string{}, reloads: make(chan struct{}, 1000), refused: make(chan rejection, 1000)}
 	pair := b.authority.Issue(t, "default")
 	b.writer = Writer{Dir: dir, Settings: s, DefaultCertificate: []byte(text(t, pair.CertFile) + text(t, pair.KeyFile))}
 	b.engine = &Engine{
@@ -115,15 +116,15 @@ func newBench(t *testing.T, variables map[string]string) *bench {
 	return b
 }
 
-func (b *bench) run() *bench {
+func (b *fixture) run() *fixture {
 	b.t.Helper()
 	b.apply()
 	parttest.Run(b.t, b.engine.Run)
 	return b
 }
 
-// pod serves a name over HTTP, or over HTTPS with a certificate, and adds itself to a service.
-func (b *bench) pod(service, name string, certificate *certtest.Pair) *httptest.Server {
+// pod serves its name over HTTP, or over HTTPS with a certificate, as an endpoint of a service.
+func (b *fixture) pod(service, name string, certificate *certtest.Pair) *httptest.Server {
 	b.t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if wait, err := time.ParseDuration(r.URL.Query().Get("wait")); err == nil {
@@ -139,7 +140,7 @@ func (b *bench) pod(service, name string, certificate *certtest.Pair) *httptest.
 		fmt.Fprintf(w, "%s %s%s %s", name, r.Host, r.URL.Path, r.Proto)
 	}))
 	b.made++
-	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.1.%d:0", b.made)) // each pod has an address of its own
+	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.1.%d:0", b.made)) // each pod has its own address
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -161,7 +162,7 @@ func (b *bench) pod(service, name string, certificate *certtest.Pair) *httptest.
 }
 
 // route adds a route to a service of the namespace shop.
-func (b *bench) route(name, host, service string, changes ...func(*routev1.Route)) {
+func (b *fixture) route(name, host, service string, changes ...func(*routev1.Route)) {
 	route := &routev1.Route{Spec: routev1.RouteSpec{Host: host, To: routev1.RouteTargetReference{Name: service}}}
 	if i := strings.Index(host, "/"); i > 0 {
 		route.Spec.Host, route.Spec.Path = host[:i], host[i:]
@@ -185,8 +186,8 @@ func annotated(pairs ...string) func(*routev1.Route) {
 	}
 }
 
-// source finds the pods of the namespace shop.
-func (b *bench) source() model.Source {
+// source provides the pods of the namespace shop.
+func (b *fixture) source() model.Source {
 	return model.Source{
 		Service: func(_, _ string) *corev1.Service { return nil },
 		Slices: func(_, name string) (found []*discoveryv1.EndpointSlice) {
@@ -204,16 +205,16 @@ func (b *bench) source() model.Source {
 	}
 }
 
-// admitted are the routes as they are now.
-func (b *bench) admitted() (routes []*routev1.Route) {
+// admitted returns the current routes.
+func (b *fixture) admitted() (routes []*routev1.Route) {
 	for _, route := range b.routes {
 		routes = append(routes, route.DeepCopy())
 	}
 	return routes
 }
 
-// config is made of the one before and of what has changed.
-func (b *bench) config() *Config {
+// config returns a configuration that is based on the previous one and on the changes.
+func (b *fixture) config() *Config {
 	b.t.Helper()
 	b.builder.Source = b.source()
 	changed := append([]model.ServiceAliasConfigKey{}, b.builder.Routes(b.admitted())...)
@@ -231,10 +232,10 @@ func (b *bench) config() *Config {
 	return config
 }
 
-func (b *bench) apply() { b.engine.Set(b.config()) }
+func (b *fixture) apply() { b.engine.Set(b.config()) }
 
-// client reaches the router under every host.
-func (b *bench) client(config *tls.Config) *http.Client {
+// client returns a client that connects every host to the router.
+func (b *fixture) client(config *tls.Config) *http.Client {
 	port := func(secure bool) string {
 		if secure {
 			return b.writer.Settings.Text("ROUTER_SERVICE_HTTPS_PORT")
@@ -254,8 +255,8 @@ func (b *bench) client(config *tls.Config) *http.Client {
 	}
 }
 
-// get is status and body of a URL.
-func (b *bench) get(url string) (status int, body string, header http.Header) {
+// get returns status, body and header of a URL.
+func (b *fixture) get(url string) (status int, body string, header http.Header) {
 	response, err := b.client(nil).Get(url)
 	if err != nil {
 		return 0, err.Error(), nil
@@ -265,8 +266,8 @@ func (b *bench) get(url string) (status int, body string, header http.Header) {
 	return response.StatusCode, string(content), response.Header
 }
 
-// who is the pod that answers a URL, or the status when none does.
-func (b *bench) who(url string) string {
+// who returns the pod that serves a URL, or the status.
+func (b *fixture) who(url string) string {
 	status, body, _ := b.get(url)
 	if status != http.StatusOK {
 		return strconv.Itoa(status)
@@ -275,14 +276,14 @@ func (b *bench) who(url string) string {
 	return name
 }
 
-// until waits until a pod, or a status, answers a URL.
-func (b *bench) until(url, want string) {
+// until waits until a pod serves a URL, or until it has a status.
+func (b *fixture) until(url, want string) {
 	b.t.Helper()
 	eventually.Equal(b.t, "answer of "+url, func() string { return b.who(url) }, want)
 }
 
-// valid asks HAProxy whether it takes a configuration.
-func (b *bench) valid(config *Config) error {
+// valid checks a configuration with HAProxy.
+func (b *fixture) valid(config *Config) error {
 	b.t.Helper()
 	if err := writeFiles(b.writer.Dir, nil, config.files()); err != nil {
 		b.t.Fatal(err)
@@ -297,7 +298,7 @@ func (b *bench) valid(config *Config) error {
 	return nil
 }
 
-// kill ends a process of the test.
+// kill kills a process of the test.
 func kill(t *testing.T, pid int) {
 	t.Helper()
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {

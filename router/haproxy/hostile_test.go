@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/router/model"
 )
 
-// pieces are what values of hostile routes are made of.
+// pieces are parts of values of hostile routes.
 var pieces = []string{"\n", "\r", "\x00", " ", "#", "'", `"`, `\`, "%[env(PATH)]", "\n  server evil 127.0.0.1:1\n", "backend x", "{", "}", "a", "1", "10.0.0.1", "/", "max-age=1", "5s", ";", "://", "💥", "${HOME}", "--"}
 
 func hostile(random *rand.Rand) string {
@@ -25,10 +25,11 @@ func hostile(random *rand.Rand) string {
 	return text.String()
 }
 
-// Whatever stands in routes that pass the claims, HAProxy takes the configuration, and has no server that is none of a pod.
+// Whatever routes that pass the claims contain, HAProxy accepts the configuration, and every server
+// is a pod.
 func TestHostileRoutesCannotChangeTheConfiguration(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, nil)
+	b := newFixture(t, nil)
 	b.pod("web", "web", nil)
 	random := rand.New(rand.NewPCG(3, 4))
 	names := []string{annotationBalance, annotationCookie, annotationWhitelist, annotationHSTS, annotationInterval, "haproxy.router.openshift.io/timeout",
@@ -75,7 +76,7 @@ func TestHostileRoutesCannotChangeTheConfiguration(t *testing.T) {
 
 func TestTenThousandRoutesAreWritten(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, nil)
+	b := newFixture(t, nil)
 	for i := range 10_000 {
 		b.route(fmt.Sprint("r", i), fmt.Sprintf("h%d.com", i), "web")
 	}
@@ -84,9 +85,9 @@ func TestTenThousandRoutesAreWritten(t *testing.T) {
 	}
 }
 
-// What is kept of a configuration for the next one must not change what that is.
-func TestAConfigurationDoesNotDependOnTheOneBefore(t *testing.T) {
-	b := newBench(t, nil)
+// Data that is cached from one configuration must not change the next one.
+func TestConfigurationDoesNotDependOnPreviousOne(t *testing.T) {
+	b := newFixture(t, nil)
 	b.pods["web"], b.pods["test"] = []string{"192.0.2.1:80"}, []string{"192.0.2.2:80"}
 	b.route("web", "web.com", "web")
 	b.route("gone", "gone.com", "web")

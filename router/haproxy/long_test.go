@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// echo serves a download that goes on when it is told to, and a WebSocket that answers what it gets.
-func (b *bench) echo(service string, more <-chan struct{}) {
+// echo serves a slow download, which continues when more is closed, and a WebSocket echo.
+func (b *fixture) echo(service string, more <-chan struct{}) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Upgrade") == "" {
 			_, _ = io.WriteString(w, "first half, ")
@@ -41,7 +41,7 @@ func (b *bench) echo(service string, more <-chan struct{}) {
 
 func TestLongConnectionsOutliveReloads(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, nil)
+	b := newFixture(t, nil)
 	more := make(chan struct{})
 	b.echo("long", more)
 	b.pod("web", "web", nil)
@@ -67,7 +67,7 @@ func TestLongConnectionsOutliveReloads(t *testing.T) {
 	before := b.reloaded()
 	for i := range 3 {
 		name := fmt.Sprint("next", i)
-		b.route(name, name+".com", "web", annotated("haproxy.router.openshift.io/timeout", fmt.Sprint(20+i, "s"))) // which no spare backend has
+		b.route(name, name+".com", "web", annotated("haproxy.router.openshift.io/timeout", fmt.Sprint(20+i, "s"))) // no spare backend has this shape
 		b.apply()
 		b.until("http://"+name+".com", "web")
 		fmt.Fprintln(socket, name)
@@ -82,10 +82,10 @@ func TestLongConnectionsOutliveReloads(t *testing.T) {
 	}
 }
 
-// Whoever has a route can have HAProxy reloaded again and again, and keep a connection open over each.
+// A user with a route can cause repeated reloads and keep a connection open across each of them.
 func TestFormerProcessesHaveALimit(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, nil)
+	b := newFixture(t, nil)
 	b.echo("long", make(chan struct{}))
 	b.pod("web", "web", nil)
 	b.route("long", "long.com", "long")
@@ -99,7 +99,7 @@ func TestFormerProcessesHaveALimit(t *testing.T) {
 			t.Fatalf("%+v, %v", response, err)
 		}
 		before, name := b.reloaded(), fmt.Sprint("next", i)
-		b.route(name, name+".com", "web", annotated("haproxy.router.openshift.io/timeout", fmt.Sprint(20+i, "s"))) // which no spare backend has
+		b.route(name, name+".com", "web", annotated("haproxy.router.openshift.io/timeout", fmt.Sprint(20+i, "s"))) // no spare backend has this shape
 		b.apply()
 		b.until("http://"+name+".com", "web")
 		eventually.True(t, "there was a reload", func() bool { return b.reloaded() > before })
@@ -119,8 +119,8 @@ func TestManyFormerProcessesSlowReloadsDown(t *testing.T) {
 	}
 }
 
-// dial begins a request on a connection of its own.
-func (b *bench) dial(request string) (net.Conn, *bufio.Reader) {
+// dial begins a request on a separate connection.
+func (b *fixture) dial(request string) (net.Conn, *bufio.Reader) {
 	b.t.Helper()
 	connection, err := net.Dial("tcp", "127.0.0.1:"+b.writer.Settings.Text("ROUTER_SERVICE_HTTP_PORT"))
 	if err != nil {

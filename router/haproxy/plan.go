@@ -8,23 +8,23 @@ import (
 	"time"
 )
 
-// plan is what HAProxy is told to come from one configuration to another.
+// plan contains the commands that change HAProxy from one configuration to another.
 type plan struct {
 	*served
-	config *Config // that it serves then
+	config *Config // served after the plan
 	steps  []step
 	tables map[string][]Entry
 	parked map[string]Server
-	absent map[string]bool // backends that it cannot serve
-	moved  bool            // backends have other places than before
+	absent map[string]bool // backends that the process cannot serve
+	moved  bool            // backends use other spare backends than before
 	all    bool
 }
 
-// step is what HAProxy is told about one thing: a backend, an entry of a table, a file.
+// step contains the commands for one thing: a backend, an entry of a table, a file.
 type step struct {
 	of       string
 	commands []string
-	undo     string // what it is told when it refuses one of them; nothing by default
+	undo     string // command if HAProxy refuses one of commands; nothing by default
 }
 
 func (p *plan) say(of string, commands ...string) {
@@ -48,42 +48,42 @@ func (s *served) plan(config *Config) *plan {
 	return p
 }
 
-// backends goes through those of both configurations, which are in the order of their names.
+// backends plans the changes of backends. Both configurations sort them by name.
 func (p *plan) backends(config *Config) {
 	now, then := p.served.config.Backends, config.Backends
 	serves := make([]*Backend, 0, len(then))
 	for len(now) > 0 || len(then) > 0 {
 		switch {
 		case len(then) == 0 || len(now) > 0 && now[0].Name < then[0].Name:
-			p.note() // it is gone, and stays without requests until the next reload
+			p.markChanged() // the backend gets no requests until the next reload removes it
 			delete(p.places, now[0].Name)
 			delete(p.damaged, now[0].Name)
 			p.moved = true
 			now = now[1:]
 		case len(now) == 0 || then[0].Name < now[0].Name:
-			if p.settle(then[0]) {
+			if p.useSpare(then[0]) {
 				serves = append(serves, then[0])
 			} else {
 				p.absent[then[0].Name] = true
 			}
 			then = then[1:]
 		default:
-			serves = append(serves, p.follow(now[0], then[0]))
+			serves = append(serves, p.changeBackend(now[0], then[0]))
 			now, then = now[1:], then[1:]
 		}
 	}
 	p.config.Backends = serves
 }
 
-// note remembers since when backends are others than those that were read.
-func (p *plan) note() {
+// markChanged records when backends first differed from those that HAProxy read.
+func (p *plan) markChanged() {
 	if p.since.IsZero() {
 		p.since = time.Now()
 	}
 }
 
-// follow brings a backend to another state, and returns the one that it has then.
-func (p *plan) follow(now, then *Backend) *Backend {
+// changeBackend plans the change of a backend. It returns the resulting backend.
+func (p *plan) changeBackend(now, then *Backend) *Backend {
 	if p.damaged[now.Name] {
 		p.all = false
 		return now
@@ -92,26 +92,26 @@ func (p *plan) follow(now, then *Backend) *Backend {
 		return then
 	}
 	if now.Shape != then.Shape || now.Key != then.Key {
-		if p.settle(then) {
+		if p.useSpare(then) {
 			return then
 		}
 		return now
 	}
-	commands, left, possible := update(p.placed(now), p.placed(then), p.parked)
+	commands, unused, possible := update(p.translate(now), p.translate(then), p.parked)
 	if !possible {
 		p.all = false
 		return now
 	}
 	for _, server := range then.Servers {
-		delete(p.parked, p.placed(then).Name+"/"+server.Name)
+		delete(p.parked, p.translate(then).Name+"/"+server.Name)
 	}
-	maps.Copy(p.parked, left)
+	maps.Copy(p.parked, unused)
 	p.say(then.Name, commands...)
 	return then
 }
 
-// placed is a backend under the name that it has here.
-func (s *served) placed(backend *Backend) Backend {
+// translate returns a backend under its name in this process.
+func (s *served) translate(backend *Backend) Backend {
 	here := *backend
 	if place := s.places[backend.Name]; place != "" {
 		here.Name = place
@@ -119,8 +119,8 @@ func (s *served) placed(backend *Backend) Backend {
 	return here
 }
 
-// settle puts a backend into a spare one, if there is one.
-func (p *plan) settle(backend *Backend) bool {
+// useSpare plans to serve a backend with a spare backend, if there is one.
+func (p *plan) useSpare(backend *Backend) bool {
 	p.asked[backend.Name] = backend.Shape
 	free := p.spares[backend.Shape]
 	if len(free) == 0 {
@@ -129,9 +129,9 @@ func (p *plan) settle(backend *Backend) bool {
 	}
 	p.spares[backend.Shape] = free[1:]
 	p.places[backend.Name] = free[0]
-	p.note()
+	p.markChanged()
 	p.moved = true
-	here := p.placed(backend)
+	here := p.translate(backend)
 	p.say(backend.Name, p.take(here.Name, backend)...)
 	for _, server := range here.Servers {
 		p.say(backend.Name, add(here, server)...)
@@ -139,11 +139,12 @@ func (p *plan) settle(backend *Backend) bool {
 	return true
 }
 
-// changeTables tells HAProxy what is different in the tables. Entries of backends that it cannot serve wait for them.
+// changeTables plans the changes of tables. It omits entries of backends that the process cannot
+// serve.
 func (p *plan) changeTables(config *Config) {
 	p.tables, p.config.Tables = map[string][]Entry{}, config.Tables
 	for table, entries := range config.Tables {
-		wanted := make([]Entry, 0, len(entries))
+		desired := make([]Entry, 0, len(entries))
 		for _, entry := range entries {
 			if p.absent[entry.Value] {
 				continue
@@ -151,9 +152,9 @@ func (p *plan) changeTables(config *Config) {
 			if place := p.places[entry.Value]; place != "" {
 				entry.Value = place
 			}
-			wanted = append(wanted, entry)
+			desired = append(desired, entry)
 		}
-		has, possible := p.changeTable(filepath.Join(p.dir, table), p.served.tables[table], wanted)
+		has, possible := p.changeTable(filepath.Join(p.dir, table), p.served.tables[table], desired)
 		if !possible {
 			p.all, p.config.Tables = false, nil
 		}
@@ -161,11 +162,11 @@ func (p *plan) changeTables(config *Config) {
 	}
 }
 
-// plain are keys of tables that mean nothing else in a command.
+// plain matches keys that have no special meaning in a command.
 var plain = regexp.MustCompile(`^[A-Za-z0-9._~/?*%+@:,=&!$()-]+$`)
 
-// changeTable brings a table, whose entries are in the order of their keys, to other entries. has is what it has then: entries whose key cannot stand in a
-// command stay as they are, and make possible false.
+// changeTable plans the change of a table to new entries, sorted by key. has is the result: keys
+// that a command cannot contain stay unchanged and make possible false.
 func (p *plan) changeTable(file string, now, then []Entry) (has []Entry, possible bool) {
 	possible = true
 	has = make([]Entry, 0, len(then))

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,21 +19,23 @@ import (
 	"github.com/slipway-platform/slipway/internal/thread"
 )
 
-// process is one HAProxy: a master, and below it a worker, which ends with its master. After a reload the former one lives on until its last
-// connection ends.
+// process is a HAProxy master with its worker, which ends with its master. After a reload, the old
+// process lives until its last connection ends.
 type process struct {
 	pid    int
 	handle *os.Process
 	output tail
 	ended  chan struct{}
-	err    error // what it ended with; valid when ended is closed
+	err    error // result of the process; valid when ended is closed
 
-	yielded bool // it has another priority than the usual one
+	yielded bool // runs with a lower priority
 	usual   int
 }
 
-// start runs HAProxy in a working directory on a configuration file. It shares the listening sockets of the one that answers on a socket, if there is one: both take connections until
-// the former is told to leave. The kernel ends the master with this process unless it is to outlive it; the worker, which changes its user, would not be ended so.
+// start runs HAProxy in a working directory with a configuration file. If a HAProxy listens on
+// socket, the new one shares its listening sockets, and both accept connections until the old one
+// leaves. Unless outlive is set, the kernel ends the master with this process. The worker changes
+// its user, so a parent death signal would not reach it.
 func start(program, dir, file, socket string, outlive bool) (*process, error) {
 	args := []string{"-W", "-db", "-f", file}
 	if socket != "" {
@@ -50,7 +50,7 @@ func start(program, dir, file, socket string, outlive bool) (*process, error) {
 	began := make(chan error, 1)
 	go func() {
 		defer close(p.ended)
-		// The kernel ends the program with the thread that started it.
+		// A parent death signal depends on the thread that started the program.
 		p.err = thread.Run(func() error {
 			err := command.Start()
 			if err == nil {
@@ -69,17 +69,18 @@ func start(program, dir, file, socket string, outlive bool) (*process, error) {
 	return p, nil
 }
 
-// waitReady waits until the process answers on its socket, or returns what it says when it ends before.
+// waitReady waits until the process responds on its socket. If the process ends first, it returns
+// its output.
 func (p *process) waitReady(ctx context.Context, control runtime) error {
-	again := time.NewTicker(10 * time.Millisecond)
-	defer again.Stop()
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
 	for {
 		select {
 		case <-p.ended:
 			return &refusal{fmt.Errorf("run HAProxy: %w: %s%s", p.ending(), p.output.String(), remedy(p.output.String()))}
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-again.C:
+		case <-ticker.C:
 		}
 		if answer, err := control.ask("show info"); err == nil && p.isParentOf(workerOf(answer)) {
 			return nil
@@ -87,22 +88,23 @@ func (p *process) waitReady(ctx context.Context, control runtime) error {
 	}
 }
 
-// refusal is the end of a HAProxy that has not begun to serve.
+// refusal reports a HAProxy that ended before it served.
 type refusal struct{ reason error }
 
 func (r *refusal) Error() string { return r.reason.Error() }
 func (r *refusal) Unwrap() error { return r.reason }
 
-// remedy is what to do about what HAProxy says.
+// remedy returns advice for HAProxy's output.
 func remedy(output string) string {
 	if strings.Contains(output, "Address already in use") {
-		return "; another program has the port, such as the router of the node: choose others with ROUTER_SERVICE_HTTP_PORT and ROUTER_SERVICE_HTTPS_PORT, " +
+		return "; another program uses the port, such as the router of the node: " +
+			"set ROUTER_SERVICE_HTTP_PORT and ROUTER_SERVICE_HTTPS_PORT to others, " +
 			"or set slipway.router.disabled in the NodeConfig"
 	}
 	return ""
 }
 
-// workerOf is the process that answered "show info".
+// workerOf returns the process ID in the response to "show info".
 func workerOf(info string) (pid string) {
 	for line := range strings.Lines(info) {
 		if value, is := strings.CutPrefix(line, "Pid: "); is {
@@ -119,7 +121,7 @@ func (p *process) isParentOf(pid string) bool {
 
 func (p *process) ending() error {
 	if p.err == nil {
-		return errors.New("it ended by itself")
+		return errors.New("it ended without an error")
 	}
 	return p.err
 }
@@ -133,30 +135,31 @@ func (p *process) alive() bool {
 	}
 }
 
-// modest is by how much a HAProxy that reads its configuration gives way to the one that answers meanwhile.
-const modest = 5
+// niceness lowers the priority of a HAProxy that reads its configuration while another one serves.
+const niceness = 5
 
-// yield has the process give way to others until it is told to hurry, if it can be told that.
+// yield lowers the priority of the process until hurry, if this process has the right to restore
+// it.
 func (p *process) yield() {
 	own, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
 	if err != nil || !mayHurry() {
-		return // it is as good without
+		return // the priority only affects latency
 	}
 	p.usual = noPriority - own
-	p.yielded = unix.Setpriority(unix.PRIO_PGRP, p.pid, p.usual+modest) == nil
+	p.yielded = unix.Setpriority(unix.PRIO_PGRP, p.pid, p.usual+niceness) == nil
 }
 
-// noPriority is what the kernel takes a priority from, so that it is never negative.
+// noPriority is the kernel's offset of priorities, which makes them positive.
 const noPriority = 20
 
-// hurry has the process, with its workers, give way as little as this one.
+// hurry gives the process and its workers the priority of this process.
 func (p *process) hurry() {
 	if p.yielded {
-		_ = unix.Setpriority(unix.PRIO_PGRP, p.pid, p.usual) // which it may
+		_ = unix.Setpriority(unix.PRIO_PGRP, p.pid, p.usual) // mayHurry was true
 	}
 }
 
-// mayHurry says whether this process may give others a higher priority.
+// mayHurry reports whether this process can raise the priority of others.
 func mayHurry() bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var sets [2]unix.CapUserData
@@ -164,18 +167,18 @@ func mayHurry() bool {
 	return err == nil && sets[0].Effective&(1<<unix.CAP_SYS_NICE) != 0
 }
 
-// leave has the process take no more connections, and end with those that it has.
+// leave makes the process close its listeners and end with its last connection.
 func (p *process) leave() {
-	_ = p.handle.Signal(syscall.SIGUSR1) // it may have ended
+	_ = p.handle.Signal(syscall.SIGUSR1) // it might have ended
 }
 
-// kill ends the process with its workers, even such as do not react, and waits for it.
+// kill ends the process and its workers with SIGKILL, and waits for the process.
 func (p *process) kill() {
-	_ = syscall.Kill(-p.pid, syscall.SIGKILL) // it leads their group; they may have ended
+	_ = syscall.Kill(-p.pid, syscall.SIGKILL) // it leads their process group; they might have ended
 	<-p.ended
 }
 
-// stop lets the process finish its requests, for as long as grace says.
+// stop lets the process finish its requests within the grace period.
 func (p *process) stop(grace time.Duration) {
 	p.leave()
 	select {
@@ -191,7 +194,7 @@ func (p *process) stop(grace time.Duration) {
 	}
 }
 
-// tail keeps the last of what a process says.
+// tail keeps the end of a process's output.
 type tail struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -199,17 +202,17 @@ type tail struct {
 
 const keptOutput = 16 << 10
 
-func (t *tail) Write(said []byte) (int, error) {
+func (t *tail) Write(output []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.text.Write(said)
+	t.text.Write(output)
 	if extra := t.text.Len() - keptOutput; extra > 0 {
 		t.text.Next(extra)
 	}
-	return len(said), nil
+	return len(output), nil
 }
 
-// String is what was said last.
+// String returns the end of the output.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -217,56 +220,3 @@ func (t *tail) String() string {
 }
 
 var _ io.Writer = (*tail)(nil)
-
-// writeFiles brings the files below a directory to what a configuration needs. Only what differs from before is written.
-func writeFiles(dir string, before, files map[string][]byte) error {
-	for name, content := range files {
-		if was, same := before[name]; same && bytes.Equal(was, content) {
-			continue
-		}
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return fmt.Errorf("make directory: %w", err)
-		}
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			return fmt.Errorf("write file: %w", err)
-		}
-	}
-	return nil
-}
-
-// removeFiles removes what the configuration before needed and the present one does not.
-func removeFiles(dir string, before, files map[string][]byte) {
-	for name := range before {
-		if _, needed := files[name]; needed {
-			continue
-		}
-		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
-			slog.Warn("a file of a former route stays", "error", err)
-		}
-	}
-}
-
-// tidy brings the files of routes to what is served, between reloads, so that no key lies about that is no longer used.
-func (r *running) tidy(dir string) error {
-	config := r.served.config
-	if config.whole != "" || sameMap(r.tidied, config.Files) {
-		return nil
-	}
-	if err := writeFiles(dir, r.files, config.Files); err != nil {
-		return err
-	}
-	maps.Copy(r.files, config.Files)
-	for name := range r.files {
-		_, needed := config.Files[name]
-		if needed || !strings.HasPrefix(name, certificatesDir) && !strings.HasPrefix(name, authoritiesDir) {
-			continue
-		}
-		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("remove file of a former route: %w", err)
-		}
-		delete(r.files, name)
-	}
-	r.tidied = config.Files
-	return nil
-}

@@ -18,24 +18,25 @@ import (
 
 // reload is the start of a HAProxy that takes over.
 type reload struct {
-	config *Config
-	number int // of the configuration
-	spares map[string][]string
-	files  map[string][]byte // that the configuration needs; valid when done has told its end
-	socket string            // of the next process alone
-	before []*process
-	next   *process                      // valid when done has told its end
-	blamed []model.ServiceAliasConfigKey // the routes for which HAProxy refuses the configuration; valid when done has told its end
-	took   [2]time.Duration
-	cancel func()
-	done   chan error // tells the end once
+	config   *Config
+	number   int // of the configuration
+	spares   map[string][]string
+	files    map[string][]byte // files of the configuration; valid after done
+	socket   string            // of the next process only
+	before   []*process
+	next     *process                      // valid after done
+	rejected []model.ServiceAliasConfigKey // routes for which HAProxy rejects the configuration; valid after done
+	took     [2]time.Duration
+	cancel   func()
+	done     chan error // receives the result once
 }
 
 // start begins a reload.
 func (e *Engine) start(ctx context.Context, now *running, config *Config, number int) {
 	now.reloaded = time.Now()
 	now.number++
-	limited, cancel := context.WithTimeoutCause(ctx, e.takeover(), fmt.Errorf("HAProxy was started and does not answer within %s", e.takeover()))
+	limited, cancel := context.WithTimeoutCause(ctx, e.takeover(),
+		fmt.Errorf("HAProxy was started and does not answer within %s", e.takeover()))
 	r := &reload{
 		config: config, number: number, socket: filepath.Join(e.Dir, "run", fmt.Sprintf("own-%d.sock", now.number%2)), before: now.before(),
 		cancel: cancel, done: make(chan error, 1),
@@ -44,20 +45,21 @@ func (e *Engine) start(ctx context.Context, now *running, config *Config, number
 	if e.Script == "" && config.whole == "" {
 		r.spares, spare = now.spare(config, e.Dir)
 	}
-	had, serving := now.files, now.process != nil // which stay as they are until the reload has ended
+	had, serving := now.files, now.process != nil // these do not change during the reload
 	now.reload = r
 	go func() {
 		defer cancel()
 		err := e.replace(limited, r, spare, had, serving)
 		if refused := (*refusal)(nil); errors.As(err, &refused) {
-			r.blamed = e.blame(ctx, config, err.Error())
+			r.rejected = e.findRejected(ctx, config, err.Error())
 		}
 		r.done <- err
 	}()
 }
 
 // replace writes the files and runs the next HAProxy, or the script.
-func (e *Engine) replace(ctx context.Context, r *reload, spare string, had map[string][]byte, serving bool) error {
+func (e *Engine) replace(ctx context.Context, r *reload, spare string, had map[string][]byte,
+	serving bool) error {
 	began := time.Now()
 	r.files = r.config.files()
 	text := r.config.Text()
@@ -83,7 +85,7 @@ func (e *Engine) replace(ctx context.Context, r *reload, spare string, had map[s
 		}
 		return nil
 	}
-	if !serving && !e.Serves() { // what is left has given its sockets away, or is no use
+	if !serving && !e.Serves() { // an orphan gave its sockets away, or does not respond
 		stopAll(r.before, 0)
 		r.before = nil
 	}
@@ -99,7 +101,7 @@ func (e *Engine) replace(ctx context.Context, r *reload, spare string, had map[s
 		next.yield()
 	}
 	if err = next.waitReady(ctx, runtime{r.socket, e.control().timeout}); err != nil {
-		next.kill() // those before it serve on
+		next.kill() // the previous processes continue to serve
 		return err
 	}
 	next.hurry()
@@ -110,45 +112,50 @@ func (e *Engine) replace(ctx context.Context, r *reload, spare string, had map[s
 	return nil
 }
 
-// mostHold is the longest time for which nothing is tried after failures.
-const mostHold = time.Minute
+// maxBackoff is the maximum backoff of reloads.
+const maxBackoff = time.Minute
 
-// hold puts the next reload off after one that failed, for ever longer unless the reason is known and will be set aside.
+// hold delays the next reload after a failure, with exponential backoff unless the router is about
+// to exclude the cause.
 func (r *running) hold(known bool) {
 	if known {
 		r.failed = 0
 	}
-	r.retry = time.Now().Add(min(again<<r.failed, mostHold))
+	r.retry = time.Now().Add(min(minBackoff<<r.failed, maxBackoff))
 	r.failed = min(r.failed+1, 10)
 }
 
-// takeover is how long a HAProxy that was started may take to serve. Meanwhile the one before it serves everything, and is told on.
+// takeover returns the time limit for a new HAProxy. Until then, the old one serves and gets
+// commands.
 func (e *Engine) takeover() time.Duration { return cmp.Or(e.Takeover, time.Minute) }
 
-// finish takes what a reload has come to.
+// finish handles the result of a reload.
 func (e *Engine) finish(now *running, err error) error {
 	r := now.reload
 	now.reload = nil
 	if err != nil {
-		maps.Copy(now.files, r.files) // files of both may be there from now on
-		now.tidied = nil
+		maps.Copy(now.files, r.files) // files of both configurations can exist
+		now.remaining = nil
 		if errors.Is(err, context.Canceled) {
 			return err
 		}
-		now.hold(len(r.blamed) > 0)
+		now.hold(len(r.rejected) > 0)
 		if e.Rejected != nil {
-			wanted, _ := e.want() // which somebody may have mended meanwhile
-			e.Rejected(slices.DeleteFunc(r.blamed, func(route model.ServiceAliasConfigKey) bool { return !r.config.alike(wanted, route) }), err)
+			desired, _ := e.desiredConfig() // a user might have fixed the route already
+			unchanged := slices.DeleteFunc(r.rejected, func(route model.ServiceAliasConfigKey) bool {
+				return !r.config.alike(desired, route)
+			})
+			e.Rejected(unchanged, err)
 		}
 		return err
 	}
 	now.failed, now.retry = 0, time.Time{}
 	removeFiles(e.Dir, now.files, r.files)
-	now.files, now.tidied = maps.Clone(r.files), r.config.Files
+	now.files, now.remaining = maps.Clone(r.files), r.config.Files
 	if r.next != nil {
 		now.former = append(now.former, r.before...)
 		e.endOldest(now)
-		now.process, now.left = r.next, nil
+		now.process, now.orphans = r.next, nil
 	}
 	now.served = &served{
 		control: runtime{r.socket, e.control().timeout}, dir: e.Dir, config: r.config, files: r.files, tables: r.config.Tables, spares: r.spares,

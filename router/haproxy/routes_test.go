@@ -15,7 +15,7 @@ import (
 
 func TestRequestsReachTheServiceOfTheirRoute(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, map[string]string{"ROUTER_DEFAULT_CONNECT_TIMEOUT": "300ms"}) // which is how long it waits between tries, too
+	b := newFixture(t, map[string]string{"ROUTER_DEFAULT_CONNECT_TIMEOUT": "300ms"}) // also the delay between retries
 	b.pod("web", "web", nil)
 	b.pod("test", "test", nil)
 	b.pod("deep", "deep", nil)
@@ -82,7 +82,7 @@ func TestRequestsReachTheServiceOfTheirRoute(t *testing.T) {
 
 func TestPodsAreVerifiedWithTheAuthorityOfServices(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, map[string]string{"ROUTER_DEFAULT_CONNECT_TIMEOUT": "300ms"}) // which is how long it waits between tries, too
+	b := newFixture(t, map[string]string{"ROUTER_DEFAULT_CONNECT_TIMEOUT": "300ms"}) // also the delay between retries
 	b.writer.ServiceCA = filepath.Join(b.writer.Dir, "services.crt")
 	mine, another := b.authority.Issue(t, "pod", "mine.shop.svc"), b.authority.Issue(t, "pod", "another.shop.svc")
 	foreign := certtest.New(t).Issue(t, "pod", "foreign.shop.svc")
@@ -93,7 +93,7 @@ func TestPodsAreVerifiedWithTheAuthorityOfServices(t *testing.T) {
 		b.route(name, name+".com", name, secured(routev1.TLSConfig{Termination: "reencrypt"}))
 	}
 	b.run()
-	for _, name := range []string{"mine", "impostor", "foreign"} { // as long as nobody knows the authority
+	for _, name := range []string{"mine", "impostor", "foreign"} { // without the authority
 		b.until("https://"+name+".com", name)
 	}
 	if err := os.WriteFile(b.writer.ServiceCA, []byte(text(t, b.authority.File)), 0o600); err != nil {
@@ -106,10 +106,10 @@ func TestPodsAreVerifiedWithTheAuthorityOfServices(t *testing.T) {
 	}
 }
 
-func TestDamagedAuthoritiesOfServicesTrustNobodyNewAndStopNothing(t *testing.T) {
+func TestDamagedServiceAuthorities(t *testing.T) {
 	t.Parallel()
-	for _, good := range []bool{true, false} { // before they are damaged
-		b := newBench(t, map[string]string{"ROUTER_DEFAULT_CONNECT_TIMEOUT": "300ms"})
+	for _, good := range []bool{true, false} { // whether they were valid before
+		b := newFixture(t, map[string]string{"ROUTER_DEFAULT_CONNECT_TIMEOUT": "300ms"})
 		b.writer.ServiceCA = filepath.Join(b.writer.Dir, "services.crt")
 		mine := b.authority.Issue(t, "pod", "mine.shop.svc")
 		b.pod("mine", "mine", &mine)
@@ -138,7 +138,7 @@ func TestDamagedAuthoritiesOfServicesTrustNobodyNewAndStopNothing(t *testing.T) 
 
 func TestWeightsShareRequests(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, nil)
+	b := newFixture(t, nil)
 	b.pod("a", "a", nil)
 	b.pod("a", "a", nil)
 	b.pod("b", "b", nil)

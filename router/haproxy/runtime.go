@@ -10,20 +10,20 @@ import (
 	"time"
 )
 
-// runtime is HAProxy's command socket.
+// runtime is HAProxy's runtime interface, a command socket.
 type runtime struct {
 	socket  string
 	timeout time.Duration
 }
 
-// ask sends a command and returns what HAProxy answers.
+// ask sends a command and returns HAProxy's response.
 func (r runtime) ask(command string) (string, error) {
 	connection, err := net.DialTimeout("unix", r.socket, r.timeout)
 	if err != nil {
 		return "", fmt.Errorf("reach HAProxy: %w", err)
 	}
 	defer connection.Close()
-	_ = connection.SetDeadline(time.Now().Add(r.timeout)) // a socket takes it
+	_ = connection.SetDeadline(time.Now().Add(r.timeout)) // sockets support it
 	if _, err := io.WriteString(connection, command+"\n"); err != nil {
 		return "", fmt.Errorf("ask HAProxy: %w", err)
 	}
@@ -34,10 +34,11 @@ func (r runtime) ask(command string) (string, error) {
 	return strings.TrimSpace(string(answer)), nil
 }
 
-// prompt is what ends each answer to commands that are told one after the other.
+// prompt ends each response in interactive mode.
 const prompt = "\n> "
 
-// tell sends commands, each of one line or with a payload below, over one connection, and returns what HAProxy says against those that it refuses, by their place.
+// tell sends commands, each one line or with a payload below, over one connection. It returns
+// HAProxy's error messages by the index of their command.
 func (r runtime) tell(commands []string) (refused map[int]string, err error) {
 	if len(commands) == 0 {
 		return nil, nil
@@ -47,9 +48,9 @@ func (r runtime) tell(commands []string) (refused map[int]string, err error) {
 		return nil, fmt.Errorf("reach HAProxy: %w", err)
 	}
 	defer connection.Close()
-	_ = connection.SetDeadline(time.Now().Add(r.timeout)) // a socket takes it
+	_ = connection.SetDeadline(time.Now().Add(r.timeout)) // sockets support it
 	sent := make(chan error, 1)
-	go func() { // HAProxy reads on only as its answers are read
+	go func() { // HAProxy stops reading if its responses are not read
 		_, err := io.WriteString(connection, "prompt\n"+strings.Join(commands, "\n")+"\nquit\n")
 		sent <- err
 	}()
@@ -61,26 +62,26 @@ func (r runtime) tell(commands []string) (refused map[int]string, err error) {
 		return nil, fmt.Errorf("tell HAProxy: %w", err)
 	}
 	answers := strings.Split(string(answer), prompt)
-	if len(answers) != len(commands)+2 { // one for the prompt, one for the end
+	if len(answers) != len(commands)+2 { // plus the first prompt and the end
 		return nil, fmt.Errorf("tell HAProxy: it answers %d of %d commands", len(answers)-2, len(commands))
 	}
 	refused = map[int]string{}
-	for i, said := range answers[1 : len(answers)-1] {
-		said = strings.TrimSpace(said)
-		if said != "" && !slices.ContainsFunc(accepted, func(text string) bool { return strings.Contains(said, text) }) {
-			refused[i] = said
+	for i, response := range answers[1 : len(answers)-1] {
+		response = strings.TrimSpace(response)
+		if response != "" && !slices.ContainsFunc(accepted, func(text string) bool { return strings.Contains(response, text) }) {
+			refused[i] = response
 		}
 	}
 	return refused, nil
 }
 
-// accepted are answers to commands that have worked.
+// accepted are texts in responses of successful commands.
 var accepted = []string{
 	"New server registered.", "changed from", "no need to change", "Server deleted.", "New empty certificate store", "New CA file created", "already exists!",
 	"ransaction created", "ransaction updated", "Success!", "deleted in crtlist", "' deleted!",
 }
 
-// remove takes servers out of a HAProxy, and returns those that are still there, since they have connections.
+// remove deletes servers. It returns those that remain because they have connections.
 func (r runtime) remove(servers map[string]Server) (still map[string]Server) {
 	names := slices.Sorted(maps.Keys(servers))
 	commands := make([]string, len(names))

@@ -10,30 +10,31 @@ import (
 	"time"
 )
 
-// served is what a HAProxy that runs has read, and what it was told since.
+// served is the state of a running HAProxy: the configuration that it read, and the changes since
+// then.
 type served struct {
 	control runtime
 	dir     string
-	config  *Config // as far as it is served
+	config  *Config // the served part
 	files   map[string][]byte
-	tables  map[string][]Entry                 // with the names that backends have here
-	spares  map[string][]string                // backends that are free, by shape
-	places  map[string]string                  // the spare backends that others are in, by the names of these
-	publish *atomic.Pointer[map[string]string] // where places are told
-	asked   map[string]string                  // the shapes of spare backends that were asked for, by the names of who did
-	parked  map[string]Server                  // servers out of use that could not be deleted yet, by backend and name
-	since   time.Time                          // when backends were first others than those that were read
-	damaged map[string]bool                    // what a command about was refused, so that it is not known: backends, entries of tables, files
-	broken  bool                               // it did not answer: nothing is known
+	tables  map[string][]Entry                 // with the names of backends in this process
+	spares  map[string][]string                // free backends by shape
+	places  map[string]string                  // spare backends in use, by the name of their backend
+	publish *atomic.Pointer[map[string]string] // receives places
+	asked   map[string]string                  // shapes of requested spare backends, by the name of the requester
+	parked  map[string]Server                  // unused servers that could not be deleted yet, by backend and name
+	since   time.Time                          // when backends first differed from those that were read
+	damaged map[string]bool                    // backends, entries and files with a refused command: their state is unknown
+	broken  bool                               // HAProxy did not respond: its state is unknown
 }
 
-// settled says that the backends are those that HAProxy has read.
+// settled reports whether the backends are those that HAProxy read.
 func (s *served) settled() bool { return s.since.IsZero() && s.known() }
 
-// known says that HAProxy has all that it was told.
+// known reports whether HAProxy accepted all commands.
 func (s *served) known() bool { return len(s.damaged) == 0 && !s.broken }
 
-// scarce says that half of the spare backends of a shape are in use.
+// scarce reports whether half of the spare backends of a shape are in use.
 func (s *served) scarce() bool {
 	for shape, asked := range s.demand() {
 		if asked >= len(s.spares[shape]) {
@@ -43,7 +44,7 @@ func (s *served) scarce() bool {
 	return false
 }
 
-// demand counts the spare backends that were asked for, by shape.
+// demand counts the requested spare backends by shape.
 func (s *served) demand() map[string]int {
 	count := map[string]int{}
 	for _, shape := range s.asked {
@@ -52,7 +53,8 @@ func (s *served) demand() map[string]int {
 	return count
 }
 
-// change tells HAProxy what it can be told of a configuration. all says that it serves all of it. fixed is one that cannot be told anything.
+// change applies the supported changes to HAProxy. all reports whether it then serves all of
+// config. fixed means that it accepts no commands.
 func (s *served) change(config *Config, fixed bool) (all bool, err error) {
 	if s.config == config {
 		return s.known(), nil
@@ -82,7 +84,8 @@ func (s *served) change(config *Config, fixed bool) (all bool, err error) {
 	return next.all && s.known(), refused
 }
 
-// tell tells HAProxy the steps of a plan. What it refuses is damaged, and the rest counts. err says that nothing is known.
+// tell sends the steps of a plan. refused names a step that HAProxy refused; the other steps are
+// applied. If err is not nil, the state of HAProxy is unknown.
 func (s *served) tell(steps []step) (refused, err error) {
 	var commands []string
 	var owners []*step
@@ -97,13 +100,13 @@ func (s *served) tell(steps []step) (refused, err error) {
 		return nil, err
 	}
 	var undo []string
-	for at, said := range answers {
+	for at, response := range answers {
 		owner := owners[at]
 		s.damaged[owner.of] = true
 		if owner.undo != "" {
 			undo, owner.undo = append(undo, owner.undo), ""
 		}
-		refused = fmt.Errorf("change %q: HAProxy says %q", owner.of, said)
+		refused = fmt.Errorf("change %q: HAProxy says %q", owner.of, response)
 	}
 	if _, err := s.control.tell(undo); err != nil {
 		return nil, err
@@ -117,7 +120,7 @@ func sameList(a, b []Entry) bool {
 
 func sameTables(a, b map[string][]Entry) bool { return maps.EqualFunc(a, b, sameList) }
 
-// sameFiles compares what many configurations have in common.
+// sameFiles compares files. It compares shared maps by identity first.
 func sameFiles(a, b map[string][]byte) bool {
 	return sameMap(a, b) || maps.EqualFunc(a, b, bytes.Equal)
 }

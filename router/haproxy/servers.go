@@ -2,25 +2,28 @@ package haproxy
 
 import "fmt"
 
-// elsewhere is an address that a new server has for a moment: HAProxy computes the value of its cookie when the address changes.
+// elsewhere is the temporary address of a new server. HAProxy computes the value of its cookie when
+// the address changes.
 const elsewhere = "127.255.255.254:1"
 
-// update brings the servers of a backend to another state. It returns the commands, and the servers that are no longer needed, by backend and name. What a
-// running process cannot change makes ok false. parked are servers of before that are still there, out of use.
-func update(now, then Backend, parked map[string]Server) (commands []string, left map[string]Server, ok bool) {
-	left = map[string]Server{}
-	wanted := map[string]Server{}
+// update returns the commands that change the servers of a backend, and the servers that are no
+// longer needed, by backend and name. parked are unused servers that still exist. ok is false if a
+// running process does not support the change.
+func update(now, then Backend,
+	parked map[string]Server) (commands []string, unused map[string]Server, ok bool) {
+	unused = map[string]Server{}
+	desired := map[string]Server{}
 	for _, server := range then.Servers {
-		wanted[server.Name] = server
+		desired[server.Name] = server
 	}
 	had := map[string]Server{}
-	var leave []string // the last of all, so that a backend whose servers are all others is never without one
+	var leave []string // last, so that a backend always has a server
 	for _, server := range now.Servers {
 		had[server.Name] = server
 		name := now.Name + "/" + server.Name
-		if _, stays := wanted[server.Name]; !stays {
+		if _, stays := desired[server.Name]; !stays {
 			leave = append(leave, "set server "+name+" state maint")
-			left[name] = server
+			unused[name] = server
 		}
 	}
 	for _, server := range then.Servers {
@@ -38,7 +41,7 @@ func update(now, then Backend, parked map[string]Server) (commands []string, lef
 			commands = append(commands, fmt.Sprintf("set server %s weight %d", name, server.Weight))
 		}
 	}
-	return append(commands, leave...), left, true
+	return append(commands, leave...), unused, true
 }
 
 func add(backend Backend, server Server) []string {

@@ -6,20 +6,22 @@ import (
 	"strings"
 )
 
-// Spare backends are for routes that come: HAProxy can be told of servers and of entries of tables while it runs, but not of backends. A route whose backend
-// has the shape of a spare one is served by that at once, until the next reload. Its statistics have the name of the route's own backend, and so has the cookie, so that
-// clients stay with their pods.
+// Spare backends serve new routes without a reload: the runtime interface supports new servers and
+// new entries of tables, but not new backends. If a spare backend has the shape of a route's
+// backend, it serves the route until the next reload. Its statistics have the name of the route's
+// own backend. So does its cookie, so that clients stay with their pods.
 const (
-	// leastSpares are there of each usual shape, and besides these a share of all backends, since a reload takes longer among many.
-	leastSpares = 32
+	// minSpares is the minimum per usual shape. A share of all backends is added, because a
+	// reload takes longer if there are many.
+	minSpares   = 32
 	sparesShare = 50
-	mostSpares  = 512
-	// sparesAhead is by how much more there are next time than were used.
+	maxSpares   = 512
+	// sparesAhead is the ratio of spare backends to those that were used since the last reload.
 	sparesAhead = 4
 	sparePrefix = "spare:"
 )
 
-// spare makes the spare backends of the next configuration: their names by shape, and their text.
+// spare returns the spare backends of the next configuration: their names by shape, and their text.
 func (r *running) spare(config *Config, dir string) (names map[string][]string, text string) {
 	demand := map[string]int{}
 	if r.served != nil {
@@ -27,21 +29,21 @@ func (r *running) spare(config *Config, dir string) (names map[string][]string, 
 			demand[shape] = used * sparesAhead
 		}
 	}
-	for shape, before := range r.demand { // what was needed once will be for a while
+	for shape, before := range r.demand { // past demand is likely to continue
 		demand[shape] = max(demand[shape], before/2)
 	}
 	for _, shape := range config.Shapes {
-		demand[shape] = max(demand[shape], leastSpares, len(config.Backends)/sparesShare)
+		demand[shape] = max(demand[shape], minSpares, len(config.Backends)/sparesShare)
 	}
 	names, r.demand = map[string][]string{}, map[string]int{}
 	var made strings.Builder
 	count := 0
-	for shape, wanted := range demand {
-		if wanted = min(wanted, mostSpares); wanted < sparesAhead {
+	for shape, desired := range demand {
+		if desired = min(desired, maxSpares); desired < sparesAhead {
 			continue
 		}
-		r.demand[shape] = wanted
-		for range wanted {
+		r.demand[shape] = desired
+		for range desired {
 			count++
 			backend := Backend{Name: fmt.Sprint(sparePrefix, count), Shape: shape, Key: fmt.Sprintf("spare%d", count)}
 			backend.write(&made)
@@ -54,14 +56,15 @@ func (r *running) spare(config *Config, dir string) (names map[string][]string, 
 	return names, made.String()
 }
 
-// spareTable leads from spare backends to the names that their cookies have outside of them.
+// spareTable maps spare backends to the external names of their cookies.
 const spareTable = "conf/spares.map"
 
-// namesCookie says whether the name of a backend's cookie is its key.
+// namesCookie reports whether the name of a backend's cookie is its key.
 func (b *Backend) namesCookie() bool { return strings.Contains(b.Shape, "\n  cookie "+keyMark+" ") }
 
-// renameCookie are the rules by which the cookie of a spare backend has another name outside of it. A regular expression cannot hold a variable, but what it has
-// found before: the name stands in front of the cookies for a moment.
+// renameCookie returns the rules that translate between the internal and the external name of a
+// spare backend's cookie. A regular expression cannot contain a variable, only an earlier match, so
+// the rules put the name in front of the cookies temporarily.
 func renameCookie(spare Backend, table string) string {
 	const one = " if { var(txn.cookie) -m found } { req.fhdr_cnt(Cookie) eq 1 }\n"
 	return "  http-request set-var(txn.cookie) str(" + spare.Name + "),map_str(" + table + ")\n" +
@@ -71,7 +74,7 @@ func renameCookie(spare Backend, table string) string {
 		"  http-after-response replace-header Set-Cookie '^" + spare.Key + "=(.*)$' '%[var(txn.cookie)]=\\1' if { var(txn.cookie) -m found }\n"
 }
 
-// take are the commands that give a spare backend, under its name here, the cookie of the one that it stands for.
+// take returns the commands that give a spare backend the cookie of the backend that it serves.
 func (p *plan) take(spare string, backend *Backend) (commands []string) {
 	if !backend.Cookie {
 		return nil
@@ -83,7 +86,8 @@ func (p *plan) take(spare string, backend *Backend) (commands []string) {
 	return commands
 }
 
-// named are statistics, as CSV, with the names of backends in place of those of the spare ones that they are in. Spare ones that are free are left out.
+// named replaces the names of spare backends in statistics, which are CSV, with the names of the
+// backends that they serve. It omits free spare backends.
 func named(stats string, places map[string]string) string {
 	backends := make(map[string]string, len(places))
 	for backend, spare := range places {
@@ -100,7 +104,7 @@ func named(stats string, places map[string]string) string {
 				continue
 			}
 		} else if places[name] != "" {
-			continue // it was that until it was changed
+			continue // the row of the original backend, which a spare backend replaces
 		}
 		text.WriteString(name + "," + rest)
 	}

@@ -9,8 +9,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// visit asks with cookies, and returns who answers, the cookies that he sees, and what the router sets.
-func (b *bench) visit(url, cookies string) (pod, seen string, set *http.Cookie) {
+// visit sends a request with cookies. It returns the pod, the cookies that the pod gets, and the
+// router's cookie.
+func (b *fixture) visit(url, cookies string) (pod, seen string, set *http.Cookie) {
 	b.t.Helper()
 	request, err := http.NewRequest(http.MethodGet, url, nil)
 	if err != nil {
@@ -31,11 +32,12 @@ func (b *bench) visit(url, cookies string) (pod, seen string, set *http.Cookie) 
 	return pod, response.Header.Get("Got-Cookie"), set
 }
 
-// A client stays with its pod when the route that a spare backend has served gets a backend of its own, and metrics call both the same.
-func TestASpareBackendHasCookieAndNameOfTheRoutesOwn(t *testing.T) {
+// A client stays with its pod when a route moves from a spare backend to its own one, and metrics
+// use the same name for both.
+func TestSpareBackendHasCookieAndNameOfRoute(t *testing.T) {
 	t.Parallel()
 	for _, named := range []string{"", "usual"} {
-		b := newBench(t, map[string]string{"RELOAD_INTERVAL": "1h", "ROUTER_LOAD_BALANCE_ALGORITHM": "roundrobin", "ROUTER_COOKIE_NAME": named})
+		b := newFixture(t, map[string]string{"RELOAD_INTERVAL": "1h", "ROUTER_LOAD_BALANCE_ALGORITHM": "roundrobin", "ROUTER_COOKIE_NAME": named})
 		for i := range 5 {
 			b.pod("web", fmt.Sprint("pod", i), nil)
 		}
@@ -80,7 +82,7 @@ func TestASpareBackendHasCookieAndNameOfTheRoutesOwn(t *testing.T) {
 	}
 }
 
-func TestABackendThatIsChangedIsToldOnce(t *testing.T) {
+func TestStatisticsOmitReplacedBackends(t *testing.T) {
 	const stats = "# pxname,svname\nbe_http:a:b,BACKEND,1\nspare:1,BACKEND,2\nspare:2,BACKEND,3\nother,BACKEND,4\n"
 	if got, want := named(stats, map[string]string{"be_http:a:b": "spare:2"}), "# pxname,svname\nbe_http:a:b,BACKEND,3\nother,BACKEND,4\n"; got != want {
 		t.Errorf("told is %q, want %q", got, want)

@@ -13,29 +13,30 @@ import (
 	"github.com/slipway-platform/slipway/router/model"
 )
 
-// redirect is the value in the table of HTTP that leads to HTTPS.
+// redirect is the value in the table of HTTP that redirects to HTTPS.
 const redirect = "redirect"
 
-// terminated is the value in the table of SNI of hosts whose TLS ends here: the backend that leads there.
+// terminated is the value in the table of SNI for hosts whose TLS the router terminates.
 const terminated = "to_sni"
 
-// The tables by which a request finds its backend. A key is a host and the beginning of a path, and the longest that fits counts, which takes
-// HAProxy as long with ten thousand routes as with ten. A request is looked up with a '?' behind its path, so that the path /test of a route,
-// which is "/test?" and "/test/" in the table, does not fit /testing.
+// The tables that map requests to backends. A key is a host and a path prefix, and the longest
+// match applies. The cost of a lookup does not depend on the number of routes. A request is looked
+// up with '?' after its path, so that the path /test of a route, which has the keys "/test?" and
+// "/test/", does not match /testing.
 const (
 	httpTable        = "conf/http.map"
 	httpsTable       = "conf/https.map"
 	passthroughTable = "conf/passthrough.map"
 )
 
-// hostPart is what the routes of a host have brought into the tables.
+// hostPart contains the table entries of a host's routes.
 type hostPart struct {
 	routes      map[model.ServiceAliasConfigKey]bool
 	tables      map[string]map[string]string
-	certificate model.ServiceAliasConfigKey // the route whose certificate counts
+	certificate model.ServiceAliasConfigKey // the route whose certificate applies
 }
 
-// join notes that a route is of a host, which has changed by that.
+// join adds a route to a host and marks the host as changed.
 func (w *Writer) join(key model.ServiceAliasConfigKey, host string, changed map[string]bool) {
 	changed[host] = true
 	if w.hosts[host] == nil {
@@ -44,13 +45,13 @@ func (w *Writer) join(key model.ServiceAliasConfigKey, host string, changed map[
 	w.hosts[host].routes[key] = true
 }
 
-// leave notes that a route is no longer of a host.
+// leave removes a route from a host and marks the host as changed.
 func (w *Writer) leave(key model.ServiceAliasConfigKey, host string, changed map[string]bool) {
 	changed[host] = true
 	delete(w.hosts[host].routes, key)
 }
 
-// changeTables brings the tables up to date for hosts whose routes have changed.
+// changeTables updates the tables for changed hosts.
 func (w *Writer) changeTables(next *Config, hosts map[string]bool) {
 	gone, come := map[string]map[string]bool{}, map[string][]Entry{}
 	var certificates []Entry
@@ -90,10 +91,11 @@ func patchedEntries(entries []Entry, gone map[string]bool, come []Entry) []Entry
 	return patched(entries, func(e Entry) string { return e.Key }, gone, come)
 }
 
-// enterHost makes the entries of a host anew. Of several certificates, that of the route with the shortest path counts.
+// enterHost rebuilds the entries of a host. If several routes have a certificate, that of the route
+// with the shortest path applies.
 func (w *Writer) enterHost(part *hostPart) {
 	part.tables, part.certificate = map[string]map[string]string{httpTable: {}, httpsTable: {}, passthroughTable: {}}, ""
-	rank := func(key model.ServiceAliasConfigKey) int { // routes for a path alone take it from those for what is below it too
+	rank := func(key model.ServiceAliasConfigKey) int { // exact paths override prefixes
 		if claim.Exact(w.routes[key].alias.Annotations) {
 			return 1
 		}
@@ -112,7 +114,7 @@ func (w *Writer) enterHost(part *hostPart) {
 		default:
 			enter(part.tables[httpsTable], alias, name)
 			if host := hostOf(alias); part.tables[passthroughTable][host] == "" {
-				part.tables[passthroughTable][host] = terminated // also where its domain passes
+				part.tables[passthroughTable][host] = terminated // also if a wildcard passes through
 			}
 			if alias.InsecureEdgeTerminationPolicy == routev1.InsecureEdgeTerminationPolicyAllow {
 				enter(part.tables[httpTable], alias, name)
@@ -127,7 +129,7 @@ func (w *Writer) enterHost(part *hostPart) {
 	}
 }
 
-// certificateLine is the file of a route's certificate, with what a client may speak.
+// certificateLine returns the file of a route's certificate, with its protocols.
 func (w *Writer) certificateLine(key model.ServiceAliasConfigKey) string {
 	line := filepath.Join(w.Dir, certificateFile(key))
 	if w.Settings.On("ROUTER_ENABLE_HTTP2") {
@@ -136,7 +138,7 @@ func (w *Writer) certificateLine(key model.ServiceAliasConfigKey) string {
 	return line
 }
 
-// hostOf is the host of a route as requests are looked up: a wildcard has '*' in place of the first label.
+// hostOf returns the host of a route as in lookups: '*' replaces the first label of a wildcard.
 func hostOf(alias *model.ServiceAliasConfig) string {
 	if alias.IsWildcard {
 		return "*." + claim.Domain(alias.Host)
@@ -144,7 +146,7 @@ func hostOf(alias *model.ServiceAliasConfig) string {
 	return alias.Host
 }
 
-// enter puts a route into a table. The path of another route that ends with a slash keeps what is below it.
+// enter adds a route to a table. Another route whose path ends with a slash keeps what is below it.
 func enter(table map[string]string, alias *model.ServiceAliasConfig, value string) {
 	key := hostOf(alias) + alias.Path
 	switch {
@@ -164,7 +166,8 @@ func enter(table map[string]string, alias *model.ServiceAliasConfig, value strin
 	}
 }
 
-// patched is a list in the order of names without what is gone, and with what has come, which is in that order too. Without a change it is the same list.
+// patched returns a list, sorted by name, without the removed and with the added items. added is
+// sorted, too. Without a change it returns the same list.
 func patched[T any](list []T, name func(T) string, gone map[string]bool, come []T) []T {
 	if len(gone) == 0 && len(come) == 0 {
 		return list

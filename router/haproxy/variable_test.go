@@ -20,8 +20,9 @@ import (
 	"github.com/slipway-platform/slipway/router/model"
 )
 
-// Each variable comes into the configuration as HAProxy says it, and HAProxy takes it, together with others.
-func TestVariablesAreObeyed(t *testing.T) {
+// Each variable appears in the configuration in HAProxy's syntax, and HAProxy accepts all of them
+// together.
+func TestVariablesInConfiguration(t *testing.T) {
 	t.Parallel()
 	for _, settings := range []map[string]string{
 		{
@@ -60,7 +61,7 @@ func TestVariablesAreObeyed(t *testing.T) {
 				variables[name] = value
 			}
 		}
-		b := newBench(t, variables)
+		b := newFixture(t, variables)
 		b.pod("web", "web", nil)
 		b.pod("web", "web", nil)
 		b.route("web", "web.com", "web")
@@ -76,8 +77,8 @@ func TestVariablesAreObeyed(t *testing.T) {
 	}
 }
 
-func TestWithoutBoundPortsNothingListens(t *testing.T) {
-	b := newBench(t, nil)
+func TestUnboundPorts(t *testing.T) {
+	b := newFixture(t, nil)
 	config, err := b.writer.Write(model.Build(b.admitted(), b.source()), nil, false)
 	if err != nil {
 		t.Fatal(err)
@@ -90,9 +91,9 @@ func TestWithoutBoundPortsNothingListens(t *testing.T) {
 	}
 }
 
-func TestProxyProtocolTellsTheClientsAddress(t *testing.T) {
+func TestProxyProtocol(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, map[string]string{"ROUTER_USE_PROXY_PROTOCOL": "true"})
+	b := newFixture(t, map[string]string{"ROUTER_USE_PROXY_PROTOCOL": "true"})
 	b.pod("web", "web", nil)
 	b.route("web", "web.com", "web")
 	b.run()
@@ -112,9 +113,9 @@ func TestProxyProtocolTellsTheClientsAddress(t *testing.T) {
 	}, "203.0.113.7")
 }
 
-func TestClientsShowCertificates(t *testing.T) {
+func TestClientCertificates(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, nil)
+	b := newFixture(t, nil)
 	mine := b.authority.Issue(t, "joe")
 	b.writer.Settings = b.writer.Settings.With(map[string]string{"ROUTER_MUTUAL_TLS_AUTH": "required", "ROUTER_MUTUAL_TLS_AUTH_CA": b.authority.File, "ROUTER_MUTUAL_TLS_AUTH_FILTER": "^/CN=joe$"})
 	b.pod("web", "web", nil)
@@ -145,7 +146,7 @@ func TestClientsShowCertificates(t *testing.T) {
 
 func TestStrictSNIAndCiphers(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, map[string]string{"ROUTER_STRICT_SNI": "true", "ROUTER_CIPHERS": "modern", "ROUTER_ENABLE_HTTP2": "true"})
+	b := newFixture(t, map[string]string{"ROUTER_STRICT_SNI": "true", "ROUTER_CIPHERS": "modern", "ROUTER_ENABLE_HTTP2": "true"})
 	b.pod("web", "web", nil)
 	own := b.authority.Issue(t, "own")
 	b.route("own", "own.com", "web", secured(routev1.TLSConfig{Termination: "edge", Certificate: text(t, own.CertFile), Key: text(t, own.KeyFile)}))
@@ -172,7 +173,7 @@ func TestStrictSNIAndCiphers(t *testing.T) {
 
 func TestWebSocketsAndCompression(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, map[string]string{"ROUTER_ENABLE_COMPRESSION": "true"})
+	b := newFixture(t, map[string]string{"ROUTER_ENABLE_COMPRESSION": "true"})
 	b.pod("web", "web", nil)
 	b.route("web", "web.com", "web")
 	listener, err := net.Listen("tcp", "127.0.2.1:0")
@@ -180,7 +181,7 @@ func TestWebSocketsAndCompression(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	go func() { // a server that says back what it is told, once the protocol is changed
+	go func() { // an echo server after the protocol upgrade
 		for {
 			connection, err := listener.Accept()
 			if err != nil {
@@ -230,7 +231,7 @@ func TestWebSocketsAndCompression(t *testing.T) {
 	}
 }
 
-// A template as people wrote them for OpenShift 3.11.
+// A typical template for OpenShift 3.11.
 const customTemplate = `{{ define "/var/lib/haproxy/conf/haproxy.config" }}
 global
   stats socket /var/lib/haproxy/run/haproxy.sock mode 600 level admin expose-fd listeners
@@ -268,7 +269,7 @@ backend {{ genBackendNamePrefix $cfg.TLSTermination }}:{{ $cfgIdx }}
 
 func TestCustomTemplates(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, nil)
+	b := newFixture(t, nil)
 	file := filepath.Join(b.writer.Dir, "custom")
 	if err := os.WriteFile(file, []byte(customTemplate), 0o600); err != nil {
 		t.Fatal(err)
@@ -291,7 +292,7 @@ func TestCustomTemplates(t *testing.T) {
 	b.until("http://web.com", "later")
 }
 
-func TestStatisticsAreNotWaitedForWithoutEnd(t *testing.T) {
+func TestStatisticsTimeout(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "run"), 0o700); err != nil {
 		t.Fatal(err)
@@ -310,8 +311,8 @@ func TestStatisticsAreNotWaitedForWithoutEnd(t *testing.T) {
 	}
 }
 
-func TestAReloadScriptReplacesTheRoutersOwnWay(t *testing.T) {
-	b := newBench(t, nil)
+func TestReloadScript(t *testing.T) {
+	b := newFixture(t, nil)
 	script := filepath.Join(b.writer.Dir, "reload")
 	if err := os.WriteFile(script, []byte("#!/bin/sh\ncp conf/haproxy.config reloaded\n"), 0o700); err != nil {
 		t.Fatal(err)

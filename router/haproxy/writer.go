@@ -25,31 +25,33 @@ var frameTemplate string
 //go:embed backend.cfg.tmpl
 var backendTemplate string
 
-// Writer makes configurations, one after the other, of a state that changes. Its fields stay as they are after the first, apart from the default certificate.
+// Writer writes the configurations of a changing state. Only DefaultCertificate may change after
+// the first Write.
 type Writer struct {
 	// Dir is the working directory, absolute.
 	Dir string
 	// Settings are the router's variables.
 	Settings settings.Settings
-	// User is the account that HAProxy changes to; empty for none.
+	// User is the account that HAProxy changes to. It is optional.
 	User string
-	// DefaultCertificate is what routes without a certificate have, with its key. It may become another one.
+	// DefaultCertificate is the certificate, with its key, of routes without a certificate.
 	DefaultCertificate []byte
-	// ServiceCA is the file of the authorities of services' certificates, which is read anew for each configuration. Where it is empty or not there,
-	// pods of re-encrypt routes without a destinationCACertificate are not checked. Where it is damaged, the authorities before count, and if there were
-	// none, no pod is trusted.
+	// ServiceCA is the file with the authorities of services' certificates. Each Write reads it. If
+	// it is empty or missing, pods of re-encrypt routes without a destinationCACertificate are not
+	// verified. If it is invalid, the previous authorities apply. If there were none, no pod is
+	// trusted.
 	ServiceCA string
 
 	backend *template.Template
-	shapes  map[string]string // each shape by itself, so that backends share it
-	last    *Config           // the configuration before; nil before the first
-	bound   bool              // whether that has opened the ports
-	trusted []byte            // the authorities of services that could be read last
+	shapes  map[string]string // interned shapes, which backends share
+	last    *Config           // previous configuration; nil before the first
+	bound   bool              // last opens the ports
+	trusted []byte            // the last valid authorities of services
 	routes  map[model.ServiceAliasConfigKey]*part
 	hosts   map[string]*hostPart
 }
 
-// part is what a route has brought into the configuration.
+// part is the part of a route in the configuration.
 type part struct {
 	alias   *model.ServiceAliasConfig
 	backend *Backend
@@ -64,9 +66,10 @@ const (
 	authoritiesDir         = "router/cacerts/"
 )
 
-// Write makes the configuration of a state in which only these routes have changed since the one before; nil stands for all. bind says whether the ports are
-// opened.
-func (w *Writer) Write(state *model.State, changed []model.ServiceAliasConfigKey, bind bool) (*Config, error) {
+// Write returns the configuration of a state. changed are the routes that changed since the
+// previous call; nil means all. bind opens the ports.
+func (w *Writer) Write(state *model.State, changed []model.ServiceAliasConfigKey,
+	bind bool) (*Config, error) {
 	authorities, err := w.serviceCA()
 	if err != nil {
 		return nil, err
@@ -80,7 +83,7 @@ func (w *Writer) Write(state *model.State, changed []model.ServiceAliasConfigKey
 	}
 	next, err := w.change(state, changed)
 	if err != nil {
-		w.last = nil // what is known of routes is of no configuration
+		w.last = nil // the cached routes do not match any configuration
 		return nil, err
 	}
 	if !bytes.Equal(w.DefaultCertificate, next.Files[defaultCertificateFile]) {
@@ -100,7 +103,7 @@ func (w *Writer) Write(state *model.State, changed []model.ServiceAliasConfigKey
 	return next, nil
 }
 
-// begin forgets all routes.
+// begin drops all cached routes.
 func (w *Writer) begin(authorities []byte) error {
 	w.last = &Config{Files: map[string][]byte{
 		defaultCertificateFile: w.DefaultCertificate, "conf/error-page-503.http": []byte(page503), "conf/unknown.html": []byte(pageUnknown),
@@ -122,8 +125,9 @@ func (w *Writer) begin(authorities []byte) error {
 	return nil
 }
 
-// change makes a configuration of the one before and of the routes that have changed.
-func (w *Writer) change(state *model.State, changed []model.ServiceAliasConfigKey) (*Config, error) {
+// change returns a configuration that differs from the previous one only in the changed routes.
+func (w *Writer) change(state *model.State,
+	changed []model.ServiceAliasConfigKey) (*Config, error) {
 	next, gone, hosts, files := *w.last, map[string]bool{}, map[string]bool{}, false
 	var come []*Backend
 	slices.Sort(changed)
@@ -162,13 +166,13 @@ func (w *Writer) change(state *model.State, changed []model.ServiceAliasConfigKe
 		w.changeFiles(&next, changed)
 	}
 	if len(w.shapes) > 2*(len(w.routes)+len(next.Shapes)) {
-		w.forgetShapes()
+		w.dropUnusedShapes()
 	}
 	return &next, nil
 }
 
-// forgetShapes keeps the shapes that are in use alone: whoever edits a route can make ever new ones.
-func (w *Writer) forgetShapes() {
+// dropUnusedShapes drops unused shapes. Otherwise, edits of routes could add shapes without limit.
+func (w *Writer) dropUnusedShapes() {
 	w.shapes = map[string]string{}
 	for _, shape := range w.last.Shapes {
 		w.shapes[shape] = shape
@@ -178,8 +182,9 @@ func (w *Writer) forgetShapes() {
 	}
 }
 
-// part makes what a route brings; nil for one that is gone.
-func (w *Writer) part(key model.ServiceAliasConfigKey, alias *model.ServiceAliasConfig, before *part, state *model.State) (made *part, err error) {
+// part returns the part of a route, or nil for a deleted route.
+func (w *Writer) part(key model.ServiceAliasConfigKey, alias *model.ServiceAliasConfig,
+	before *part, state *model.State) (made *part, err error) {
 	if alias == nil {
 		return nil, nil
 	}
@@ -199,7 +204,7 @@ func (w *Writer) part(key model.ServiceAliasConfigKey, alias *model.ServiceAlias
 	return made, nil
 }
 
-// shape is the text of a route's backend above its servers.
+// shape returns the text of a route's backend without its servers.
 func (w *Writer) shape(alias *model.ServiceAliasConfig) (string, error) {
 	if w.backend == nil {
 		parsed, err := template.New("backend").Funcs(functions(w.Settings)).Parse(backendTemplate)
@@ -222,7 +227,7 @@ func (w *Writer) shape(alias *model.ServiceAliasConfig) (string, error) {
 	return known, nil
 }
 
-// changeFiles brings the files of routes up to date.
+// changeFiles updates the files of changed routes.
 func (w *Writer) changeFiles(next *Config, changed []model.ServiceAliasConfigKey) {
 	next.Files = maps.Clone(next.Files)
 	for _, key := range changed {
@@ -234,8 +239,9 @@ func (w *Writer) changeFiles(next *Config, changed []model.ServiceAliasConfigKey
 	}
 }
 
-// certificates are the files of a route's certificates.
-func certificates(key model.ServiceAliasConfigKey, alias *model.ServiceAliasConfig) (files map[string][]byte, err error) {
+// certificates returns the files of a route's certificates.
+func certificates(key model.ServiceAliasConfigKey,
+	alias *model.ServiceAliasConfig) (files map[string][]byte, err error) {
 	files = map[string][]byte{}
 	if pair := alias.Certificates[alias.Host]; pair.Contents != "" && ownCertificate(alias) {
 		config := &routev1.TLSConfig{Certificate: pair.Contents, Key: pair.PrivateKey, CACertificate: alias.Certificates[alias.Host+"_ca"].Contents}
@@ -251,7 +257,7 @@ func certificates(key model.ServiceAliasConfigKey, alias *model.ServiceAliasConf
 	return files, nil
 }
 
-// serviceCA are the authorities of services' certificates; nil when there are none.
+// serviceCA returns the authorities of services' certificates, or nil if there are none.
 func (w *Writer) serviceCA() ([]byte, error) {
 	if w.ServiceCA == "" {
 		return nil, nil
@@ -277,12 +283,13 @@ func ownCertificate(alias *model.ServiceAliasConfig) bool {
 	return alias.Certificates[alias.Host].Contents != "" && alias.TLSTermination != routev1.TLSTerminationPassthrough
 }
 
-// certificateFile is the file of a route's certificate. A name with a colon is one that HAProxy's commands cannot tell.
+// certificateFile returns the file of a route's certificate. Commands of HAProxy cannot contain a
+// name with a colon.
 func certificateFile(key model.ServiceAliasConfigKey) string {
 	return certificatesDir + strings.ReplaceAll(string(key), ":", "_") + ".pem"
 }
 
-// authoritiesFile is the file of the authorities of a route's pods, where templates of OpenShift find it.
+// authoritiesFile returns the file of the authorities of a route's pods. Its path is OpenShift's.
 func authoritiesFile(key model.ServiceAliasConfigKey) string {
 	return authoritiesDir + string(key) + ".pem"
 }

@@ -16,24 +16,22 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	rules "github.com/slipway-platform/slipway/internal/endpoints"
+	"github.com/slipway-platform/slipway/internal/idling"
 )
 
-// Source is where services are found. Service and Slices return nothing for a service that is not there.
+// Source provides services. Service and Slices return nothing for a missing service.
 type Source struct {
 	Service func(namespace, name string) *corev1.Service
 	Slices  func(namespace, name string) []*discoveryv1.EndpointSlice
-	// Host tells whether an address is one of the router's own host, where users' Endpoints may not lead. Without it, the
-	// router reaches every endpoint.
+	// Host reports whether an address belongs to the router's host. Endpoints of users must not
+	// point there. If Host is nil, the router connects to every endpoint.
 	Host func(netip.Addr) bool
 }
 
-// idled are the annotations of a service whose pods were taken away until somebody asks for them.
-var idled = []string{"idling.alpha.openshift.io/idled-at", "idling.openshift.io/idled-at"}
-
-// maxWeight is HAProxy's greatest weight of a server.
+// maxWeight is HAProxy's maximum weight of a server.
 const maxWeight = 256
 
-// alias is a route as it is without its endpoints.
+// alias converts a route without its endpoints.
 func alias(route *routev1.Route) *ServiceAliasConfig {
 	spec := &route.Spec
 	config := &ServiceAliasConfig{
@@ -41,7 +39,7 @@ func alias(route *routev1.Route) *ServiceAliasConfig {
 		IsWildcard:   spec.WildcardPolicy == routev1.WildcardPolicySubdomain,
 		ServiceUnits: map[ServiceUnitKey]int32{}, Certificates: map[string]Certificate{},
 	}
-	sum := md5.Sum([]byte(route.Namespace + ":" + route.Name)) // a name, no secret
+	sum := md5.Sum([]byte(route.Namespace + ":" + route.Name)) // a name, not a secret
 	config.RoutingKeyName = hex.EncodeToString(sum[:])
 	if spec.Port != nil {
 		config.PreferPort = spec.Port.TargetPort.String()
@@ -70,12 +68,12 @@ func alias(route *routev1.Route) *ServiceAliasConfig {
 	return config
 }
 
-// Endpoints are those of a service that are ready.
+// Endpoints returns the ready endpoints of a service.
 func (s Source) Endpoints(namespace, name string) []Endpoint {
 	return s.unit(ServiceUnitKey(namespace + "/" + name)).EndpointTable
 }
 
-// unit is a service with all of its endpoints that are ready.
+// unit returns a service with its ready endpoints.
 func (s Source) unit(key ServiceUnitKey) ServiceUnit {
 	namespace, name, _ := strings.Cut(string(key), "/")
 	unit := ServiceUnit{
@@ -90,24 +88,26 @@ func (s Source) unit(key ServiceUnitKey) ServiceUnit {
 		}
 	}
 	if len(unit.EndpointTable) == 0 {
-		unit.EndpointTable = idling(s.Service(namespace, name))
+		unit.EndpointTable = idleEndpoints(s.Service(namespace, name))
 	}
 	slices.SortFunc(unit.EndpointTable, func(a, b Endpoint) int { return strings.Compare(a.ID, b.ID) })
 	unit.EndpointTable = slices.CompactFunc(unit.EndpointTable, func(a, b Endpoint) bool { return a.ID == b.ID })
 	return unit
 }
 
-// endpoints are the ports of an endpoint, which whoever edits Endpoints may have written: its texts go into the configuration of HAProxy.
-func (s Source) endpoints(slice *discoveryv1.EndpointSlice, found *discoveryv1.Endpoint) (ports []Endpoint) {
-	if ready := found.Conditions.Ready; ready != nil && !*ready || len(found.Addresses) == 0 {
+// endpoints returns the ports of an endpoint. Users can edit Endpoints, and HAProxy's configuration
+// contains their texts, so it validates them.
+func (s Source) endpoints(slice *discoveryv1.EndpointSlice,
+	source *discoveryv1.Endpoint) (ports []Endpoint) {
+	if ready := source.Conditions.Ready; ready != nil && !*ready || len(source.Addresses) == 0 {
 		return nil
 	}
-	target := found.Addresses[0]
+	target := source.Addresses[0]
 	address, err := netip.ParseAddr(target)
 	if err != nil || s.Host != nil && !rules.Reachable(slice, address, s.Host) {
 		return nil
 	}
-	if ref := found.TargetRef; ref != nil && len(validation.IsDNS1123Subdomain(ref.Name)) == 0 { // the API server takes any text
+	if ref := source.TargetRef; ref != nil && len(validation.IsDNS1123Subdomain(ref.Name)) == 0 { // the API server accepts any text
 		target = ref.Name
 	}
 	for _, port := range slice.Ports {
@@ -121,37 +121,38 @@ func (s Source) endpoints(slice *discoveryv1.EndpointSlice, found *discoveryv1.E
 		if name != "" && len(validation.IsDNS1123Label(name)) > 0 {
 			continue
 		}
-		ports = append(ports, endpoint(found.Addresses[0], *port.Port, target, name))
+		ports = append(ports, endpoint(source.Addresses[0], *port.Port, target, name))
 	}
 	return ports
 }
 
 func endpoint(ip string, port int32, target, portName string) Endpoint {
-	made := Endpoint{IP: ip, Port: strconv.Itoa(int(port)), TargetName: target, PortName: portName}
-	made.ID = fmt.Sprintf("ept:%s:%s:%s", target, ip, made.Port)
-	sum := md5.Sum([]byte(ip + ":" + made.Port)) // a name, no secret
-	made.IdHash = hex.EncodeToString(sum[:])
-	return made
+	e := Endpoint{IP: ip, Port: strconv.Itoa(int(port)), TargetName: target, PortName: portName}
+	e.ID = fmt.Sprintf("ept:%s:%s:%s", target, ip, e.Port)
+	sum := md5.Sum([]byte(ip + ":" + e.Port)) // a name, not a secret
+	e.IdHash = hex.EncodeToString(sum[:])
+	return e
 }
 
-// idling are the addresses of a service without pods that has been idled: its own, behind which the first connection waits for a pod.
-func idling(service *corev1.Service) (table []Endpoint) {
+// idleEndpoints returns the cluster addresses of an idle service. The first connection to such an address
+// waits for a pod.
+func idleEndpoints(service *corev1.Service) (table []Endpoint) {
 	if service == nil || service.Spec.ClusterIP == "" || service.Spec.ClusterIP == corev1.ClusterIPNone ||
-		!slices.ContainsFunc(idled, func(name string) bool { return service.Annotations[name] != "" }) {
+		!idling.Marked(service.Annotations) {
 		return nil
 	}
 	for _, port := range service.Spec.Ports {
 		if port.Protocol == "" || port.Protocol == corev1.ProtocolTCP {
-			made := endpoint(service.Spec.ClusterIP, port.Port, service.Name, port.Name)
-			made.NoHealthCheck = true
-			table = append(table, made)
+			e := endpoint(service.Spec.ClusterIP, port.Port, service.Name, port.Name)
+			e.NoHealthCheck = true
+			table = append(table, e)
 		}
 	}
 	return table
 }
 
-// EndpointsOf are the endpoints of a service for a route: those of the port that it names, by name or number, or those of the first port of each
-// pod. A service of which nothing is as the route wants it has none.
+// EndpointsOf returns the endpoints of a service for a route: those with the route's port, by name
+// or number, or the first port of each pod.
 func EndpointsOf(config *ServiceAliasConfig, unit ServiceUnit) []Endpoint {
 	var chosen []Endpoint
 	seen := map[string]bool{}
@@ -167,8 +168,8 @@ func EndpointsOf(config *ServiceAliasConfig, unit ServiceUnit) []Endpoint {
 	return chosen
 }
 
-// weigh shares each service's weight among its endpoints, each of which gets at least 1, in the greatest numbers that HAProxy has, so that the shares
-// are as exact as they can be.
+// weigh distributes the weight of each service among its endpoints. Each endpoint gets at least 1.
+// The weights use HAProxy's full range, so that the proportions are as exact as possible.
 func (s *State) weigh(config *ServiceAliasConfig) {
 	config.ServiceUnitNames, config.ActiveServiceUnits, config.ActiveEndpoints = map[ServiceUnitKey]int32{}, 0, 0
 	each, most := map[ServiceUnitKey]float64{}, 0.0

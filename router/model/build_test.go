@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// slice has pods at addresses, with the ports web at 8080 and admin at 9090.
+// slice returns a slice with pods at addresses and the ports web at 8080 and admin at 9090.
 func slice(addresses ...string) *discoveryv1.EndpointSlice {
 	made := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{
 		{Name: ptr.To("web"), Port: ptr.To[int32](8080)}, {Name: ptr.To("admin"), Port: ptr.To[int32](9090)},
@@ -25,7 +25,8 @@ func slice(addresses ...string) *discoveryv1.EndpointSlice {
 	return made
 }
 
-func built(route *routev1.Route, slices map[string]*discoveryv1.EndpointSlice, services map[string]*corev1.Service) (*ServiceAliasConfig, *State) {
+func built(route *routev1.Route, slices map[string]*discoveryv1.EndpointSlice,
+	services map[string]*corev1.Service) (*ServiceAliasConfig, *State) {
 	route.Namespace, route.Name = "shop", "front"
 	state := Build([]*routev1.Route{route}, Source{
 		Service: func(_, name string) *corev1.Service { return services[name] },
@@ -39,7 +40,7 @@ func built(route *routev1.Route, slices map[string]*discoveryv1.EndpointSlice, s
 	return state.Aliases["shop:front"], state
 }
 
-func TestTheRouteChoosesThePortOfItsPods(t *testing.T) {
+func TestRoutePort(t *testing.T) {
 	for port, want := range map[string]string{"": "9090", "web": "8080", "9090": "9090", "other": "", "dns": ""} {
 		route := &routev1.Route{Spec: routev1.RouteSpec{To: routev1.RouteTargetReference{Name: "web"}}}
 		if port != "" {
@@ -65,8 +66,8 @@ func TestTheRouteChoosesThePortOfItsPods(t *testing.T) {
 	}
 }
 
-// Endpoints may be written by users, and the API server takes any text as the name of what an address belongs to.
-func TestTextsOfEndpointsAreNamesOrNotUsed(t *testing.T) {
+// Users can edit Endpoints, and the API server accepts any text as the name of an address's target.
+func TestInvalidTextsOfEndpointsAreIgnored(t *testing.T) {
 	pods := slice("10.0.0.1", "10.0.0.2", "10.0.0.3\n  server evil 10.0.0.4")
 	pods.Endpoints[0].TargetRef = &corev1.ObjectReference{Name: "web-0"}
 	pods.Endpoints[1].TargetRef = &corev1.ObjectReference{Name: "x 10.0.0.4:80\nprogram p\n  command id; shutdown frontend public"}
@@ -84,7 +85,7 @@ func TestTextsOfEndpointsAreNamesOrNotUsed(t *testing.T) {
 	}
 }
 
-func TestTheRouterDoesNotReachTheHostForUsers(t *testing.T) {
+func TestEndpointsOfUsersCannotPointToHost(t *testing.T) {
 	for by, want := range map[string]int{"endpointslice-controller.k8s.io": 2, "endpointslicemirroring-controller.k8s.io": 0} {
 		made := slice("198.51.100.10")
 		made.Namespace, made.Labels = "shop", map[string]string{discoveryv1.LabelManagedBy: by}
@@ -99,7 +100,7 @@ func TestTheRouterDoesNotReachTheHostForUsers(t *testing.T) {
 	}
 }
 
-func TestWeightsAreSharedByTheEndpointsOfAService(t *testing.T) {
+func TestEndpointsShareWeightOfService(t *testing.T) {
 	route := &routev1.Route{Spec: routev1.RouteSpec{
 		To: routev1.RouteTargetReference{Name: "a", Weight: ptr.To[int32](100)},
 		AlternateBackends: []routev1.RouteTargetReference{
@@ -118,7 +119,7 @@ func TestWeightsAreSharedByTheEndpointsOfAService(t *testing.T) {
 	}
 }
 
-func TestAnIdledServiceIsReachedByItsOwnAddress(t *testing.T) {
+func TestIdleServiceUsesClusterAddress(t *testing.T) {
 	service := &corev1.Service{Spec: corev1.ServiceSpec{ClusterIP: "172.30.0.9", Ports: []corev1.ServicePort{{Name: "web", Port: 80}}}}
 	route := &routev1.Route{Spec: routev1.RouteSpec{To: routev1.RouteTargetReference{Name: "web"}}}
 	_, state := built(route, nil, map[string]*corev1.Service{"web": service})

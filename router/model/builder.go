@@ -8,23 +8,23 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 )
 
-// Builder keeps the state of a router up to date, at the cost of what changes.
+// Builder updates the state of a router. The cost is proportional to the changes.
 type Builder struct {
-	// Source is where services are found.
+	// Source provides services.
 	Source Source
 
 	state  State
 	routes map[ServiceAliasConfigKey]*routev1.Route
 }
 
-// Build makes the state of a router from the routes that it has admitted.
+// Build returns the state of a router from its admitted routes.
 func Build(routes []*routev1.Route, source Source) *State {
 	b := Builder{Source: source}
 	b.Routes(routes)
 	return b.State()
 }
 
-// State is what the builder has made. It is valid until the next change.
+// State returns the current state. It is valid until the next change.
 func (b *Builder) State() *State {
 	if b.state.Aliases == nil {
 		b.state.Aliases, b.state.ServiceUnits = map[ServiceAliasConfigKey]*ServiceAliasConfig{}, map[ServiceUnitKey]ServiceUnit{}
@@ -33,8 +33,8 @@ func (b *Builder) State() *State {
 	return &b.state
 }
 
-// Routes has the state made of the routes that the router has admitted, and returns those that have come, gone or changed. A route that is the same object as
-// before is the same.
+// Routes updates the state to the admitted routes. It returns the added, removed and changed
+// routes. A route that is the same object as before is unchanged.
 func (b *Builder) Routes(admitted []*routev1.Route) (changed []ServiceAliasConfigKey) {
 	state := b.State()
 	known := make(map[ServiceAliasConfigKey]bool, len(admitted))
@@ -45,14 +45,14 @@ func (b *Builder) Routes(admitted []*routev1.Route) (changed []ServiceAliasConfi
 			continue
 		}
 		b.routes[key] = route
-		made := alias(route)
+		config := alias(route)
 		if before := state.Aliases[key]; before != nil {
-			if before.SameApartFromEndpoints(made) {
+			if before.SameApartFromEndpoints(config) {
 				continue
 			}
 			b.leave(key)
 		}
-		b.enter(key, made)
+		b.enter(key, config)
 		changed = append(changed, key)
 	}
 	if len(known) == len(b.routes) {
@@ -68,7 +68,7 @@ func (b *Builder) Routes(admitted []*routev1.Route) (changed []ServiceAliasConfi
 	return changed
 }
 
-// Services reads services and their endpoints anew, and returns the routes for which they are different.
+// Services reads services and their endpoints again. It returns the routes whose endpoints changed.
 func (b *Builder) Services(named []ServiceUnitKey) (changed []ServiceAliasConfigKey) {
 	state, touched := b.State(), map[ServiceAliasConfigKey]bool{}
 	for _, key := range named {
@@ -108,7 +108,7 @@ func (b *Builder) enter(key ServiceAliasConfigKey, config *ServiceAliasConfig) {
 	b.state.Aliases[key] = config
 }
 
-// leave takes a route out, with the services that only it has used.
+// leave removes a route and the services that only it used.
 func (b *Builder) leave(key ServiceAliasConfigKey) {
 	for unit := range b.state.Aliases[key].ServiceUnits {
 		associations := b.state.ServiceUnits[unit].ServiceAliasAssociations
@@ -119,7 +119,8 @@ func (b *Builder) leave(key ServiceAliasConfigKey) {
 	delete(b.state.Aliases, key)
 }
 
-// SameApartFromEndpoints says whether a route is as another one but for what follows from the endpoints of its services.
+// SameApartFromEndpoints reports whether two routes differ only in what depends on endpoints of
+// services.
 func (c *ServiceAliasConfig) SameApartFromEndpoints(other *ServiceAliasConfig) bool {
 	a, b := *c, *other
 	for _, bare := range []*ServiceAliasConfig{&a, &b} {

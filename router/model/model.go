@@ -1,5 +1,6 @@
-// Package model turns the routes that a router has admitted into what its configuration is made of: backends with their servers. Names and
-// fields are those that templates of OpenShift 3.11 use, so that a custom haproxy-config.template finds them.
+// Package model converts the admitted routes of a router to the data of its configuration: backends
+// with their servers. Names and fields are those of OpenShift 3.11, so that custom templates
+// (haproxy-config.template) work.
 package model
 
 import (
@@ -12,11 +13,11 @@ type ServiceAliasConfigKey string
 // ServiceUnitKey names a service as "namespace/name".
 type ServiceUnitKey string
 
-// State is everything that a router serves. What an alias points to does not change: a route that is different from before has another one.
+// State is everything that a router serves. Aliases are immutable: a changed route gets a new one.
 type State struct {
 	Aliases      map[ServiceAliasConfigKey]*ServiceAliasConfig
 	ServiceUnits map[ServiceUnitKey]ServiceUnit
-	// PeerEndpoints are those of the router's own service.
+	// PeerEndpoints are the endpoints of the router's own service.
 	PeerEndpoints []Endpoint
 }
 
@@ -25,38 +26,39 @@ type ServiceAliasConfig struct {
 	Name, Namespace string
 	Host, Path      string
 	TLSTermination  routev1.TLSTerminationType
-	// Certificates are PEM texts by host, by host+"_ca" and by host+"_pod".
+	// Certificates contains PEM texts by host, host+"_ca" and host+"_pod".
 	Certificates map[string]Certificate
-	// VerifyServiceHostname asks for the service's name in the certificates of its pods.
+	// VerifyServiceHostname requires the service's name in the certificates of its pods.
 	VerifyServiceHostname         bool
 	InsecureEdgeTerminationPolicy routev1.InsecureEdgeTerminationPolicyType
 	// RoutingKeyName is the default name of the cookie.
 	RoutingKeyName string
 	IsWildcard     bool
 	Annotations    map[string]string
-	// ServiceUnits are the weights of services as the route gives them, ServiceUnitNames those of each of a service's endpoints.
+	// ServiceUnits contains the weights of services in the route, ServiceUnitNames those of each
+	// endpoint of a service.
 	ServiceUnits, ServiceUnitNames map[ServiceUnitKey]int32
 	// ActiveServiceUnits counts services that get requests, ActiveEndpoints their endpoints.
 	ActiveServiceUnits, ActiveEndpoints int
-	// PreferPort is the name or number of the port that the route wants.
+	// PreferPort is the name or number of the route's port.
 	PreferPort string
 }
 
-// Certificate is a certificate or a bundle of it and its key.
+// Certificate is a certificate, or a bundle of a certificate and its key.
 type Certificate struct{ ID, Contents, PrivateKey string }
 
 // ServiceUnit is a service with its endpoints.
 type ServiceUnit struct {
 	Name, Hostname string
 	EndpointTable  []Endpoint
-	// ServiceAliasAssociations are the routes that use the service.
+	// ServiceAliasAssociations contains the routes that use the service.
 	ServiceAliasAssociations map[ServiceAliasConfigKey]bool
 }
 
 // Endpoint is a port of a pod.
 type Endpoint struct {
 	ID, IP, Port, TargetName, PortName string
-	// IdHash is what cookies hold.
+	// IdHash is the value in cookies.
 	IdHash        string
 	NoHealthCheck bool
 }

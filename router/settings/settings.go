@@ -1,7 +1,7 @@
-// Package settings reads the environment variables that configure a router.
+// Package settings parses the environment variables of a router.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, section on route-specific and router environment variables; the few beyond it
-// are those of the 3.11 router.
+// Source: OpenShift Container Platform 3.9 Architecture, section on route-specific and router
+// environment variables. Some further variables are from the 3.11 router.
 package settings
 
 import (
@@ -18,13 +18,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Settings are the values of a router's variables: what the environment says, and defaults for the rest.
+// Settings are the values of a router's variables, from the environment or from defaults.
 type Settings struct {
 	values map[string]string
 }
 
-// Read takes what is set in an environment. Every value that cannot be is reported, in one error. Variables that a router
-// does not know are kept, since a custom template may ask for them.
+// Read reads the variables of an environment. One error reports all invalid values. Unknown
+// variables are kept for custom templates.
 func Read(environment map[string]string) (Settings, error) {
 	s := Settings{values: maps.Clone(environment)}
 	if s.values == nil {
@@ -52,30 +52,31 @@ func Read(environment map[string]string) (Settings, error) {
 	return s, errors.Join(problems...)
 }
 
-// Text is a variable's value; "" for one that is not set and has no default.
+// Text returns a variable's value. It is "" if the variable is not set and has no default.
 func (s Settings) Text(name string) string { return s.values[name] }
 
-// On says whether a variable is true.
+// On reports whether a variable is true.
 func (s Settings) On(name string) bool { return isTrue(s.values[name]) }
 
-// Number is the value of a variable that is one, and otherwise 0.
+// Number returns the value of a numeric variable, or 0.
 func (s Settings) Number(name string) int {
 	number, _ := strconv.Atoi(s.values[name])
 	return number
 }
 
-// List is the value of a variable as the words between commas and spaces.
+// List returns the words of a variable that commas or spaces separate.
 func (s Settings) List(name string) []string {
 	return strings.FieldsFunc(s.values[name], func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' })
 }
 
-// Duration is the value of a variable that is a time as HAProxy writes it.
+// Duration returns the value of a variable in HAProxy's duration format.
 func (s Settings) Duration(name string) time.Duration {
 	d, _ := ParseDuration(s.values[name])
 	return d
 }
 
-// Labels is the value of a variable as a selector of labels; everything when it is not set.
+// Labels returns the value of a variable as a label selector. It selects everything if the variable
+// is not set.
 func (s Settings) Labels(name string) labels.Selector {
 	selector, err := labels.Parse(s.values[name])
 	if err != nil {
@@ -84,28 +85,29 @@ func (s Settings) Labels(name string) labels.Selector {
 	return selector
 }
 
-// With is a copy in which variables have other values.
+// With returns a copy with changed values.
 func (s Settings) With(values map[string]string) Settings {
 	changed := maps.Clone(s.values)
 	maps.Copy(changed, values)
 	return Settings{changed}
 }
 
-// units are HAProxy's units of time; a number alone is in milliseconds.
+// units are HAProxy's units of time. A number without a unit is in milliseconds.
 var units = map[string]time.Duration{
 	"us": time.Microsecond, "ms": time.Millisecond, "": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour,
 }
 
-// longest is what HAProxy's timers hold: 2^31-1 milliseconds.
+// longest is the maximum of HAProxy's timers: 2^31-1 milliseconds.
 const longest = (1<<31 - 1) * time.Millisecond
 
-// ParseDuration reads a time as HAProxy writes it: a number without sign that does not begin with zero, then one of us, ms, s, m, h and d, or
-// nothing for milliseconds. ok is false for anything else and for times that HAProxy cannot count.
+// ParseDuration parses a duration in HAProxy's format: a number without a sign or leading zero,
+// followed by us, ms, s, m, h, d, or nothing for milliseconds. ok is false for anything else and
+// for durations above HAProxy's maximum.
 func ParseDuration(text string) (d time.Duration, ok bool) {
 	digits := strings.TrimRight(text, "usmhd")
-	unit, known := units[text[len(digits):]]
+	unit, ok := units[text[len(digits):]]
 	number, err := strconv.ParseUint(digits, 10, 63)
-	if !known || err != nil || number == 0 || digits[0] == '0' || digits[0] == '+' || number > uint64(longest/unit) {
+	if !ok || err != nil || number == 0 || digits[0] == '0' || digits[0] == '+' || number > uint64(longest/unit) {
 		return 0, false
 	}
 	return time.Duration(number) * unit, true
@@ -113,7 +115,7 @@ func ParseDuration(text string) (d time.Duration, ok bool) {
 
 func isTrue(value string) bool { return value == "true" || value == "TRUE" }
 
-// kind is what values a variable may have.
+// kind defines the valid values of a variable.
 type kind struct {
 	want  string
 	valid func(string) bool
@@ -148,7 +150,7 @@ func address() kind {
 	return kind{"an address and a port such as 0.0.0.0:1936", func(v string) bool { _, _, err := net.SplitHostPort(v); return err == nil }}
 }
 
-// letters is a text of some characters alone.
+// letters is a text of only some characters.
 func letters(want, allowed string) kind {
 	return kind{want, func(v string) bool { return strings.Trim(v, allowed) == "" }}
 }

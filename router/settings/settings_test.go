@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The variables of the specification, with the defaults that it prints.
+// The variables of the specification with the defaults in its text.
 const specified = `
 EXTENDED_VALIDATION=true ROUTER_BIND_PORTS_AFTER_SYNC=false ROUTER_LISTEN_ADDR=0.0.0.0:1936 ROUTER_LOG_LEVEL=warning ROUTER_MAX_CONNECTIONS=20000
 ROUTER_METRICS_HAPROXY_SERVER_THRESHOLD=500 ROUTER_METRICS_HAPROXY_BASE_SCRAPE_INTERVAL=5s ROUTER_METRICS_HAPROXY_TIMEOUT=5s ROUTER_METRICS_TYPE=haproxy
@@ -20,7 +20,7 @@ ROUTER_SUBDOMAIN= ROUTER_SYSLOG_ADDRESS= ROUTER_SYSLOG_FORMAT= ROUTER_TCP_BALANC
 STATS_PORT= STATS_USERNAME= TEMPLATE_FILE= ROUTER_USE_PROXY_PROTOCOL=false ROUTER_ALLOW_WILDCARD_ROUTES=false ROUTER_DISABLE_NAMESPACE_OWNERSHIP_CHECK=false
 ROUTER_ENABLE_COMPRESSION=false ROUTER_METRICS_HAPROXY_EXPORTED=2,4,5,7,8,9,13,14,17,21,24,33,35,40,43,60`
 
-func TestDefaultsAreThoseOfTheSpecification(t *testing.T) {
+func TestDefaultsMatchSpecification(t *testing.T) {
 	s, err := Read(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +43,7 @@ func TestDefaultsAreThoseOfTheSpecification(t *testing.T) {
 	}
 }
 
-func TestEveryBadValueIsReported(t *testing.T) {
+func TestBadValuesAreReported(t *testing.T) {
 	_, err := Read(map[string]string{
 		"ROUTER_STRICT_SNI": "yes", "RELOAD_INTERVAL": "5 s", "STATS_PORT": "0", "ROUTER_TCP_BALANCE_SCHEME": "random", "ROUTE_LABELS": "a==b==c",
 		"ROUTER_COOKIE_NAME": "a;b", "ROUTER_LISTEN_ADDR": "1936", "ROUTER_SYSLOG_FORMAT": "a\nb", "ROUTER_SERVICE_SNI_PORT": "10443",
@@ -71,7 +71,7 @@ func TestDurations(t *testing.T) {
 	}
 }
 
-func TestValuesBecomeWhatTheyMean(t *testing.T) {
+func TestValuesOfVariables(t *testing.T) {
 	s, err := Read(map[string]string{
 		"ROUTER_STRICT_SNI": "TRUE", "ROUTER_DENIED_DOMAINS": "open.header.test, openshift.org,block.it", "STATS_PORT": " 1937 ", "ROUTE_LABELS": "env=prod", "MINE": "kept",
 	})

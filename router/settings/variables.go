@@ -8,7 +8,7 @@ type Variable struct {
 
 const alphanumeric = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
-// Variables are all that a router knows.
+// Variables returns all variables of a router.
 func Variables() []Variable {
 	var all []Variable
 	for _, group := range [][]Variable{served(), certificates(), listening(), balancing(), observing(), timeouts()} {
@@ -17,7 +17,7 @@ func Variables() []Variable {
 	return all
 }
 
-// served are those that decide which routes a router serves, and by what host.
+// served are the variables that decide which routes a router serves, and with which host.
 func served() []Variable {
 	return []Variable{
 		{"ROUTE_LABELS", "", "Selector of the routes that are served", selector()},

@@ -12,8 +12,9 @@ import (
 	"github.com/slipway-platform/slipway/router/model"
 )
 
-// A route that HAProxy has refused stays aside until somebody changes what it asks for: its status, which says so, is no such change.
-func TestARefusedRouteStaysAsideUntilItIsChanged(t *testing.T) {
+// A route that HAProxy rejected stays excluded until a user changes it. A change of its status does
+// not count.
+func TestRejectedRouteIsExcludedUntilChanged(t *testing.T) {
 	variables := read(t, map[string]string{"ROUTER_SUBDOMAIN": "${name}.example.com"})
 	seen, err := newView(&rest.Config{}, variables)
 	if err != nil {
@@ -59,12 +60,12 @@ func TestARefusedRouteStaysAsideUntilItIsChanged(t *testing.T) {
 	}
 }
 
-func TestTheReasonOfARefusalIsBrief(t *testing.T) {
+func TestReasonOfRejectionIsBrief(t *testing.T) {
 	long := "run HAProxy: exit status 1: [NOTICE] (1) : path\n[ALERT] (1) : config : unknown keyword 'x'\n[ALERT] (1) : more"
 	if got := brief(long); got != "(1) : config : unknown keyword 'x'" {
 		t.Errorf("it is %q", got)
 	}
-	if got := brief(strings.Repeat("é", 1000)); len(got) > longestReason {
+	if got := brief(strings.Repeat("é", 1000)); len(got) > maxReasonBytes {
 		t.Errorf("it has %d bytes", len(got))
 	}
 }

@@ -14,8 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// left finds the masters that a former router of a working directory has left when it was killed: they serve what it told them last.
-func left(dir string) (found []*process, err error) {
+// orphans returns the HAProxy masters of a router of the same working directory that was killed. They
+// still serve its last configuration.
+func orphans(dir string) (masters []*process, err error) {
 	pids, parents, err := ofDir(dir)
 	if err != nil {
 		return nil, err
@@ -31,13 +32,13 @@ func left(dir string) (found []*process, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("watch HAProxy %d: %w", pid, err)
 		}
-		found = append(found, p)
+		masters = append(masters, p)
 	}
-	return found, nil
+	return masters, nil
 }
 
-// ofDir are the processes that have the configuration of a working directory, with their parents. Processes of pods can call themselves anything: those
-// of other process namespaces do not count.
+// ofDir returns the processes with the configuration of a working directory, and their parents. It
+// ignores other process namespaces, because processes of pods can have any name.
 func ofDir(dir string) (pids []int, parents map[int]int, err error) {
 	const namespace = "ns/pid"
 	own, err := os.Readlink(filepath.Join("/proc/self", namespace))
@@ -51,7 +52,7 @@ func ofDir(dir string) (pids []int, parents map[int]int, err error) {
 	parents = map[int]int{}
 	for _, entry := range entries {
 		pid, _ := strconv.Atoi(filepath.Base(entry))
-		line, _ := os.ReadFile(filepath.Join(entry, "cmdline")) // the process may have ended
+		line, _ := os.ReadFile(filepath.Join(entry, "cmdline")) // the process might have ended
 		args := strings.Split(string(line), "\x00")
 		at := slices.Index(args, "-f")
 		if at < 0 || at+1 >= len(args) || args[at+1] != configFile(dir) || filepath.Base(args[0]) != "haproxy" {
@@ -69,7 +70,7 @@ func ofDir(dir string) (pids []int, parents map[int]int, err error) {
 	return pids, parents, nil
 }
 
-// adopt watches a process that is no child of this one.
+// adopt watches a process that is not a child of this process.
 func adopt(pid int) (*process, error) {
 	file, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -80,7 +81,10 @@ func adopt(pid int) (*process, error) {
 		_ = unix.Close(file)
 		return nil, err
 	}
-	p := &process{pid: pid, handle: handle, ended: make(chan struct{}), err: errors.New("it was of a former router")}
+	p := &process{
+		pid: pid, handle: handle, ended: make(chan struct{}),
+		err: errors.New("an earlier router started it"),
+	}
 	go func() {
 		defer close(p.ended)
 		defer unix.Close(file)
@@ -93,9 +97,9 @@ func adopt(pid int) (*process, error) {
 	return p, nil
 }
 
-// EndLeft ends what a router that was killed has left of its working directory.
-func EndLeft(dir string) error {
-	processes, err := left(dir)
+// EndOrphans ends the HAProxy of a working directory whose router was killed.
+func EndOrphans(dir string) error {
+	processes, err := orphans(dir)
 	if err != nil {
 		return err
 	}
@@ -103,7 +107,7 @@ func EndLeft(dir string) error {
 	return nil
 }
 
-// stopAll stops processes together.
+// stopAll stops processes concurrently.
 func stopAll(processes []*process, grace time.Duration) {
 	var group sync.WaitGroup
 	for _, p := range processes {

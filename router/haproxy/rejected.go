@@ -14,29 +14,34 @@ import (
 )
 
 const (
-	// blameTime bounds the search for the routes for which HAProxy refuses a configuration, and mostChecks how often it is asked.
-	blameTime  = time.Minute
-	mostChecks = 100
-	// checkedFile and checkedListFile are what it is asked about.
+	// blameTimeout limits the search for rejected routes, and maxChecks the number of HAProxy's
+	// checks.
+	blameTimeout = time.Minute
+	maxChecks    = 100
+	// checkedFile and checkedListFile are the input of HAProxy's checks.
 	checkedFile     = "conf/checked.config"
 	checkedListFile = "conf/checked.list"
 )
 
-// blame finds the routes for which HAProxy refuses a configuration: those that it names, or else those without which it takes the rest. There are none if the
-// reason is another.
-func (e *Engine) blame(ctx context.Context, config *Config, reason string) (routes []model.ServiceAliasConfigKey) {
+// findRejected returns the routes for which HAProxy rejects a configuration: the routes that
+// HAProxy names, or those without which it accepts the rest. It returns none if there is another
+// reason. reason is another.
+func (e *Engine) findRejected(ctx context.Context, config *Config,
+	reason string) (routes []model.ServiceAliasConfigKey) {
 	var all []model.ServiceAliasConfigKey
 	for _, backend := range config.Backends {
 		route := routeOf(backend)
 		all = append(all, route)
-		if strings.Contains(reason, ":"+string(route)+"'") || strings.Contains(reason, "/"+certificateFile(route)) || strings.Contains(reason, "/"+authoritiesFile(route)) {
+		if strings.Contains(reason, ":"+string(route)+"'") ||
+			strings.Contains(reason, "/"+certificateFile(route)) ||
+			strings.Contains(reason, "/"+authoritiesFile(route)) {
 			routes = append(routes, route)
 		}
 	}
 	if len(routes) > 0 || config.whole != "" {
 		return routes
 	}
-	ctx, cancel := context.WithTimeout(ctx, blameTime)
+	ctx, cancel := context.WithTimeout(ctx, blameTimeout)
 	defer cancel()
 	search := search{engine: e, config: config}
 	if !search.accepts(ctx, nil) {
@@ -46,7 +51,8 @@ func (e *Engine) blame(ctx context.Context, config *Config, reason string) (rout
 	return search.found
 }
 
-// alike says whether another configuration has the same of a route as this one: what is blamed here is to blame there.
+// alike reports whether a route is the same in two configurations. If HAProxy rejects it in one, it
+// rejects it in the other.
 func (c *Config) alike(other *Config, route model.ServiceAliasConfigKey) bool {
 	for _, name := range []string{certificateFile(route), authoritiesFile(route)} {
 		if !bytes.Equal(c.Files[name], other.Files[name]) {
@@ -58,13 +64,13 @@ func (c *Config) alike(other *Config, route model.ServiceAliasConfigKey) bool {
 	return here >= 0 && there >= 0 && c.Backends[here].Shape == other.Backends[there].Shape
 }
 
-// routeOf is the route of a backend.
+// routeOf returns the route of a backend.
 func routeOf(backend *Backend) model.ServiceAliasConfigKey {
 	_, route, _ := strings.Cut(backend.Name, ":")
 	return model.ServiceAliasConfigKey(route)
 }
 
-// search asks HAProxy about parts of a configuration.
+// search checks parts of a configuration with HAProxy.
 type search struct {
 	engine *Engine
 	config *Config
@@ -72,9 +78,9 @@ type search struct {
 	found  []model.ServiceAliasConfigKey
 }
 
-// among notes which of some routes HAProxy refuses.
+// among finds the rejected routes among some routes by bisection.
 func (s *search) among(ctx context.Context, routes []model.ServiceAliasConfigKey) {
-	if len(routes) == 0 || s.asked >= mostChecks || s.accepts(ctx, routes) || ctx.Err() != nil {
+	if len(routes) == 0 || s.asked >= maxChecks || s.accepts(ctx, routes) || ctx.Err() != nil {
 		return
 	}
 	if len(routes) == 1 {
@@ -86,7 +92,7 @@ func (s *search) among(ctx context.Context, routes []model.ServiceAliasConfigKey
 	s.among(ctx, routes[half:])
 }
 
-// accepts asks whether HAProxy takes the configuration with these routes alone.
+// accepts reports whether HAProxy accepts the configuration with only these routes.
 func (s *search) accepts(ctx context.Context, routes []model.ServiceAliasConfigKey) bool {
 	s.asked++
 	with, files := map[model.ServiceAliasConfigKey]bool{}, map[string]bool{}
@@ -101,7 +107,7 @@ func (s *search) accepts(ctx context.Context, routes []model.ServiceAliasConfigK
 		path := filepath.Join(s.engine.Dir, name)
 		defer os.Remove(path)
 		if err := os.WriteFile(path, content, 0o600); err != nil {
-			return true // nothing can be said about them
+			return true // the check is impossible
 		}
 	}
 	return exec.CommandContext(ctx, s.engine.Program, "-c", "-f", filepath.Join(s.engine.Dir, checkedFile)).Run() == nil

@@ -13,38 +13,39 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// miss is what has kept the router from watching a resource.
+// miss is the last error of watching a resource.
 type miss struct {
 	reason metav1.StatusReason
 	at     time.Time
 }
 
-// missedFor is how long a resource counts as not watched after the last try, of which there are two in a minute at least.
-const missedFor = time.Minute
+// missPeriod is how long an error counts. The informer retries at least twice a minute.
+const missPeriod = time.Minute
 
-// miss remembers that a resource could not be watched.
+// miss records that a resource could not be watched.
 func (v *view) miss(resource string, err error) {
 	if err == nil || errors.Is(err, io.EOF) || apierrors.IsResourceExpired(err) {
-		return // it is watched anew
+		return // the watch restarts
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.missed[resource] = miss{apierrors.ReasonForError(err), time.Now()}
 }
 
-// problem says what the router cannot watch; nothing when it watches everything.
+// problem returns the resource that the router cannot watch and the reason, or "".
 func (v *view) problem() string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	var texts []string
 	for _, resource := range slices.Sorted(maps.Keys(v.missed)) {
 		miss := v.missed[resource]
-		if time.Since(miss.at) > missedFor {
+		if time.Since(miss.at) > missPeriod {
 			continue
 		}
 		text := resource + " cannot be watched: " + cmp.Or(string(miss.reason), "the API does not answer")
 		if resource == "namespaces" && miss.reason == metav1.StatusReasonForbidden {
-			text += "; NAMESPACE_LABELS and PROJECT_LABELS need the right, which oc adm policy add-cluster-role-to-user cluster-reader gives to the router's service account"
+			text += "; NAMESPACE_LABELS and PROJECT_LABELS need the right, " +
+				"which oc adm policy add-cluster-role-to-user cluster-reader gives to the router's service account"
 		}
 		texts = append(texts, text)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/parttest"
 )
 
-// leave runs HAProxy as a router leaves it that is killed.
-func (b *bench) leave() *process {
+// leave runs HAProxy like a router that was killed.
+func (b *fixture) leave() *process {
 	b.t.Helper()
 	config := b.config()
 	for _, dir := range []string{"conf", "run"} {
@@ -37,9 +37,9 @@ func (b *bench) leave() *process {
 	return p
 }
 
-func TestTheNextRouterTakesOverWithoutALostRequest(t *testing.T) {
+func TestNextRouterTakesOverWithoutLosingRequests(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, nil)
+	b := newFixture(t, nil)
 	b.engine.Outlive = true
 	b.pod("web", "web", nil)
 	b.route("web", "web.com", "web")
@@ -69,22 +69,22 @@ func TestTheNextRouterTakesOverWithoutALostRequest(t *testing.T) {
 	}
 }
 
-func TestWhatAKilledRouterHasLeftIsEnded(t *testing.T) {
-	b := newBench(t, nil)
+func TestOrphansAreEnded(t *testing.T) {
+	b := newFixture(t, nil)
 	former := b.leave()
-	if err := EndLeft(t.TempDir()); err != nil || !former.alive() {
+	if err := EndOrphans(t.TempDir()); err != nil || !former.alive() {
 		t.Fatalf("HAProxy of another directory was ended (%v)", err)
 	}
-	if err := EndLeft(b.writer.Dir); err != nil {
+	if err := EndOrphans(b.writer.Dir); err != nil {
 		t.Fatal(err)
 	}
 	eventually.True(t, "HAProxy ends", func() bool { return !former.alive() })
 	if pids, _, err := ofDir(b.writer.Dir); err != nil || len(pids) > 0 {
-		t.Errorf("processes %v are left (%v)", pids, err)
+		t.Errorf("processes %v are orphans (%v)", pids, err)
 	}
 }
 
-func TestProcessesOfPodsAreNotTakenForHAProxy(t *testing.T) {
+func TestProcessesOfPodsAreNotOrphans(t *testing.T) {
 	dir := t.TempDir()
 	run := func(flags uintptr) (pid int) {
 		command := exec.Command("/bin/sh")
@@ -98,7 +98,7 @@ func TestProcessesOfPodsAreNotTakenForHAProxy(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
-			_ = input.Close() // ends it
+			_ = input.Close() // ends the process
 			_ = command.Wait()
 		})
 		return command.Process.Pid

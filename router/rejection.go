@@ -11,7 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/router/model"
 )
 
-// rejected sets aside the routes for which HAProxy does not take a configuration, so that the others are served.
+// rejected excludes the routes for which HAProxy rejects a configuration, so that it serves the
+// others.
 func (s *session) rejected(routes []model.ServiceAliasConfigKey, reason error) {
 	s.observed.failure.Set(1)
 	s.Trouble("HAProxy serves a former configuration: " + brief(reason.Error()))
@@ -29,7 +30,7 @@ func (s *session) rejected(routes []model.ServiceAliasConfigKey, reason error) {
 		switch name := key(route); {
 		case blamed[name]:
 			s.refused[name] = route
-			slog.Warn("a route is set aside, since HAProxy does not accept it", "namespace", route.Namespace, "route", route.Name)
+			slog.Warn("HAProxy rejects a route, which is not served", "route", route.Namespace+"/"+route.Name)
 		case sameWish(before[name], route):
 			s.refused[name] = route
 		}
@@ -38,15 +39,16 @@ func (s *session) rejected(routes []model.ServiceAliasConfigKey, reason error) {
 	s.again()
 }
 
-// sameWish says whether a route asks for the same as it did before, whatever became of its status. Before may be nil.
+// sameWish reports whether a route has the same spec and annotations as before, whatever its
+// status. before may be nil.
 func sameWish(before, route *routev1.Route) bool {
 	return before != nil && reflect.DeepEqual(before.Spec, route.Spec) && maps.Equal(before.Annotations, route.Annotations)
 }
 
-// longestReason is how much is told of a reason, in bytes; the log has all of it.
-const longestReason = 400
+// maxReasonBytes limits the reason in the status. The log contains all of it.
+const maxReasonBytes = 400
 
-// brief is the line of HAProxy's output that says what is wrong, if there is one.
+// brief returns the line of HAProxy's output that contains the error, if there is one.
 func brief(reason string) string {
 	for line := range strings.Lines(reason) {
 		if _, alert, found := strings.Cut(line, "[ALERT]"); found {
@@ -54,5 +56,5 @@ func brief(reason string) string {
 			break
 		}
 	}
-	return strings.ToValidUTF8(reason[:min(len(reason), longestReason)], "")
+	return strings.ToValidUTF8(reason[:min(len(reason), maxReasonBytes)], "")
 }

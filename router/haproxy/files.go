@@ -1,0 +1,67 @@
+package haproxy
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// writeFiles writes the files of a configuration below a directory. It skips files that did not
+// change.
+func writeFiles(dir string, before, files map[string][]byte) error {
+	for name, content := range files {
+		if was, same := before[name]; same && bytes.Equal(was, content) {
+			continue
+		}
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return fmt.Errorf("make directory: %w", err)
+		}
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			return fmt.Errorf("write file: %w", err)
+		}
+	}
+	return nil
+}
+
+// removeFiles removes files of the previous configuration that the current one does not need.
+func removeFiles(dir string, before, files map[string][]byte) {
+	for name := range before {
+		if _, needed := files[name]; needed {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			slog.Warn("a file of a removed route cannot be removed", "error", err)
+		}
+	}
+}
+
+// tidy updates the files of routes to the served configuration between reloads, so that no unused
+// key stays on the disk.
+func (r *running) tidy(dir string) error {
+	config := r.served.config
+	if config.whole != "" || sameMap(r.remaining, config.Files) {
+		return nil
+	}
+	if err := writeFiles(dir, r.files, config.Files); err != nil {
+		return err
+	}
+	maps.Copy(r.files, config.Files)
+	for name := range r.files {
+		_, needed := config.Files[name]
+		if needed || !strings.HasPrefix(name, certificatesDir) && !strings.HasPrefix(name, authoritiesDir) {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("remove file of a removed route: %w", err)
+		}
+		delete(r.files, name)
+	}
+	r.remaining = config.Files
+	return nil
+}
