@@ -19,7 +19,7 @@ func TestOnlyHAProxyConnectsToItself(t *testing.T) {
 	if err != nil || os.Geteuid() != 0 {
 		t.Fatalf("the test needs root and the user haproxy: %v", err)
 	}
-	b := newBench(t, nil)
+	b := newFixture(t, nil)
 	b.writer.User = account.Username
 	b.writer.Dir = filepath.Join(b.writer.Dir, "router")
 	b.engine.Dir = b.writer.Dir
