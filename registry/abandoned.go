@@ -10,10 +10,11 @@ import (
 	"github.com/distribution/distribution/v3/registry/storage/driver"
 )
 
-// abandonAge is how long nothing must have been written to an upload that a client or a registry has left in the middle, before it is removed.
+// abandonAge is the time without writes after which an upload is removed.
 const abandonAge = 45 * time.Minute
 
-// abandoned removes what pushes left that ended in the middle: uploads, and files that the registry was writing when it was killed.
+// abandoned removes the remains of interrupted pushes: uploads, and files that the registry was
+// writing when it was killed.
 func (c *collection) abandoned(ctx context.Context) error {
 	changed, sizes := map[string]time.Time{}, map[string]int64{}
 	err := c.driver.Walk(ctx, rootDir, func(file driver.FileInfo) error {
@@ -54,7 +55,7 @@ func (c *collection) abandoned(ctx context.Context) error {
 	return nil
 }
 
-// upload is the directory of the upload that a file belongs to, if it does to one.
+// upload returns the directory of the upload that a file belongs to, or "".
 func upload(file string) string {
 	before, after, found := strings.Cut(file, "/"+uploadsDir+"/")
 	if !found {
@@ -64,8 +65,8 @@ func upload(file string) string {
 	return path.Join(before, uploadsDir, id)
 }
 
-// written is when a client last wrote to an upload, as far as this process knows. Files show it themselves; other storage does not, so what a former process
-// has begun there counts from the start of this one.
+// written returns when a client last wrote to an upload. Files record it themselves. Other storage
+// does not, so the time of uploads that began before the start of this process is the start.
 func (c *collection) written(id string) time.Time {
 	if c.uploads == nil {
 		return time.Time{}

@@ -10,13 +10,14 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// blobPath is where the storage has the content of a digest.
+// blobPath returns the path of a digest's content in the storage.
 func blobPath(id digest.Digest) string {
 	return path.Join(blobsDir, id.Algorithm().String(), id.Encoded()[:2], id.Encoded(), "data")
 }
 
-// serveBlob answers the request for a blob. Whether there is one for this client, and with which header, distribution says. A blob that is a file is then
-// sent as one: by the kernel alone where there is no TLS. Distribution would read it through four megabytes of memory for each client.
+// serveBlob serves a blob. Distribution checks access and sets the headers. If the blob is a file,
+// serveBlob sends the file, which without TLS only involves the kernel. Distribution would copy it
+// through 4 MiB of memory for each client.
 func (s *store) serveBlob(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet || !s.files {
 		s.Handler.ServeHTTP(w, r)
@@ -35,7 +36,7 @@ func (s *store) serveBlob(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	content, err := s.driver.Reader(r.Context(), blobPath(id), 0)
-	if err != nil { // it went in this moment, or the disk fails
+	if err != nil { // the blob was just removed, or the disk fails
 		s.Handler.ServeHTTP(w, r)
 		return
 	}
@@ -45,7 +46,7 @@ func (s *store) serveBlob(w http.ResponseWriter, r *http.Request) {
 		s.Handler.ServeHTTP(w, r)
 		return
 	}
-	answer.header.Del("Content-Length") // of all of it
+	answer.header.Del("Content-Length") // the length of the whole blob
 	answer.header.Del("Accept-Ranges")
 	maps.Copy(w.Header(), answer.header)
 	http.ServeContent(w, r, "", time.Time{}, file)

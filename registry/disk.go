@@ -7,18 +7,20 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Reserve is the part of a disk that pushes leave free, for etcd and whatever else of the host lies on it.
+// Reserve is the disk space that pushes leave free, for etcd and other data of the host on the same
+// disk.
 type Reserve struct {
-	// Bytes are free in any case.
+	// Bytes is the minimum in bytes.
 	Bytes int64
-	// Share of the size of the disk is free, too; it is between 0 and 1.
+	// Share is the minimum as a share of the size of the disk, between 0 and 1.
 	Share float64
 }
 
-// inodeReserve is the share of a disk's inodes that pushes leave free: small blobs use up inodes before bytes.
+// inodeReserve is the share of inodes that pushes leave free: small blobs use up inodes before
+// bytes.
 const inodeReserve = 0.05
 
-// check fails if the disk of a directory has no more than the reserve.
+// check fails if the free space of a directory's disk is at or below the reserve.
 func (r Reserve) check(dir string) error {
 	var disk unix.Statfs_t
 	if err := unix.Statfs(dir, &disk); err != nil {
@@ -34,7 +36,7 @@ func (r Reserve) check(dir string) error {
 	return nil
 }
 
-// readable is a number of bytes in the unit that a person would use.
+// readable formats bytes with a suitable unit.
 func readable(bytes int64) string {
 	const unit = 1 << 20
 	if bytes > unit {

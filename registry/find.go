@@ -13,18 +13,20 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// insecureRepository on a stream says with "true" that certificates of its images' registries need not be known.
+// insecureRepository is an annotation of streams. With "true", the certificates of the registries
+// of its images are not verified.
 const insecureRepository = "openshift.io/image.insecureRepository"
 
 // found is an image of a stream.
 type found struct {
 	digest string
 	source source
-	// unproven says that the stream names the image without proof that its project has it: only where the stream says that it is counts, and no record of it.
+	// unproven means that the stream names the image without proof that its project has it. Then
+	// only the location in the stream counts, and no record of the image.
 	unproven bool
 }
 
-// find looks a tag or a digest up in a stream. Without a stream or such an image ok is false.
+// find looks up a tag or a digest in a stream. ok is false if there is no such stream or image.
 func (s *server) find(ctx context.Context, t target) (at found, ok bool, err error) {
 	free, err := s.lookups.take(ctx)
 	if err != nil {
@@ -57,8 +59,9 @@ func (s *server) find(ctx context.Context, t target) (at found, ok bool, err err
 	return s.findInIndexes(ctx, stream, t.reference)
 }
 
-// findInIndexes looks for an image of an index of the stream.
-func (s *server) findInIndexes(ctx context.Context, stream *imagev1.ImageStream, digest string) (found, bool, error) {
+// findInIndexes looks for an image in the indexes of the stream.
+func (s *server) findInIndexes(ctx context.Context, stream *imagev1.ImageStream,
+	digest string) (found, bool, error) {
 	content, err := s.images.ImageStreams(stream.Namespace).Layers(ctx, stream.Name, metav1.GetOptions{})
 	if err != nil {
 		return found{}, false, fmt.Errorf("read layers of image stream %q: %w", stream.Namespace+"/"+stream.Name, err)
@@ -75,7 +78,7 @@ func (s *server) findInIndexes(ctx context.Context, stream *imagev1.ImageStream,
 	return found{}, false, nil
 }
 
-// findBlob looks for the image of a stream that a blob belongs to.
+// findBlob looks for the image of a stream that contains a blob.
 func (s *server) findBlob(ctx context.Context, t target) (source, bool, error) {
 	if at, ok := s.blobs.get(blobOf{t.repository(), t.digest}); ok {
 		return at, true, nil
@@ -103,7 +106,8 @@ func (s *server) findBlob(ctx context.Context, t target) (source, bool, error) {
 	return source{}, false, nil
 }
 
-// holds says whether a blob is a layer or the configuration of an image, or of one in an index.
+// holds reports whether a blob is a layer or the configuration of an image, or of an image in an
+// index.
 func holds(content *imagev1.ImageStreamLayers, image, digest string) bool {
 	blobs := content.Images[image]
 	if slices.Contains(blobs.Layers, digest) || blobs.Config != nil && *blobs.Config == digest {
@@ -112,14 +116,15 @@ func holds(content *imagev1.ImageStreamLayers, image, digest string) bool {
 	return slices.ContainsFunc(blobs.Manifests, func(child string) bool { return holds(content, child, digest) })
 }
 
-// digestIn is the digest in the place of an image, if the place has one.
+// digestIn returns the digest in the location of an image, or "".
 func digestIn(event imagev1.TagEvent) string {
-	parsed, _ := record.ParseReference(event.DockerImageReference) // sourceOf says what is wrong with it
+	parsed, _ := record.ParseReference(event.DockerImageReference) // sourceOf reports an invalid reference
 	return parsed.Digest
 }
 
-// sourceOf tells where a stream's image is.
-func (s *server) sourceOf(stream *imagev1.ImageStream, tag string, event imagev1.TagEvent) (source, error) {
+// sourceOf returns the location of a stream's image.
+func (s *server) sourceOf(stream *imagev1.ImageStream, tag string,
+	event imagev1.TagEvent) (source, error) {
 	reference, err := record.ParseReference(event.DockerImageReference)
 	if err != nil {
 		return source{}, err

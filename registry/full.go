@@ -14,10 +14,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// fullMessage is what a client reads when there is no room for what it pushes.
+// fullMessage is the message for clients if the disk is full.
 const fullMessage = "the disk of the registry is full: free space there, for instance with oc adm prune images, and push again"
 
-// upload passes a request of an upload on. One that fails because the disk is full, or because its body was refused, says so and gives back what it had taken.
+// upload passes a request of an upload on. If the disk is full or the body was refused, it sends an
+// error and removes the upload.
 func (s *store) upload(w http.ResponseWriter, r *http.Request, refused func() error) {
 	answer := &failing{ResponseWriter: w}
 	s.Handler.ServeHTTP(answer, r)
@@ -35,20 +36,20 @@ func (s *store) upload(w http.ResponseWriter, r *http.Request, refused func() er
 	s.refuse(w, r, err)
 }
 
-// neverRefused is for uploads whose size nobody limits.
+// neverRefused is for uploads without a size limit.
 func neverRefused() error { return nil }
 
-// refuse answers that a part of an upload is not stored, and removes the others.
+// refuse sends an error and removes the upload.
 func (s *store) refuse(w http.ResponseWriter, r *http.Request, why error) {
 	t, name := routeOf(r)
 	if _, err := uuid.Parse(t.upload); err == nil && t.route == v2.RouteNameBlobUploadChunk {
 		_ = s.driver.Delete(context.WithoutCancel(r.Context()), path.Join(repositoriesDir, name, uploadsDir, t.upload))
 	}
-	w.Header().Set("Connection", "close") // the rest of the body is not read
+	w.Header().Set("Connection", "close") // do not read the rest of the body
 	serveRefusal(w, why)
 }
 
-// serveRefusal answers why something is not stored.
+// serveRefusal sends the reason why content is not stored.
 func serveRefusal(w http.ResponseWriter, why error) {
 	var known *refusal
 	if errors.As(why, &known) {
@@ -58,7 +59,8 @@ func serveRefusal(w http.ResponseWriter, why error) {
 	serveError(w, errcode.ErrorCodeUnavailable.WithMessage(why.Error()))
 }
 
-// full says whether the answer of distribution tells of a disk or a quota that is used up. The causes that it gives are texts and errors in JSON.
+// full reports whether a response of distribution reports a full disk or quota. Distribution
+// encodes causes as text or as JSON of errors.
 func full(answer []byte) bool {
 	for _, problem := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT} {
 		if bytes.Contains(answer, []byte(problem.Error())) || bytes.Contains(answer, fmt.Appendf(nil, `"Err":%d}`, int(problem))) {
@@ -68,7 +70,7 @@ func full(answer []byte) bool {
 	return false
 }
 
-// serveProblem answers that something could not be written.
+// serveProblem reports a failed write.
 func serveProblem(w http.ResponseWriter, err error) {
 	if full([]byte(err.Error())) {
 		serveFull(w, fullMessage)
@@ -77,7 +79,7 @@ func serveProblem(w http.ResponseWriter, err error) {
 	serveError(w, errcode.ErrorCodeUnavailable.WithMessage(err.Error()))
 }
 
-// serveFull answers with a status that clients show, unlike the texts of server errors.
+// serveFull responds with a status whose text clients show, unlike that of server errors.
 func serveFull(w http.ResponseWriter, message string) {
 	header := w.Header()
 	header.Del("Content-Length")
@@ -87,10 +89,10 @@ func serveFull(w http.ResponseWriter, message string) {
 	_, _ = fmt.Fprintf(w, `{"errors":[{"code":"DENIED","message":%q}]}`+"\n", message)
 }
 
-// maxFailure bounds what is kept of an answer, in bytes.
+// maxFailure limits the stored part of a response, in bytes.
 const maxFailure = 64 << 10
 
-// failing keeps the answers of server errors back and passes all others on.
+// failing buffers responses with server errors and passes others on.
 type failing struct {
 	http.ResponseWriter
 	status int
@@ -104,7 +106,7 @@ func (f *failing) WriteHeader(status int) {
 	}
 }
 
-// Write keeps the body of a server error.
+// Write buffers the body of a server error.
 func (f *failing) Write(p []byte) (int, error) {
 	if f.status < http.StatusInternalServerError {
 		return f.ResponseWriter.Write(p)
@@ -113,7 +115,7 @@ func (f *failing) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Unwrap is for those who look for more than an http.ResponseWriter.
+// Unwrap supports http.ResponseController.
 func (f *failing) Unwrap() http.ResponseWriter { return f.ResponseWriter }
 
 func (f *failing) release() {

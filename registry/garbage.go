@@ -14,31 +14,33 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// uploadAge is how old a manifest or blob must be that no image refers to before it is taken for garbage: younger ones belong to pushes under way.
+// uploadAge is the minimum age of garbage: younger manifests and blobs without references can
+// belong to pushes in progress.
 const uploadAge = time.Hour
 
-// collection is one search for garbage. While it goes on nobody stores manifests.
+// collection is one search for garbage. No manifest is stored during the search.
 type collection struct {
 	*store
 	request record.GarbageRequest
-	// images are the blobs of the images of the API server, by name. streams are the images of each repository's stream.
+	// images contains the blobs of the API server's images by image name, streams the images of
+	// each repository's stream.
 	images  map[string][]string
 	streams map[string][]string
 	now     time.Time
-	// skip are projects whose repositories count as if they were removed already.
+	// skip contains projects whose repositories count as removed.
 	skip map[string]bool
-	// uploads, if set, know when clients last wrote.
+	// uploads, if set, knows the time of clients' last writes.
 	uploads *uploads
 
-	going      map[string]bool // images that a dry run takes for removed
-	candidates map[string]bool // blobs that may go; everything if nil
+	going      map[string]bool // images that a dry run treats as removed
+	candidates map[string]bool // blobs that can be removed; all if nil
 	used       map[string]bool // blobs that stay if they are linked
-	linked     map[string]bool // blobs to which the links of a repository lead that stay
+	linked     map[string]bool // blobs to which remaining links of repositories refer
 	found      record.Garbage
 	visits     []*visit
 }
 
-// run finds the garbage and removes it.
+// run finds and removes garbage.
 func (c *collection) run(ctx context.Context) (record.Garbage, error) {
 	c.used, c.going, c.linked = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	removed := map[string]map[string]bool{} // repository, manifest
@@ -86,7 +88,7 @@ func (c *collection) run(ctx context.Context) (record.Garbage, error) {
 	return c.found, c.abandoned(ctx)
 }
 
-// keepImages marks what the images of the API server refer to.
+// keepImages marks the blobs of the API server's images as used.
 func (c *collection) keepImages() {
 	for name, blobs := range c.images {
 		if c.going[name] {
@@ -99,10 +101,12 @@ func (c *collection) keepImages() {
 	}
 }
 
-// sweep removes layers from repositories and blobs from the disk: the layers first, so that no repository ever names a blob that is gone.
+// sweep removes layers from repositories and then blobs from the disk, so that no repository ever
+// refers to a missing blob.
 //
-// A blob without a link goes, even if an image names it. A manifest can name layers that its project never
-// had, such as those of another project. No quota counts them, and no client can pull them.
+// It removes a blob without a link even if an image names it. A manifest can name layers that its
+// project never had, such as those of another project. No quota counts them, and no client can pull
+// them.
 func (c *collection) sweep(ctx context.Context) error {
 	vacuum := storage.NewVacuum(ctx, c.driver)
 	for _, v := range c.visits {
@@ -148,7 +152,7 @@ func (c *collection) sweep(ctx context.Context) error {
 	return nil
 }
 
-// goes says whether a blob that nothing uses may go: it is of an image that went, or old.
+// goes reports whether an unused blob can be removed: it belongs to a removed image, or it is old.
 func (c *collection) goes(ctx context.Context, of link, file string) bool {
 	if c.candidates != nil {
 		return c.candidates[of.name.String()] || c.candidates[of.id.String()]
@@ -156,7 +160,8 @@ func (c *collection) goes(ctx context.Context, of link, file string) bool {
 	return !c.young(ctx, file)
 }
 
-// young says whether a file is so new that a push under way may need it; also when that cannot be told.
+// young reports whether a push in progress could need a file because it is new, or because its age
+// is unknown.
 func (c *collection) young(ctx context.Context, file string) bool {
 	info, err := c.driver.Stat(ctx, file)
 	return err != nil || c.now.Sub(info.ModTime()) < uploadAge

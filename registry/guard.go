@@ -10,14 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// QuotaAnnotation on a namespace is how many bytes its project may have in the registry, such as "100Gi", or "none" for no limit. It takes the place of the
-// cluster's quota. Administrators of a project cannot change it.
+// QuotaAnnotation is an annotation of namespaces: the maximum bytes of the project in the registry,
+// such as "100Gi", or "none" for no limit. It overrides the cluster's quota. Administrators of a
+// project cannot change it.
 const QuotaAnnotation = "slipway.openshift.io/registry-quota"
 
 // Unlimited is the quota of projects without a limit.
 const Unlimited = -1
 
-// ParseQuota reads a quota such as "50Gi" or "none".
+// ParseQuota parses a quota such as "50Gi" or "none".
 func ParseQuota(text string) (int64, error) {
 	if text == "none" {
 		return Unlimited, nil
@@ -29,15 +30,15 @@ func ParseQuota(text string) (int64, error) {
 	return quantity.Value(), err
 }
 
-// refusal is why something is not stored.
+// refusal is the reason why content is not stored.
 type refusal struct {
-	full    bool // the disk, and not the project
+	full    bool // the disk is full, not the project
 	message string
 }
 
 func (r *refusal) Error() string { return r.message }
 
-// serve answers a request with the refusal, with a status that clients show and do not repeat.
+// serve sends the refusal with a status that clients show and do not retry.
 func (r *refusal) serve(w http.ResponseWriter) {
 	if r.full {
 		serveFull(w, r.message)
@@ -46,17 +47,17 @@ func (r *refusal) serve(w http.ResponseWriter) {
 	serveError(w, errcode.ErrorCodeDenied.WithMessage(r.message))
 }
 
-// guard refuses what would take more of the storage than the project or the host has.
+// guard refuses content that exceeds the quota of the project or the space of the host.
 type guard struct {
-	// dir is on the disk of the images. It is empty for storage that is no disk.
+	// dir is a directory on the disk of the images. It is empty if the storage is not a disk.
 	dir     string
 	reserve Reserve
 	usage   *usage
-	// quota returns the most bytes of a project, Unlimited if there is no limit.
+	// quota returns the maximum bytes of a project, or Unlimited.
 	quota func(project string) int64
 }
 
-// take reserves bytes for a project. It fails with a refusal if there are not so many.
+// take reserves bytes for a project. It fails with a refusal if there are not enough.
 func (g *guard) take(ctx context.Context, store *store, project string, bytes int64) error {
 	if g == nil {
 		return nil
@@ -69,20 +70,21 @@ func (g *guard) take(ctx context.Context, store *store, project string, bytes in
 	return g.usage.take(ctx, store, project, bytes, g.quota(project))
 }
 
-// give returns reserved bytes that were not written.
+// give releases reserved bytes that were not written.
 func (g *guard) give(project string, bytes int64) {
 	if g != nil {
 		g.usage.add(project, -bytes)
 	}
 }
 
-// entryBytes is what a blob or an upload counts beside its content: its directories and links take blocks and inodes.
+// entryBytes is the overhead of a blob or an upload: its directories and links use blocks and
+// inodes.
 const entryBytes = 4 << 10
 
-// meterStep is how many bytes of an upload are reserved at a time.
+// meterStep is the number of bytes of an upload that are reserved at a time.
 const meterStep = 64 << 10
 
-// meter is the body of an upload. It fails when the project or the disk has no more bytes.
+// meter is the body of an upload. Reading fails if the project or the disk has no more space.
 type meter struct {
 	io.Reader
 	take     func(bytes int64) error
@@ -90,7 +92,7 @@ type meter struct {
 	err      error // the refusal
 }
 
-// Read reads what is reserved.
+// Read reserves and reads bytes.
 func (m *meter) Read(p []byte) (int, error) {
 	if m.err != nil {
 		return 0, m.err
@@ -106,7 +108,8 @@ func (m *meter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// upload stores a part of a blob for a project. The size that the client announces is checked before anything is read.
+// upload stores a part of a blob for a project. It checks the size that the client announces before
+// it reads the body.
 func (s *server) upload(w http.ResponseWriter, r *http.Request, store *store, project string) {
 	take := func(bytes int64) error { return s.guard.take(r.Context(), store, project, bytes) }
 	announced := max(r.ContentLength, 0) + entryBytes
@@ -115,7 +118,7 @@ func (s *server) upload(w http.ResponseWriter, r *http.Request, store *store, pr
 		store.refuse(w, r, err)
 		return
 	}
-	s.guard.give(project, announced-entryBytes) // the body reserves it as it comes
+	s.guard.give(project, announced-entryBytes) // meter reserves the body as it arrives
 	s.uploads.touch(uploadOf(r))
 	body := &meter{Reader: r.Body, take: take}
 	defer func() {

@@ -10,7 +10,7 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// The layout of distribution's directory, and where referrers stand in it.
+// The layout of distribution's directories, and the directory of referrers.
 const (
 	rootDir         = "/docker/registry/v2"
 	repositoriesDir = rootDir + "/repositories"
@@ -23,21 +23,22 @@ const (
 	linkFile     = "link"
 )
 
-// link is a layer or a manifest that a repository has.
+// link is a layer or a manifest of a repository.
 type link struct {
-	// name is the digest by which the repository has it, and id the one by which the content is stored. They differ where a client chose another
-	// algorithm than sha256.
+	// name is the digest in the repository, id the digest in the storage. They differ if a client
+	// uses another algorithm than sha256.
 	name, id digest.Digest
 }
 
-// linkDir is where a repository notes that it has something; kind is layersDir or revisionsDir.
+// linkDir returns the directory that records a layer or a manifest of a repository. kind is
+// layersDir or revisionsDir.
 func linkDir(repository, kind string, name digest.Digest) string {
 	return path.Join(repositoriesDir, repository, kind, digestPath(name))
 }
 
 func digestPath(id digest.Digest) string { return path.Join(id.Algorithm().String(), id.Encoded()) }
 
-// digestOfPath is the digest whose digestPath a path ends with.
+// digestOfPath returns the digest at the end of a path, as in digestPath.
 func digestOfPath(file string) (digest.Digest, error) {
 	return digest.Parse(path.Base(path.Dir(file)) + ":" + path.Base(file))
 }
@@ -70,8 +71,9 @@ func (s *store) links(ctx context.Context, repository, kind string) (all []link,
 	return all, err
 }
 
-// referrers lists what refers to what in a repository, by subject.
-func (s *store) referrers(ctx context.Context, repository string) (bySubject map[digest.Digest][]digest.Digest, err error) {
+// referrers returns the referrers in a repository by subject.
+func (s *store) referrers(ctx context.Context,
+	repository string) (bySubject map[digest.Digest][]digest.Digest, err error) {
 	bySubject = map[digest.Digest][]digest.Digest{}
 	err = s.driver.Walk(ctx, path.Join(repositoriesDir, repository, referrersDir), func(file driver.FileInfo) error {
 		if file.IsDir() || path.Base(file.Path()) != linkFile {
@@ -94,7 +96,7 @@ func (s *store) referrers(ctx context.Context, repository string) (bySubject map
 	return bySubject, err
 }
 
-// missing says that something is not there: a directory of a registry that nobody has pushed to, or a blob.
+// missing reports a missing file, repository or blob.
 func missing(err error) bool {
 	return errors.As(err, new(driver.PathNotFoundError)) || errors.As(err, new(distribution.ErrRepositoryUnknown)) ||
 		errors.As(err, new(distribution.ErrManifestUnknownRevision))

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// serveCatalog lists all image streams as repositories, for those who may list them.
+// serveCatalog lists all image streams as repositories. The caller needs the right to list them.
 func (s *server) serveCatalog(w http.ResponseWriter, r *http.Request) {
 	if !s.allowed(w, r, authorizationv1.ResourceAttributes{Verb: "list", Resource: "imagestreams"}) {
 		return
@@ -30,7 +30,7 @@ func (s *server) serveCatalog(w http.ResponseWriter, r *http.Request) {
 	servePage(w, r, names, func(page []string) any { return map[string]any{"repositories": page} })
 }
 
-// serveTags lists the tags of a stream that are images.
+// serveTags lists the tags of a stream that have an image.
 func (s *server) serveTags(w http.ResponseWriter, r *http.Request, t target) {
 	stream, err := s.images.ImageStreams(t.namespace).Get(r.Context(), t.stream, metav1.GetOptions{})
 	if errors.IsNotFound(err) {
@@ -50,7 +50,7 @@ func (s *server) serveTags(w http.ResponseWriter, r *http.Request, t target) {
 	servePage(w, r, names, func(page []string) any { return map[string]any{"name": t.repository(), "tags": page} })
 }
 
-// servePage answers the part of a sorted list that the parameters `n` and `last` ask for.
+// servePage serves the part of a sorted list that the parameters `n` and `last` select.
 func servePage(w http.ResponseWriter, r *http.Request, names []string, body func([]string) any) {
 	slices.Sort(names)
 	query := r.URL.Query()

@@ -12,10 +12,12 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// putManifest stores a manifest in a repository under a tag or a digest, and answers the client. Beyond what distribution does it notes what the manifest
-// refers to, and takes digests of other algorithms than sha256: the content lies under sha256, and a link of the other name leads there, as
-// distribution has it for layers.
-func (s *store) putManifest(w http.ResponseWriter, r *http.Request, repository, reference string, manifest []byte) {
+// putManifest stores a manifest in a repository under a tag or a digest, and sends the response. In
+// addition to distribution, it records the subject of the manifest and supports digests of other
+// algorithms than sha256: the content is stored under sha256, and a link with the other digest
+// refers to it, as distribution does for layers.
+func (s *store) putManifest(w http.ResponseWriter, r *http.Request, repository, reference string,
+	manifest []byte) {
 	id := digest.FromBytes(manifest)
 	name, err := digest.Parse(reference)
 	if err != nil {
@@ -27,7 +29,7 @@ func (s *store) putManifest(w http.ResponseWriter, r *http.Request, repository, 
 	}
 	subject := subjectOf(manifest)
 	if subject != "" && subject.Validate() != nil {
-		serveError(w, errcode.ErrorCodeManifestInvalid.WithMessage("the digest of the subject is none"))
+		serveError(w, errcode.ErrorCodeManifestInvalid.WithMessage("the digest of the subject is not valid"))
 		return
 	}
 	if subject != "" && !s.readOnly {

@@ -15,13 +15,13 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// namespaces knows the projects of the cluster.
+// namespaces caches the projects of the cluster.
 type namespaces struct {
 	client  metadata.Getter
 	factory metadatainformer.SharedInformerFactory
 	store   cache.Store
 	synced  cache.InformerSynced
-	// deleted gets a value when a namespace has been deleted.
+	// deleted receives a value after the deletion of a namespace.
 	deleted chan struct{}
 }
 
@@ -54,7 +54,7 @@ func (n *namespaces) run(ctx context.Context) {
 	n.factory.Shutdown()
 }
 
-// head is the metadata of a namespace, nil if the cache has none.
+// head returns the metadata of a namespace, or nil if the cache does not have it.
 func (n *namespaces) head(name string) *metav1.PartialObjectMetadata {
 	object, ok, err := n.store.GetByKey(name)
 	if err != nil || !ok {
@@ -63,7 +63,8 @@ func (n *namespaces) head(name string) *metav1.PartialObjectMetadata {
 	return object.(*metav1.PartialObjectMetadata)
 }
 
-// uid identifies a namespace; it is empty if there is none. What the cache does not have the API server is asked for.
+// uid returns the UID of a namespace, or "" if there is none. It asks the API server if the cache
+// does not have the namespace.
 func (n *namespaces) uid(ctx context.Context, name string) (types.UID, error) {
 	if head := n.head(name); head != nil {
 		return head.UID, nil
@@ -78,7 +79,7 @@ func (n *namespaces) uid(ctx context.Context, name string) (types.UID, error) {
 	return head.UID, nil
 }
 
-// quota is what the annotation of a namespace allows its project, or the default of the cluster.
+// quota returns the quota in the annotation of a namespace, or the cluster's default.
 func (n *namespaces) quota(name string, standard int64) int64 {
 	head := n.head(name)
 	if head == nil || head.Annotations[QuotaAnnotation] == "" {

@@ -20,15 +20,16 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// What a project has in the registry ends with the project. A file for each project holds the UID of its namespace, so that a new project of the same name
-// never gets what the former one left, whatever has happened in between.
+// The content of a project in the registry ends with the project. A file for each project records
+// the UID of its namespace, so that a new project of the same name never gets content of the
+// deleted one.
 
-// projectsDir holds those files, <project>.
+// projectsDir contains these files, <project>.
 const projectsDir = rootDir + "/projects"
 
-// owners remembers the projects whose content is known to be theirs.
+// owners caches the projects whose content belongs to the current namespace.
 type owners struct {
-	// changing is held while the content of a project changes hands.
+	// changing is locked while content of projects is removed or assigned.
 	changing sync.Mutex
 	mu       sync.Mutex
 	uids     map[string]types.UID
@@ -40,7 +41,7 @@ func (o *owners) get(project string) types.UID {
 	return o.uids[project]
 }
 
-// set records the owner of a project; an empty one forgets it.
+// set records the UID of a project. An empty UID removes the record.
 func (o *owners) set(project string, uid types.UID) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -50,7 +51,8 @@ func (o *owners) set(project string, uid types.UID) {
 	o.uids[project] = uid
 }
 
-// own makes sure that what the repositories of a project hold is of the project that has the name now.
+// own ensures that the content of a project's repositories belongs to the current project of that
+// name.
 func (s *server) own(ctx context.Context, store *store, project string) error {
 	if s.namespaces == nil {
 		return nil
@@ -83,7 +85,8 @@ func (s *server) own(ctx context.Context, store *store, project string) error {
 	return nil
 }
 
-// removeDeleted removes what projects have that no longer exist. Requests of a project that is created meanwhile wait in own.
+// removeDeleted removes the content of deleted projects. Requests of a project that is created at
+// the same time wait in own.
 func (s *server) removeDeleted(ctx context.Context, store *store) error {
 	if !s.namespaces.synced() || store.readOnly {
 		return nil
@@ -116,9 +119,10 @@ func (s *server) removeDeleted(ctx context.Context, store *store) error {
 	return s.removeProjects(ctx, store, deleted)
 }
 
-// removeProjects removes repositories, uploads and blobs of projects, and the records of images that nobody else has. An image that a stream of another
-// project has goes into the repository of that stream first. Directories go last: what a crash interrupts is found again by them. The caller
-// holds s.owners.changing.
+// removeProjects removes repositories, uploads and blobs of projects, and the records of images
+// that no other project uses. If a stream of another project uses an image, the image first moves
+// to the repository of that stream. Directories are removed last, so that an interrupted removal
+// can continue. The caller holds s.owners.changing.
 func (s *server) removeProjects(ctx context.Context, store *store, projects []string) error {
 	s.pushes.Lock()
 	defer s.pushes.Unlock()
@@ -176,7 +180,8 @@ func (s *server) removeProjects(ctx context.Context, store *store, projects []st
 	return nil
 }
 
-// repositoryOf is the repository of this registry that a reference names, empty for other registries.
+// repositoryOf returns the repository of this registry that a reference names, or "" for other
+// registries.
 func (s *server) repositoryOf(reference string) string {
 	parsed, err := record.ParseReference(reference)
 	if err != nil || parsed.Registry != ServiceHost && !slices.Contains(s.Hosts, parsed.Registry) {
@@ -185,8 +190,10 @@ func (s *server) repositoryOf(reference string) string {
 	return parsed.Repository
 }
 
-// adopt gives an image of a stream that lies in a project to be removed to the repository of the stream.
-func (s *server) adopt(ctx context.Context, store *store, to string, event imagev1.TagEvent, projects map[string]bool) error {
+// adopt moves an image of a stream from a project that is being removed to the repository of the
+// stream.
+func (s *server) adopt(ctx context.Context, store *store, to string, event imagev1.TagEvent,
+	projects map[string]bool) error {
 	from := s.repositoryOf(event.DockerImageReference)
 	project, _, _ := strings.Cut(from, "/")
 	id := digest.Digest(event.Image)
@@ -199,7 +206,8 @@ func (s *server) adopt(ctx context.Context, store *store, to string, event image
 	return nil
 }
 
-// removeImages removes the records of images that lie in a project to be removed and that no stream has, and notes what the others use.
+// removeImages removes the records of images of projects that are being removed if no stream uses
+// them. It marks the blobs of the others as used.
 func (s *server) removeImages(ctx context.Context, search collection, inUse map[string]bool) error {
 	images, err := s.images.Images().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -226,7 +234,7 @@ func (s *server) removeImages(ctx context.Context, search collection, inUse map[
 	return nil
 }
 
-// linked are the blobs that repositories of projects have, as digests of their content.
+// linked returns the blobs of the repositories of projects, as digests of their content.
 func (s *store) linked(ctx context.Context, projects []string) (blobs []string, err error) {
 	for _, project := range projects {
 		err := s.driver.Walk(ctx, path.Join(repositoriesDir, project), func(file driver.FileInfo) error {
@@ -246,7 +254,8 @@ func (s *store) linked(ctx context.Context, projects []string) (blobs []string, 
 	return blobs, nil
 }
 
-// link gives a manifest with all that it refers to, and what refers to it, to another repository. Parts that are not there are left out.
+// link adds a manifest, everything that it refers to, and its referrers to another repository. It
+// skips missing parts.
 func (s *store) link(ctx context.Context, from, to string, id digest.Digest) error {
 	if s.hasManifest(ctx, to, id) || !s.hasManifest(ctx, from, id) {
 		return nil

@@ -17,10 +17,11 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// adminBlobsPath is where `oc adm prune images` removes blobs.
+// adminBlobsPath is the path at which `oc adm prune images` removes blobs.
 const adminBlobsPath = "/admin/blobs/"
 
-// removeBlob removes a blob from the disk, whoever refers to it: pruning has found that nobody does.
+// removeBlob removes a blob from the disk. The pruning client has checked that nothing refers to
+// it.
 func (s *server) removeBlob(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodDelete {
 		w.Header().Set("Allow", http.MethodDelete)
@@ -51,10 +52,11 @@ func (s *server) removeBlob(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// maxGarbageRequest bounds a request of a prune, in bytes: some hundred thousand layers.
+// maxGarbageRequest limits a request to prune, in bytes: some hundred thousand layers.
 const maxGarbageRequest = 64 << 20
 
-// removeGarbage removes what nothing refers to. The caller needs the rights to remove images and to list them and the streams.
+// removeGarbage removes content without references. The caller needs the rights to remove images
+// and to list images and streams.
 func (s *server) removeGarbage(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
@@ -84,8 +86,10 @@ func (s *server) removeGarbage(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(found)
 }
 
-// collect removes garbage while nobody stores a manifest; a dry run keeps nobody waiting. What images there are is asked meanwhile: an image that was pushed again before is one of them.
-func (s *server) collect(ctx context.Context, c caller, wanted record.GarbageRequest) (record.Garbage, error) {
+// collect removes garbage. No manifest is stored during this time, except during a dry run. It
+// lists images during the search, so that it includes images that were pushed again.
+func (s *server) collect(ctx context.Context, c caller,
+	wanted record.GarbageRequest) (record.Garbage, error) {
 	store, err := s.store.get()
 	if err != nil {
 		return record.Garbage{}, err

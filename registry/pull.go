@@ -21,7 +21,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
-// pullManifest answers the manifest of a stream's tag or image, wherever it is. What no stream knows is the store's: an image that is being pushed.
+// pullManifest serves the manifest of a stream's tag or image, wherever it is stored. The store
+// serves images that no stream has, because they are being pushed.
 func (s *server) pullManifest(w http.ResponseWriter, r *http.Request, store *store, t target) {
 	at, ok, err := s.find(r.Context(), t)
 	if err != nil {
@@ -34,7 +35,7 @@ func (s *server) pullManifest(w http.ResponseWriter, r *http.Request, store *sto
 	}
 	if at.source.remote == "" {
 		if id, err := digest.Parse(at.digest); err == nil && at.source.repository != t.repository() && store.hasManifest(r.Context(), t.repository(), id) {
-			at.source.repository = t.repository() // it was moved here when the other project was deleted
+			at.source.repository = t.repository() // the image moved here when the other project was deleted
 		}
 		if at.source.repository != t.repository() && !at.unproven {
 			s.remember(r.Context(), t, at)
@@ -45,7 +46,8 @@ func (s *server) pullManifest(w http.ResponseWriter, r *http.Request, store *sto
 	s.pullThrough(w, r, t, at)
 }
 
-// pullUnknown answers a manifest that no stream knows: one that is being pushed, or what refers to an image, here or where the image is.
+// pullUnknown serves a manifest that no stream has: one that is being pushed, or a referrer of an
+// image, from this registry or from the registry of the image.
 func (s *server) pullUnknown(w http.ResponseWriter, r *http.Request, store *store, t target) {
 	id, err := digest.Parse(t.reference)
 	if err != nil {
@@ -60,7 +62,7 @@ func (s *server) pullUnknown(w http.ResponseWriter, r *http.Request, store *stor
 	s.passOn(w, r, t, found{digest: t.reference, source: at})
 }
 
-// redirect is the request for the same thing in another repository, by its digest.
+// redirect returns the request for the same digest in another repository.
 func redirect(r *http.Request, repository, kind, digest string) *http.Request {
 	moved := r.Clone(r.Context())
 	moved.URL.Path = "/v2/" + repository + "/" + kind + "/" + digest
@@ -68,11 +70,11 @@ func redirect(r *http.Request, repository, kind, digest string) *http.Request {
 	return moved
 }
 
-// remember notes where the blobs of an image are, for the requests that follow.
+// remember caches the locations of an image's blobs for later requests.
 func (s *server) remember(ctx context.Context, t target, at found) {
 	image, err := s.images.Images().Get(ctx, at.digest, metav1.GetOptions{})
 	if err != nil {
-		return // it is found again by the stream
+		return // later requests look it up in the stream
 	}
 	s.rememberImage(t, image, at.source)
 }
@@ -88,7 +90,8 @@ func (s *server) rememberImage(t target, image *imagev1.Image, at source) {
 	s.blobs.put(t.repository(), blobs, at)
 }
 
-// pullThrough answers a manifest of another registry: the one that was imported, or else the registry's own answer.
+// pullThrough serves a manifest of another registry: the imported one, or the response of that
+// registry.
 func (s *server) pullThrough(w http.ResponseWriter, r *http.Request, t target, at found) {
 	if at.unproven {
 		s.passOn(w, r, t, at)
@@ -107,8 +110,8 @@ func (s *server) pullThrough(w http.ResponseWriter, r *http.Request, t target, a
 	serveManifest(w, r, registryclient.Manifest{MediaType: image.DockerImageManifestMediaType, Digest: at.digest, Bytes: []byte(image.DockerImageManifest)})
 }
 
-// passOn answers a manifest as another registry does. What that registry only claims to have is not taken from the cluster's images, which may be those of
-// other projects.
+// passOn serves a manifest from another registry. It does not trust that registry's claim to have
+// images of the cluster, because they can belong to other projects.
 func (s *server) passOn(w http.ResponseWriter, r *http.Request, t target, at found) {
 	if s.returned(r) {
 		serveError(w, leadsBack(t, at.source))
@@ -140,7 +143,7 @@ func serveManifest(w http.ResponseWriter, r *http.Request, manifest registryclie
 	}
 }
 
-// notThere says what another registry's answer means for the client.
+// notThere converts another registry's error to a response.
 func notThere(err error, unknown errcode.ErrorCode) errcode.Error {
 	switch registryclient.Status(err) {
 	case http.StatusNotFound:
@@ -151,11 +154,13 @@ func notThere(err error, unknown errcode.ErrorCode) errcode.Error {
 	return errcode.ErrorCodeUnavailable.WithMessage(err.Error())
 }
 
-// remoteTimeout bounds the time for what is read as a whole of another registry.
+// remoteTimeout limits reads of manifests and blobs from another registry.
 const remoteTimeout = 30 * time.Second
 
-// client reads another registry for a request, with the credentials of the stream's project. A secret that cannot be read leaves its credentials out.
-func (s *server) client(r *http.Request, t target, at source, account *registryclient.Account) registryclient.Client {
+// client returns a client of another registry with the credentials of the stream's project. It
+// skips a secret that cannot be read.
+func (s *server) client(r *http.Request, t target, at source,
+	account *registryclient.Account) registryclient.Client {
 	client := s.Remotes.Client(account, at.insecure)
 	client.Via = append(r.Header.Values("Via"), "1.1 "+s.name)
 	if secrets, err := s.images.ImageStreams(t.namespace).Secrets(r.Context(), t.stream, metav1.GetOptions{}); err == nil {
@@ -164,11 +169,12 @@ func (s *server) client(r *http.Request, t target, at source, account *registryc
 	return client
 }
 
-// mostReturns is how often a request may come back to this registry: a stream may name by another address a stream of it that is elsewhere in turn.
+// mostReturns limits how often a request can return to this registry: a stream can refer, under
+// another address, to a stream of this registry that in turn refers elsewhere.
 const mostReturns = 3
 
-// returned says whether this registry has passed a request on, and it came back too often: a stream can name this registry by an address that nobody knows as
-// such, and would be pulled through itself without an end.
+// returned reports whether a request passed through this registry too often. A stream can refer to
+// this registry by an unknown address, and would otherwise be pulled through itself forever.
 func (s *server) returned(r *http.Request) bool {
 	return strings.Count(strings.Join(r.Header.Values("Via"), ","), s.name) >= mostReturns
 }
@@ -177,7 +183,7 @@ func leadsBack(t target, at source) errcode.Error {
 	return errcode.ErrorCodeDenied.WithMessage(fmt.Sprintf("image stream %q says that its image is in %q, which leads back to it: import it from where it is", t.repository(), at.remote))
 }
 
-// pullBlob answers a blob of a stream's images, wherever it is.
+// pullBlob serves a blob of a stream's images, wherever it is stored.
 func (s *server) pullBlob(w http.ResponseWriter, r *http.Request, store *store, t target) {
 	id, err := digest.Parse(t.digest)
 	if err != nil {
@@ -201,8 +207,9 @@ func (s *server) pullBlob(w http.ResponseWriter, r *http.Request, store *store, 
 	}
 }
 
-// pullBlobThrough answers a blob of another registry, and keeps it: the next time it is here.
-func (s *server) pullBlobThrough(w http.ResponseWriter, r *http.Request, store *store, t target, at source) {
+// pullBlobThrough serves a blob of another registry and stores it for later requests.
+func (s *server) pullBlobThrough(w http.ResponseWriter, r *http.Request, store *store, t target,
+	at source) {
 	if s.returned(r) {
 		serveError(w, leadsBack(t, at))
 		return
@@ -222,12 +229,14 @@ func (s *server) pullBlobThrough(w http.ResponseWriter, r *http.Request, store *
 		return
 	}
 	if err := s.mirror(ctx, w, content, store, t, size); err != nil {
-		panic(http.ErrAbortHandler) // the header is out: only the end of the connection tells the client
+		panic(http.ErrAbortHandler) // headers are sent: only a closed connection reports the error
 	}
 }
 
-// mirror copies a blob to the client and into the repository. When it cannot be kept, for instance because the disk is full, the client still gets it.
-func (s *server) mirror(ctx context.Context, w io.Writer, content io.Reader, store *store, t target, size int64) error {
+// mirror copies a blob to the client and into the repository. If it cannot be stored, for example
+// because the disk is full, the client still gets it.
+func (s *server) mirror(ctx context.Context, w io.Writer, content io.Reader, store *store, t target,
+	size int64) error {
 	repository, err := store.repository(ctx, t.repository())
 	if err == nil {
 		if err = s.guard.take(ctx, store, t.namespace, size+entryBytes); err == nil {
@@ -257,13 +266,13 @@ func (s *server) mirror(ctx context.Context, w io.Writer, content io.Reader, sto
 	return nil
 }
 
-// guarded takes bytes before it writes them.
+// guarded reserves bytes before it writes them.
 type guarded struct {
 	io.Writer
 	take func(bytes int64) error
 }
 
-// Write fails if the project or the disk has no bytes for p.
+// Write fails if the project or the disk has no space for p.
 func (g guarded) Write(p []byte) (int, error) {
 	if err := g.take(int64(len(p))); err != nil {
 		return 0, err
@@ -271,7 +280,7 @@ func (g guarded) Write(p []byte) (int, error) {
 	return g.Writer.Write(p)
 }
 
-// copier writes until the first error, and never fails.
+// copier writes until the first error and never fails.
 type copier struct {
 	io.Writer
 	err error

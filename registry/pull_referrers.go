@@ -9,8 +9,9 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// pullReferrers answers what refers to an image of a stream: what was pushed here and, for an image of another registry, what refers to it there. Where the
-// latter is, is remembered for the requests that follow.
+// pullReferrers serves the referrers of a stream's image: those that were pushed here and, for an
+// image of another registry, those in that registry. It caches the location of the latter for later
+// requests.
 func (s *server) pullReferrers(w http.ResponseWriter, r *http.Request, store *store, t target) {
 	image := t
 	image.reference = t.digest

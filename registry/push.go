@@ -19,11 +19,11 @@ import (
 	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
-// maxManifest bounds manifests, in bytes, as distribution does.
+// maxManifest limits manifests, in bytes, like distribution.
 const maxManifest = 4 << 20
 
-// pushManifest stores a manifest, and tags the image into its stream if the client named a tag. A push by digest is part of a larger one. What the project
-// may not have is not stored.
+// pushManifest stores a manifest. If the client names a tag, it tags the image into the stream. A
+// push by digest is part of a larger push. It does not store images that the project must not have.
 func (s *server) pushManifest(w http.ResponseWriter, r *http.Request, store *store, t target) {
 	account := s.Remotes.Join(t.namespace)
 	defer account.Close()
@@ -47,7 +47,7 @@ func (s *server) pushManifest(w http.ResponseWriter, r *http.Request, store *sto
 	}
 	s.pushes.RLock()
 	defer s.pushes.RUnlock()
-	mapping, problem := mappingOf(r.Context(), store, t, content) // a problem may be one of the push, of which storing it tells the client
+	mapping, problem := mappingOf(r.Context(), store, t, content) // storing reports problems of the push to the client
 	if problem == nil {
 		if err := s.mayHave(r.Context(), mapping); err != nil {
 			serveError(w, pushRefusal(err))
@@ -70,7 +70,7 @@ func (s *server) pushManifest(w http.ResponseWriter, r *http.Request, store *sto
 	answer.release(w)
 }
 
-// mayHave asks whether the project may have an image.
+// mayHave checks with the API server whether the project can have an image.
 func (s *server) mayHave(ctx context.Context, mapping *imagev1.ImageStreamMapping) error {
 	asked := mapping.DeepCopy()
 	asked.Tag = ""
@@ -78,7 +78,7 @@ func (s *server) mayHave(ctx context.Context, mapping *imagev1.ImageStreamMappin
 	return err
 }
 
-// pushRefusal says why a push was stored but not accepted.
+// pushRefusal returns why a push was stored but not accepted.
 func pushRefusal(err error) errcode.Error {
 	if errors.IsForbidden(err) || errors.IsInvalid(err) || errors.IsNotFound(err) {
 		return errcode.ErrorCodeDenied.WithMessage(err.Error())
@@ -86,7 +86,7 @@ func pushRefusal(err error) errcode.Error {
 	return errcode.ErrorCodeUnavailable.WithMessage(err.Error())
 }
 
-// tag makes an image that was pushed the newest of a stream's tag. The stream is made with the user's rights if there is none.
+// tag tags a pushed image into a stream. It creates a missing stream with the user's rights.
 func (s *server) tag(ctx context.Context, c caller, mapping *imagev1.ImageStreamMapping) error {
 	_, err := s.images.ImageStreamMappings(mapping.Namespace).Create(ctx, mapping, metav1.CreateOptions{})
 	if !errors.IsNotFound(err) {
@@ -104,8 +104,10 @@ func (s *server) tag(ctx context.Context, c caller, mapping *imagev1.ImageStream
 	return err
 }
 
-// mappingOf describes an image whose parts the store has for the API server; without a tag if it is pushed by its digest. The manifest itself stays here.
-func mappingOf(ctx context.Context, store *store, t target, content record.Content) (*imagev1.ImageStreamMapping, error) {
+// mappingOf describes a stored image for the API server. It sets no tag for a push by digest. The
+// manifest itself stays in the registry.
+func mappingOf(ctx context.Context, store *store, t target,
+	content record.Content) (*imagev1.ImageStreamMapping, error) {
 	if record.IsIndex(content.MediaType) {
 		content.Largest = store.largest(ctx, t.repository(), content.Manifest)
 	} else {
@@ -134,30 +136,30 @@ func mappingOf(ctx context.Context, store *store, t target, content record.Conte
 	return mapping, nil
 }
 
-// held keeps an answer back until it is known to be true.
+// held buffers a response until it is known to be correct.
 type held struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
 }
 
-// Header is the answer's.
+// Header returns the response's header.
 func (h *held) Header() http.Header { return h.header }
 
-// WriteHeader notes the status.
+// WriteHeader records the status.
 func (h *held) WriteHeader(status int) {
 	if h.status == 0 {
 		h.status = status
 	}
 }
 
-// Write keeps a part of the body.
+// Write buffers a part of the body.
 func (h *held) Write(p []byte) (int, error) {
 	h.WriteHeader(http.StatusOK)
 	return h.body.Write(p)
 }
 
-// release gives the answer to the client.
+// release sends the response to the client.
 func (h *held) release(w http.ResponseWriter) {
 	for name, values := range h.header {
 		w.Header()[name] = values

@@ -17,19 +17,21 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Referrers are manifests that name another as their subject: signatures, bills of materials. Distribution stores them as any other manifest; which refers
-// to what is noted here, beside its directories of the repository.
+// Referrers are manifests that name another one as their subject: signatures, bills of materials.
+// Distribution stores them like other manifests. This package records the subjects in a directory
+// of the repository.
 //
-// Source: OCI distribution specification 1.1, "Listing Referrers" and "Pushing Manifests with Subject".
+// Source: OCI distribution specification 1.1, "Listing Referrers" and "Pushing Manifests with
+// Subject".
 
-// routeReferrers is the route that distribution's router does not have.
+// routeReferrers is a route that distribution's router lacks.
 const routeReferrers = "referrers"
 
-// maxReferrers bounds a page of referrers, and maxPage what those on it say of themselves together, in bytes: some hundred each usually, but as much as a
-// manifest may have. One that says more stands alone.
+// maxReferrers limits a page of referrers, and maxPage the bytes of their descriptors: usually some
+// hundred each, at most as many as a manifest has. A larger one has a page of its own.
 const maxReferrers, maxPage = 500, maxManifest
 
-// subjectOf is what a manifest refers to, if anything.
+// subjectOf returns the subject of a manifest, or "".
 func subjectOf(manifest []byte) digest.Digest {
 	var parsed struct {
 		Subject *ocispec.Descriptor `json:"subject"`
@@ -40,7 +42,7 @@ func subjectOf(manifest []byte) digest.Digest {
 	return parsed.Subject.Digest
 }
 
-// referrersPath reads /v2/<repository>/referrers/<digest>.
+// referrersPath parses /v2/<repository>/referrers/<digest>.
 func referrersPath(at string) (repository, subject string, ok bool) {
 	rest, ok := strings.CutPrefix(at, "/v2/")
 	i := strings.LastIndex(rest, "/"+routeReferrers+"/")
@@ -48,7 +50,7 @@ func referrersPath(at string) (repository, subject string, ok bool) {
 		return "", "", false
 	}
 	if repository, subject = rest[:i], rest[i+len(routeReferrers)+2:]; strings.Contains(subject, "/") {
-		return "", "", false // a repository may be called so, too
+		return "", "", false // a repository can have this name, too
 	}
 	return repository, subject, true
 }
@@ -57,20 +59,23 @@ func referrerDir(repository string, subject, id digest.Digest) string {
 	return path.Join(repositoriesDir, repository, referrersDir, digestPath(subject), digestPath(id))
 }
 
-// noteReferrer writes down that a manifest refers to another. It comes before the manifest: a note without a manifest is not shown, and one that is
-// missing would never be made.
-func (s *store) noteReferrer(ctx context.Context, repository string, subject, id digest.Digest) error {
+// noteReferrer records that a manifest refers to another. Call it before storing the manifest: a
+// record without a manifest is not listed, but a missing record would never be written.
+func (s *store) noteReferrer(ctx context.Context, repository string,
+	subject, id digest.Digest) error {
 	if err := s.driver.PutContent(ctx, path.Join(referrerDir(repository, subject, id), linkFile), []byte(id)); err != nil {
 		return fmt.Errorf("note that manifest %q refers to %q: %w", id, subject, err)
 	}
 	return nil
 }
 
-// elsewhere is what refers to a manifest in another registry.
+// elsewhere returns the referrers of a manifest in another registry.
 type elsewhere func(subject digest.Digest) ([]ocispec.Descriptor, error)
 
-// serveReferrers answers what refers to a manifest, as an index. On its last page is what does so elsewhere; nil if that is nowhere.
-func (s *store) serveReferrers(w http.ResponseWriter, r *http.Request, repository, subject string, more elsewhere) {
+// serveReferrers serves the referrers of a manifest as an index. The last page includes those of
+// more, if it is not nil.
+func (s *store) serveReferrers(w http.ResponseWriter, r *http.Request, repository, subject string,
+	more elsewhere) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		serveError(w, errcode.ErrorCodeUnsupported.WithMessage("referrers can only be read"))
 		return
@@ -106,7 +111,7 @@ func (s *store) serveReferrers(w http.ResponseWriter, r *http.Request, repositor
 	_ = json.NewEncoder(w).Encode(ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex, Manifests: found})
 }
 
-// merge adds the referrers of another registry that are of the wanted type and not there yet.
+// merge adds the referrers of another registry with the requested type. It skips duplicates.
 func merge(found, others []ocispec.Descriptor, wanted string) []ocispec.Descriptor {
 	known := map[digest.Digest]bool{}
 	for _, referrer := range found {
@@ -121,8 +126,10 @@ func merge(found, others []ocispec.Descriptor, wanted string) []ocispec.Descript
 	return found
 }
 
-// describeReferrers describes a page of the referrers of a manifest, those after last, and says which was the last if there are more.
-func (s *store) describeReferrers(ctx context.Context, repository string, of digest.Digest, wanted, last string) (found []ocispec.Descriptor, next string, err error) {
+// describeReferrers describes a page of the referrers of a manifest: those after last. next is the
+// last one of the page if there are more.
+func (s *store) describeReferrers(ctx context.Context, repository string, of digest.Digest,
+	wanted, last string) (found []ocispec.Descriptor, next string, err error) {
 	found = []ocispec.Descriptor{} // an empty list, not null
 	all, err := s.referrersOf(ctx, repository, of)
 	if err != nil {
@@ -157,8 +164,9 @@ func (s *store) describeReferrers(ctx context.Context, repository string, of dig
 	return found, next, nil
 }
 
-// referrersOf lists the referrers of one manifest in order.
-func (s *store) referrersOf(ctx context.Context, repository string, subject digest.Digest) (all []digest.Digest, err error) {
+// referrersOf lists the referrers of a manifest, sorted.
+func (s *store) referrersOf(ctx context.Context, repository string,
+	subject digest.Digest) (all []digest.Digest, err error) {
 	algorithms, err := s.driver.List(ctx, path.Join(repositoriesDir, repository, referrersDir, digestPath(subject)))
 	if missing(err) {
 		return nil, nil
@@ -178,8 +186,9 @@ func (s *store) referrersOf(ctx context.Context, repository string, subject dige
 	return all, err
 }
 
-// describe is the entry of a referrer in the answer.
-func (s *store) describe(ctx context.Context, name string, id digest.Digest) (ocispec.Descriptor, error) {
+// describe returns the descriptor of a referrer.
+func (s *store) describe(ctx context.Context, name string,
+	id digest.Digest) (ocispec.Descriptor, error) {
 	mediaType, content, err := s.manifest(ctx, name, id)
 	if err != nil {
 		return ocispec.Descriptor{}, err

@@ -12,11 +12,12 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// hostGenerated is the annotation of routes whose host nobody chose.
+// hostGenerated is the annotation of routes with a generated host.
 const hostGenerated = "openshift.io/host.generated"
 
-// expose makes the route docker-registry, by which clients outside of the cluster reach the registry; TLS is the registry's own. A route whose host
-// somebody chose stays as it is; one of ours follows the configured domain.
+// expose applies the route docker-registry for clients outside of the cluster. It passes the
+// registry's TLS through. It does not change a route whose host a user set. It updates a generated
+// host to the configured domain.
 func expose(ctx context.Context, config *rest.Config, host string) error {
 	client, err := routeclient.NewForConfig(config)
 	if err != nil {

@@ -21,7 +21,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// server decides about each request of the protocol and passes it to the store, or to where the image really is.
+// server authorizes each request of the protocol and passes it to the store or to the image's
+// registry.
 type server struct {
 	*Registry
 	name     string // that nobody else has, by which it knows what it has asked itself
@@ -31,7 +32,8 @@ type server struct {
 	blobs    *sources
 	lookups  slots
 	reviewed singleflight.Group
-	// pushes is held for reading while a manifest is stored and tagged, and for writing while something is removed.
+	// pushes is read-locked while a manifest is stored and tagged, and write-locked while content
+	// is removed.
 	pushes sync.RWMutex
 
 	namespaces *namespaces
@@ -40,13 +42,13 @@ type server struct {
 	uploads    *uploads
 }
 
-// maxLookups is how many questions the registry asks the API server at a time; further requests wait, which costs little memory.
+// maxLookups limits concurrent lookups in the API server. Waiting requests need little memory.
 const maxLookups = 32
 
-// slots bounds how much is done at a time.
+// slots limits concurrency.
 type slots chan struct{}
 
-// take waits for a slot until ctx ends, and returns what gives it back.
+// take waits for a slot until ctx ends. free releases it.
 func (s slots) take(ctx context.Context) (free func(), err error) {
 	select {
 	case s <- struct{}{}:
@@ -58,7 +60,7 @@ func (s slots) take(ctx context.Context) (free func(), err error) {
 
 func (s *server) close() { s.store.close() }
 
-// target is what a request of the protocol is about.
+// target is the object of a request of the protocol.
 type target struct {
 	route             string // one of distribution's, such as "manifest"
 	namespace, stream string
@@ -69,7 +71,7 @@ type target struct {
 
 func (t target) repository() string { return t.namespace + "/" + t.stream }
 
-// ServeHTTP answers every path of the registry.
+// ServeHTTP serves all paths of the registry.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/healthz":
@@ -139,7 +141,7 @@ func (s *server) serveProtocol(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// targetOf reads a path of the protocol. Repositories are `<project>/<stream>`.
+// targetOf parses a path of the protocol. Repositories are `<project>/<stream>`.
 func targetOf(r *http.Request) (target, error) {
 	if name, subject, ok := referrersPath(r.URL.Path); ok {
 		return target{route: routeReferrers, digest: subject}.in(name)
@@ -154,7 +156,8 @@ func targetOf(r *http.Request) (target, error) {
 	return t.in(name)
 }
 
-// routeOf reads a path as distribution does; the route of another is empty. The repository may have any name.
+// routeOf parses a path like distribution. The route of another path is empty. The repository can
+// have any name.
 func routeOf(r *http.Request) (t target, repository string) {
 	var match mux.RouteMatch
 	if !v2.Router().Match(r, &match) || match.Route == nil {
@@ -164,7 +167,7 @@ func routeOf(r *http.Request) (t target, repository string) {
 	return target{route: match.Route.GetName(), reference: vars["reference"], digest: vars["digest"], upload: vars["uuid"]}, vars["name"]
 }
 
-// in is the same in a repository.
+// in returns the same target in a repository.
 func (t target) in(repository string) (target, error) {
 	t.namespace, t.stream, _ = strings.Cut(repository, "/")
 	_, err := reference.WithName(repository)
@@ -174,8 +177,9 @@ func (t target) in(repository string) (target, error) {
 	return t, nil
 }
 
-// startUpload begins the upload of a blob. One that is already in a repository which the caller may read is mounted, anything else is uploaded.
-// What is asked for stands in the query alone: distribution would take it from a form in the body too, which nobody has checked.
+// startUpload begins the upload of a blob. It mounts a blob from another repository if the caller
+// can read that. Parameters count only in the query: distribution would also accept them in a form
+// in the body, which no check has covered.
 func (s *server) startUpload(w http.ResponseWriter, r *http.Request, store *store, t target) {
 	query := r.URL.Query()
 	if from := query.Get("from"); from != "" {
@@ -194,7 +198,8 @@ func (s *server) startUpload(w http.ResponseWriter, r *http.Request, store *stor
 	s.upload(w, r, store, t.namespace)
 }
 
-// mountable says whether distribution can mount a blob: it would link a digest of another algorithm than sha256 to nothing.
+// mountable reports whether distribution can mount a blob. It would create a broken link for
+// digests of other algorithms than sha256.
 func mountable(blob string) bool {
 	id, err := digest.Parse(blob)
 	return err == nil && id.Algorithm() == digest.Canonical

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Where the service is, whose name is the registry's.
+// The name and namespace of the registry's service.
 const (
 	serviceNamespace = "default"
 	serviceName      = "docker-registry"
@@ -25,7 +25,7 @@ const (
 	portName         = "5000-tcp"
 )
 
-// publish applies the service docker-registry, which leads to an address of this host.
+// publish applies the service docker-registry with an address of this host as its endpoint.
 func publish(ctx context.Context, config *rest.Config, ip net.IP, listen string) error {
 	_, text, err := net.SplitHostPort(listen)
 	if err != nil {

@@ -15,15 +15,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// signaturesPath starts the paths /extensions/v2/<project>/<stream>/signatures/<digest>, where the signatures of images are read and added.
+// signaturesPath is the prefix of /extensions/v2/<project>/<stream>/signatures/<digest>, the paths
+// to read and add signatures of images.
 //
-// Source: OpenShift Container Platform 3.11 Cluster Administration, 12.6 (reading and writing image signatures).
+// Source: OpenShift Container Platform 3.11 Cluster Administration, 12.6 (reading and writing image
+// signatures).
 const signaturesPath = "/extensions/v2/"
 
-// maxSignature bounds a signature with its envelope, in bytes.
+// maxSignature limits a signature with its envelope, in bytes.
 const maxSignature = 1 << 20
 
-// signature is one as clients write it.
+// signature is a signature in the format of clients.
 type signature struct {
 	Version int    `json:"schemaVersion"`
 	Name    string `json:"name"` // <digest>@<32 characters>
@@ -31,7 +33,7 @@ type signature struct {
 	Content []byte `json:"content"`
 }
 
-// signatureVersion is the only version there is.
+// signatureVersion is the only supported version.
 const signatureVersion = 2
 
 func (s *server) serveSignatures(w http.ResponseWriter, r *http.Request) {
@@ -88,7 +90,7 @@ func (s *server) addSignature(w http.ResponseWriter, r *http.Request, t target) 
 	w.WriteHeader(http.StatusCreated)
 }
 
-// readSignature reads a signature of an image, whose name begins with the image's digest.
+// readSignature reads a signature of an image. Its name begins with the image's digest.
 func readSignature(body io.Reader, image string) (signature, error) {
 	var given struct {
 		signature

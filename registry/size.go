@@ -12,7 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// largest is the size of the largest image of an index, in bytes. It is 0 if it is not known: if an image of the index cannot be read, or is an index itself.
+// largest returns the size of the largest image of an index, in bytes. It is 0 if an image cannot
+// be read or is an index itself.
 func (s *store) largest(ctx context.Context, repository string, index []byte) (most int64) {
 	parsed, err := v1.ParseIndexManifest(bytes.NewReader(index))
 	if err != nil {
@@ -28,7 +29,7 @@ func (s *store) largest(ctx context.Context, repository string, index []byte) (m
 	return most
 }
 
-// hasChildren says whether a repository holds all images of an index.
+// hasChildren reports whether a repository contains all images of an index.
 func (s *store) hasChildren(ctx context.Context, repository string, index *imagev1.Image) bool {
 	for _, child := range index.DockerImageManifests {
 		if !s.hasManifest(ctx, repository, digest.Digest(child.Digest)) {
@@ -38,7 +39,8 @@ func (s *store) hasChildren(ctx context.Context, repository string, index *image
 	return true
 }
 
-// size is that of an image, the layers with the configuration, as its manifest tells it; an index has none.
+// size returns the size of an image according to its manifest: layers and configuration. An index
+// has none.
 func (s *store) size(ctx context.Context, name string, id digest.Digest) (int64, error) {
 	mediaType, content, err := s.manifest(ctx, name, id)
 	if err != nil {

@@ -5,26 +5,27 @@ import (
 	"sync"
 )
 
-// source is where an image or a blob of a stream really is.
+// source is the location of an image or a blob of a stream.
 type source struct {
-	// repository is the one of this registry, `<project>/<stream>`; empty for other registries.
+	// repository is a repository of this registry, `<project>/<stream>`, or "" for other
+	// registries.
 	repository string
-	// remote is registry and repository of another registry; insecure that its certificate need not be known.
+	// remote is registry and repository of another registry. insecure accepts every certificate.
 	remote   string
 	insecure bool
 }
 
-// maxSources bounds the memory of sources; with about 200 bytes each.
+// maxSources limits the cache. An entry takes about 200 bytes.
 const maxSources = 10000
 
-// sources remembers where the blobs are of the manifests that were served, since a client asks for them next. Forgetting one costs a request
-// to the API server.
+// sources caches the locations of the blobs of served manifests, because clients request them next.
+// A cache miss costs a request to the API server.
 type sources struct {
 	mu    sync.Mutex
 	known map[blobOf]source
 }
 
-// blobOf is a blob as a client asks for it.
+// blobOf identifies a blob in a client's request.
 type blobOf struct{ repository, digest string }
 
 func newSources() *sources { return &sources{known: map[blobOf]source{}} }
@@ -47,7 +48,7 @@ func (s *sources) put(repository string, digests []string, at source) {
 	}
 }
 
-// forget drops what is known of the repositories of a project.
+// forget removes the entries of a project's repositories.
 func (s *sources) forget(project string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

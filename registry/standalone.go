@@ -24,16 +24,17 @@ import (
 	"github.com/slipway-platform/slipway/internal/keypair"
 )
 
-// Standalone is the registry without a cluster: repositories of any name, users of a file or of a token server. It is configured as distribution's
-// registry is and adds referrers and further digests.
+// Standalone is a registry without a cluster: repositories have any name, and users come from a
+// file or a token server. It uses distribution's configuration and adds referrers and further
+// digest algorithms.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, "stand-alone registry".
 type Standalone struct {
-	// Settings are those of ReadConfiguration.
+	// Settings is the result of ReadConfiguration.
 	Settings *configuration.Configuration
 }
 
-// Name is the part's name.
+// Name returns the name of the component.
 func (*Standalone) Name() string { return "registry" }
 
 // Run serves until ctx ends.
@@ -79,7 +80,7 @@ func (s *Standalone) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// risk is what the administrator should know of a configuration that protects too little, empty for others.
+// risk returns a warning for an insecure configuration, or "".
 func risk(settings *configuration.Configuration) string {
 	kind, given := settings.Auth.Type(), settings.HTTP.TLS
 	certified := len(given.ClientCAs) > 0 && given.ClientAuth != configuration.ClientAuthVerifyClientCertIfGiven
@@ -92,7 +93,7 @@ func risk(settings *configuration.Configuration) string {
 	return ""
 }
 
-// tls is how connections are secured; not at all if the configuration names no certificate.
+// tls returns the TLS configuration, or nil if the configuration names no certificate.
 func (s *Standalone) tls() (*tls.Config, error) {
 	given := s.Settings.HTTP.TLS
 	if given.Certificate == "" {
@@ -125,10 +126,10 @@ func (s *Standalone) tls() (*tls.Config, error) {
 	return secured, nil
 }
 
-// standalone answers requests.
+// standalone serves requests.
 type standalone struct {
 	*store
-	access auth.AccessController // nil lets everybody do everything
+	access auth.AccessController // nil allows everything
 }
 
 func (s *Standalone) open(ctx context.Context) (*standalone, error) {
@@ -143,7 +144,8 @@ func (s *Standalone) open(ctx context.Context) (*standalone, error) {
 	return handler, err
 }
 
-// ServeHTTP answers what distribution does not, and passes everything else on. Distribution checks the rights of that itself.
+// ServeHTTP serves what distribution does not support, and passes everything else on. Distribution
+// checks the rights of the latter.
 func (s *standalone) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/" || r.URL.Path == "/healthz" {
 		return
@@ -180,8 +182,9 @@ func (s *standalone) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// allowed answers the request itself if the caller lacks a right.
-func (s *standalone) allowed(w http.ResponseWriter, r *http.Request, repository string, actions ...string) bool {
+// allowed reports whether the caller has a right. If not, it sends the response.
+func (s *standalone) allowed(w http.ResponseWriter, r *http.Request, repository string,
+	actions ...string) bool {
 	if _, err := reference.WithName(repository); err != nil {
 		serveError(w, errcode.ErrorCodeNameInvalid.WithMessage(err.Error()))
 		return false

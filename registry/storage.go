@@ -14,14 +14,14 @@ import (
 	"github.com/slipway-platform/slipway/registry/s3"
 )
 
-// registerS3 adds the storage `s3` to distribution's process-wide table of drivers.
+// registerS3 registers the storage `s3` in distribution's process-wide table of drivers.
 var registerS3 = sync.OnceFunc(func() {
 	for _, name := range s3.Names() {
 		factory.Register(name, s3.Factory{})
 	}
 })
 
-// Directory is storage in a directory, such as one on a volume.
+// Directory returns storage in a directory, such as a mounted volume.
 func Directory(dir string, readOnly bool) configuration.Storage {
 	storage := configuration.Storage{"filesystem": {"rootdirectory": dir}}
 	if readOnly {
@@ -30,15 +30,17 @@ func Directory(dir string, readOnly bool) configuration.Storage {
 	return storage
 }
 
-// ReadOnly is the setting `maintenance` of storage that refuses pushes and does not remove abandoned uploads.
+// ReadOnly returns the setting `maintenance` of storage that refuses pushes and keeps abandoned
+// uploads.
 func ReadOnly() configuration.Parameters {
 	return configuration.Parameters{
 		"readonly": map[any]any{"enabled": true}, "uploadpurging": map[any]any{"enabled": false},
 	}
 }
 
-// ReadConfiguration reads a file in the format of distribution's registry, which is the one of OpenShift 3's too. Variables of the environment such as
-// REGISTRY_STORAGE_S3_SECRETKEY count above it. What is not understood here is an error.
+// ReadConfiguration reads a file in the format of distribution's registry, which is also OpenShift
+// 3's. Environment variables such as REGISTRY_STORAGE_S3_SECRETKEY override it. Unsupported
+// settings are an error.
 func ReadConfiguration(path string) (*configuration.Configuration, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -55,7 +57,7 @@ func ReadConfiguration(path string) (*configuration.Configuration, error) {
 	return settings, nil
 }
 
-// understood reports all settings that would be ignored, and those without which the registry cannot run.
+// understood reports all unsupported settings and all missing required ones.
 func understood(settings *configuration.Configuration) error {
 	var problems []error
 	refuse := func(bad bool, format string, values ...any) {
@@ -92,14 +94,14 @@ func understood(settings *configuration.Configuration) error {
 	return errors.Join(problems...)
 }
 
-// readOnly is the setting maintenance.readonly.enabled.
+// readOnly returns the setting maintenance.readonly.enabled.
 func readOnly(storage configuration.Storage) bool {
 	setting, _ := storage["maintenance"]["readonly"].(map[any]any)
 	enabled, _ := setting["enabled"].(bool)
 	return enabled
 }
 
-// prepareStorage makes the directory of images, nobody else's to read.
+// prepareStorage creates the directory of images. Only its owner can read it.
 func prepareStorage(storage configuration.Storage) error {
 	dir, _ := storage.Parameters()["rootdirectory"].(string)
 	if storage.Type() != "filesystem" || dir == "" {

@@ -16,14 +16,14 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// store is distribution's registry: the handler that serves the protocol, and the same content for us to look into.
+// store is distribution's registry: the handler of the protocol, and access to its content.
 type store struct {
 	http.Handler
 	content  distribution.Namespace
 	driver   driver.StorageDriver
 	shutdown func() error
 	readOnly bool
-	files    bool // blobs are files, and nobody but the client is told of a pull
+	files    bool // blobs are files, and there are no notifications of pulls
 }
 
 // lazyStore opens the store at its first use.
@@ -35,7 +35,7 @@ type lazyStore struct {
 
 func lazy(open func() (*store, error)) *lazyStore { return &lazyStore{open: open} }
 
-// get opens the store, or tries again if that did not work before.
+// get opens the store, or retries after an error.
 func (l *lazyStore) get() (*store, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -47,7 +47,7 @@ func (l *lazyStore) get() (*store, error) {
 	return made, err
 }
 
-// opened reports whether anybody has used the store.
+// opened reports whether the store was used.
 func (l *lazyStore) opened() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -63,8 +63,9 @@ func (l *lazyStore) close() {
 	}
 }
 
-// openStore opens the storage of a configuration and makes the handler that the configuration describes.
-func openStore(ctx context.Context, settings *configuration.Configuration) (opened *store, err error) {
+// openStore opens the storage of a configuration and creates the configured handler.
+func openStore(ctx context.Context,
+	settings *configuration.Configuration) (opened *store, err error) {
 	if err := prepareStorage(settings.Storage); err != nil {
 		return nil, err
 	}
@@ -78,7 +79,7 @@ func openStore(ctx context.Context, settings *configuration.Configuration) (open
 		return nil, fmt.Errorf("open registry: %w", err)
 	}
 	defer func() {
-		if problem := recover(); problem != nil { // how NewApp says that a setting is wrong
+		if problem := recover(); problem != nil { // NewApp panics if a setting is invalid
 			opened, err = nil, fmt.Errorf("set up registry: %v", problem)
 		}
 	}()
@@ -98,7 +99,7 @@ func (s *store) repository(ctx context.Context, name string) (distribution.Repos
 	return s.content.Repository(ctx, named)
 }
 
-// hasBlob says whether a repository holds a blob.
+// hasBlob reports whether a repository contains a blob.
 func (s *store) hasBlob(ctx context.Context, name string, id digest.Digest) bool {
 	repository, err := s.repository(ctx, name)
 	if err != nil {
@@ -108,8 +109,9 @@ func (s *store) hasBlob(ctx context.Context, name string, id digest.Digest) bool
 	return err == nil
 }
 
-// smallBlob reads a blob of a repository, which must not be larger than most bytes.
-func (s *store) smallBlob(ctx context.Context, name string, id digest.Digest, most int64) ([]byte, error) {
+// smallBlob reads a blob of a repository. It fails for blobs of more than most bytes.
+func (s *store) smallBlob(ctx context.Context, name string, id digest.Digest,
+	most int64) ([]byte, error) {
 	repository, err := s.repository(ctx, name)
 	if err != nil {
 		return nil, err
@@ -124,7 +126,7 @@ func (s *store) smallBlob(ctx context.Context, name string, id digest.Digest, mo
 	return repository.Blobs(ctx).Get(ctx, id)
 }
 
-// hasManifest says whether a repository holds a manifest.
+// hasManifest reports whether a repository contains a manifest.
 func (s *store) hasManifest(ctx context.Context, name string, id digest.Digest) bool {
 	repository, err := s.repository(ctx, name)
 	if err != nil {
@@ -139,7 +141,8 @@ func (s *store) hasManifest(ctx context.Context, name string, id digest.Digest) 
 }
 
 // manifest reads a manifest of a repository.
-func (s *store) manifest(ctx context.Context, name string, id digest.Digest) (mediaType string, content []byte, err error) {
+func (s *store) manifest(ctx context.Context, name string,
+	id digest.Digest) (mediaType string, content []byte, err error) {
 	repository, err := s.repository(ctx, name)
 	if err != nil {
 		return "", nil, err

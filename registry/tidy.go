@@ -9,13 +9,14 @@ import (
 	"time"
 )
 
-// The intervals at which the registry looks at its disk, and for uploads that were abandoned.
+// The intervals of checks of the disk and of abandoned uploads.
 const (
 	diskInterval   = 10 * time.Second
 	uploadInterval = 10 * time.Minute
 )
 
-// tidy removes what nobody needs until ctx ends: content of deleted projects and abandoned uploads. It reports a disk that is too full for pushes.
+// tidy periodically removes content of deleted projects and abandoned uploads until ctx ends. It
+// reports a disk that is too full for pushes.
 func (s *server) tidy(ctx context.Context, note func(string)) {
 	ticker := time.NewTicker(diskInterval)
 	defer ticker.Stop()
@@ -52,7 +53,7 @@ func (s *server) tidy(ctx context.Context, note func(string)) {
 	}
 }
 
-// inUse is the store if anybody has used it, so that a registry that nobody uses stays closed.
+// inUse returns the store if it was used, so that an unused registry stays closed.
 func (s *server) inUse() *store {
 	if s.guard != nil && s.guard.dir != "" {
 		if _, err := os.Stat(filepath.Join(s.guard.dir, rootDir)); err != nil {
@@ -68,7 +69,7 @@ func (s *server) inUse() *store {
 	return store
 }
 
-// diskNote says why the registry refuses pushes, if it does.
+// diskNote returns why the registry refuses pushes, or "".
 func (s *server) diskNote() string {
 	if s.guard == nil || s.guard.dir == "" {
 		return ""
@@ -80,7 +81,7 @@ func (s *server) diskNote() string {
 	return ""
 }
 
-// removeAbandoned removes uploads to which nobody has written for a while.
+// removeAbandoned removes abandoned uploads.
 func (s *server) removeAbandoned(ctx context.Context, store *store) error {
 	if store.readOnly {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// uploads remembers when clients last wrote to the uploads that are under way: not all storage shows it.
+// uploads records when clients last wrote to uploads, because not all storage does.
 type uploads struct {
 	mu    sync.Mutex
 	start time.Time
@@ -15,13 +15,13 @@ type uploads struct {
 
 func newUploads() *uploads { return &uploads{start: time.Now(), last: map[string]time.Time{}} }
 
-// uploadOf is the ID of the upload that a request writes to, empty if it starts one.
+// uploadOf returns the ID of the upload that a request writes to, or "" if it starts one.
 func uploadOf(r *http.Request) string {
 	t, _ := routeOf(r)
 	return t.upload
 }
 
-// touch notes that a client writes to an upload.
+// touch records that a client writes to an upload.
 func (u *uploads) touch(id string) {
 	if id == "" {
 		return
@@ -31,7 +31,8 @@ func (u *uploads) touch(id string) {
 	u.last[id] = time.Now()
 }
 
-// written is when a client last wrote to an upload; for one of a former process the time when this one started.
+// written returns when a client last wrote to an upload. For uploads of an earlier process it
+// returns the start of this process.
 func (u *uploads) written(id string) time.Time {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -42,7 +43,7 @@ func (u *uploads) written(id string) time.Time {
 	return last
 }
 
-// forget drops uploads to which nobody has written since a time.
+// forget removes the records of uploads without writes since a time.
 func (u *uploads) forget(before time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

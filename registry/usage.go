@@ -12,9 +12,9 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// usage counts what projects have in the registry: each blob once, and what is being uploaded. A project is counted when it first pushes; from then on what it
-// pushes is added. Blobs that it had before are then counted twice, and what is removed stays in the count, so a project is counted again before it is
-// refused anything.
+// usage counts the bytes of projects in the registry: each blob once, and uploads in progress. The
+// first push of a project counts its content; later pushes add to the count. This counts repeated
+// blobs twice and ignores removals, so a project is recounted before a push is refused.
 type usage struct {
 	mu       sync.Mutex
 	projects map[string]*projectUsage
@@ -26,7 +26,7 @@ type projectUsage struct {
 	counted time.Time
 }
 
-// recountInterval is how long a count is trusted when it says that a project is full.
+// recountInterval is how long a count is valid if it says that a project is full.
 const recountInterval = 5 * time.Second
 
 func newUsage() *usage { return &usage{projects: map[string]*projectUsage{}} }
@@ -42,7 +42,7 @@ func (u *usage) of(project string) *projectUsage {
 	return p
 }
 
-// forget drops the count of a project, which is counted again when it is used next.
+// forget drops the count of a project. The next use counts again.
 func (u *usage) forget(project string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -57,7 +57,7 @@ func (u *usage) add(project string, bytes int64) {
 	p.bytes += bytes
 }
 
-// take adds bytes to the count of a project unless it would be over the quota.
+// take adds bytes to the count of a project unless it would exceed the quota.
 func (u *usage) take(ctx context.Context, store *store, project string, bytes, quota int64) error {
 	p := u.of(project)
 	p.mu.Lock()
@@ -81,7 +81,7 @@ func (u *usage) take(ctx context.Context, store *store, project string, bytes, q
 	return nil
 }
 
-// bytesOf counts what a project has.
+// bytesOf counts the bytes of a project.
 func (s *store) bytesOf(ctx context.Context, project string) (total int64, err error) {
 	blobs := map[digest.Digest]bool{}
 	err = s.driver.Walk(ctx, path.Join(repositoriesDir, project), func(file driver.FileInfo) error {
@@ -120,7 +120,7 @@ func (s *store) bytesOf(ctx context.Context, project string) (total int64, err e
 	return total, nil
 }
 
-// target is the digest that a link leads to, empty if there is none.
+// target returns the digest that a link refers to, or "".
 func (s *store) target(ctx context.Context, link string) digest.Digest {
 	content, err := s.driver.GetContent(ctx, link)
 	if err != nil {

@@ -19,16 +19,17 @@ type visit struct {
 	manifests distribution.ManifestService
 	layers    []link
 	revisions []link
-	// names are the digests by which each manifest is known, and ids the manifests of those names.
+	// names maps the digest of each stored manifest to its digests in the repository, ids the
+	// reverse.
 	names map[digest.Digest][]digest.Digest
 	ids   map[digest.Digest]digest.Digest
-	// removed are the manifests that the request names.
+	// removed contains the manifests that the request names.
 	removed map[string]bool
 	kept    map[digest.Digest]bool
-	used    map[string]bool // layers and manifests that what stays refers to
+	used    map[string]bool // layers and manifests that kept manifests refer to
 }
 
-// visit marks what the manifests of a repository use that stay, and removes the others.
+// visit marks the content that kept manifests of a repository use, and removes the other manifests.
 func (c *collection) visit(ctx context.Context, name string, removed map[string]bool) error {
 	repository, err := c.repository(ctx, name)
 	if err != nil {
@@ -73,8 +74,9 @@ func (c *collection) visit(ctx context.Context, name string, removed map[string]
 	return nil
 }
 
-// look lists what a repository has.
-func (c *collection) look(ctx context.Context, repository distribution.Repository) (v *visit, err error) {
+// look lists the content of a repository.
+func (c *collection) look(ctx context.Context,
+	repository distribution.Repository) (v *visit, err error) {
 	v = &visit{
 		name: repository.Named().Name(), names: map[digest.Digest][]digest.Digest{}, ids: map[digest.Digest]digest.Digest{},
 		kept: map[digest.Digest]bool{}, used: map[string]bool{},
@@ -94,9 +96,11 @@ func (c *collection) look(ctx context.Context, repository distribution.Repositor
 	return v, nil
 }
 
-// keepManifests marks the manifests that stay: first those that do for their own sake, then what refers to these. A referrer stays and goes with its
-// subject; one whose subject was never here is a manifest like any other.
-func (c *collection) keepManifests(ctx context.Context, v *visit, bySubject map[digest.Digest][]digest.Digest) error {
+// keepManifests marks the manifests to keep: first those with a reason of their own, then what they
+// refer to. A referrer is kept or removed with its subject. A referrer whose subject was never here
+// counts like other manifests.
+func (c *collection) keepManifests(ctx context.Context, v *visit,
+	bySubject map[digest.Digest][]digest.Digest) error {
 	follows := map[digest.Digest]bool{}
 	for subject, all := range bySubject {
 		for _, id := range all {
@@ -133,8 +137,10 @@ func (c *collection) keepManifests(ctx context.Context, v *visit, bySubject map[
 	return nil
 }
 
-// forgetReferrers removes the notes about referrers that went or never came: after them, since without its note a referrer would stay as a manifest of its own.
-func (c *collection) forgetReferrers(ctx context.Context, v *visit, bySubject map[digest.Digest][]digest.Digest) error {
+// forgetReferrers removes the records of referrers that were removed or never stored. It runs after
+// their removal: without its record, a referrer would count like other manifests.
+func (c *collection) forgetReferrers(ctx context.Context, v *visit,
+	bySubject map[digest.Digest][]digest.Digest) error {
 	for subject, all := range bySubject {
 		for _, id := range all {
 			note := referrerDir(v.name, subject, id)
@@ -150,7 +156,8 @@ func (c *collection) forgetReferrers(ctx context.Context, v *visit, bySubject ma
 	return nil
 }
 
-// stays says whether a manifest is kept for its own sake; one of an index that stays is kept for that.
+// stays reports whether a manifest has its own reason to be kept. Manifests of a kept index are
+// kept with it.
 func (c *collection) stays(ctx context.Context, v *visit, id digest.Digest) bool {
 	inStream := slices.Contains(c.streams[v.name], id.String())
 	if v.removed[id.String()] {
@@ -172,7 +179,7 @@ func (c *collection) keep(ctx context.Context, v *visit, id digest.Digest) error
 	}
 	v.kept[id], c.used[id.String()], v.used[id.String()] = true, true, true
 	manifest, err := v.manifests.Get(ctx, id)
-	if missing(err) { // its blob was lost: it uses nothing
+	if missing(err) { // its blob was lost, so it uses nothing
 		return nil
 	}
 	if err != nil {
@@ -182,7 +189,7 @@ func (c *collection) keep(ctx context.Context, v *visit, id digest.Digest) error
 		c.used[reference.Digest.String()], v.used[reference.Digest.String()] = true, true
 		child, there := v.ids[reference.Digest]
 		if !there {
-			continue // a blob, or what nobody pushed here
+			continue // a blob, or an image that was not pushed
 		}
 		if err := c.keep(ctx, v, child); err != nil {
 			return err
@@ -191,8 +198,10 @@ func (c *collection) keep(ctx context.Context, v *visit, id digest.Digest) error
 	return nil
 }
 
-// removeManifest removes a manifest with its tags from a repository. What it referred to may go too.
-func (c *collection) removeManifest(ctx context.Context, repository distribution.Repository, v *visit, id digest.Digest) error {
+// removeManifest removes a manifest and its tags from a repository. What it referred to becomes a
+// candidate.
+func (c *collection) removeManifest(ctx context.Context, repository distribution.Repository,
+	v *visit, id digest.Digest) error {
 	if manifest, err := v.manifests.Get(ctx, id); err == nil && c.candidates != nil {
 		c.candidates[id.String()] = true
 		for _, reference := range manifest.References() {
