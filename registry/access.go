@@ -18,16 +18,15 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Users authenticate with a token of the API server: as the password of basic authentication, or as
-// a bearer token that tokenPath issues for it.
+// Users come with a token of the API server, as the password of basic authentication or as the bearer token that the path below gives them for it.
 
-// tokenPath implements docker's token protocol.
+// tokenPath answers docker's token protocol.
 const tokenPath = "/openshift/token"
 
-// anonymousToken is the bearer token of clients without credentials.
+// anonymousToken is the bearer token of whoever has no credentials.
 const anonymousToken = "anonymous"
 
-// caller is the client of a request: a user's token, or an anonymous client.
+// caller is who asks: a user's token, or nobody in particular.
 type caller struct {
 	token string
 	known bool // there were credentials
@@ -35,7 +34,7 @@ type caller struct {
 
 func (c caller) anonymous() bool { return c.token == "" }
 
-// callerOf returns the credentials of a request.
+// callerOf reads a request's credentials.
 func callerOf(r *http.Request) caller {
 	if _, password, ok := r.BasicAuth(); ok {
 		return caller{password, true}
@@ -50,17 +49,17 @@ func callerOf(r *http.Request) caller {
 	return caller{token, true}
 }
 
-// as returns a client configuration with the rights of the caller.
+// as connects with the rights of the caller.
 func (s *server) as(c caller) *rest.Config {
 	config := rest.AnonymousClientConfig(s.Client)
 	config.BearerToken = c.token
 	return config
 }
 
-// errUnknown reports that the API server rejects the caller's token.
+// errUnknown says that the API server does not know the caller's token.
 var errUnknown = fmt.Errorf("the token is not valid: log in again")
 
-// authenticate checks the caller's token with the API server.
+// authenticate says whether the API server knows the caller.
 func (s *server) authenticate(ctx context.Context, c caller) error {
 	client, err := authenticationclient.NewForConfig(s.as(c))
 	if err != nil {
@@ -73,14 +72,13 @@ func (s *server) authenticate(ctx context.Context, c caller) error {
 	return err
 }
 
-// may reports whether the caller has a right. Concurrent requests with the same question, such as
-// those of many nodes that start one image, share one review.
-func (s *server) may(ctx context.Context, c caller,
-	right authorizationv1.ResourceAttributes) (bool, error) {
+// may says whether the caller has a right. Requests that ask the same at the same time, such as those of many nodes that start one image, get the answer to
+// one question.
+func (s *server) may(ctx context.Context, c caller, right authorizationv1.ResourceAttributes) (bool, error) {
 	right.Group = "image.openshift.io"
 	question := strings.Join([]string{c.token, right.Verb, right.Namespace, right.Resource, right.Subresource, right.Name}, "\n")
 	answers := s.reviewed.DoChan(question, func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewTimeout) // other requests share the result
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewTimeout) // others wait for the answer too
 		defer cancel()
 		return s.review(ctx, c, right)
 	})
@@ -93,12 +91,11 @@ func (s *server) may(ctx context.Context, c caller,
 	}
 }
 
-// reviewTimeout limits an access review.
+// reviewTimeout is how long the API server may take to say whether somebody has a right.
 const reviewTimeout = time.Minute
 
-// review checks a right of the caller with the API server.
-func (s *server) review(ctx context.Context, c caller,
-	right authorizationv1.ResourceAttributes) (bool, error) {
+// review asks the API server whether the caller has a right.
+func (s *server) review(ctx context.Context, c caller, right authorizationv1.ResourceAttributes) (bool, error) {
 	free, err := s.lookups.take(ctx)
 	if err != nil {
 		return false, err
@@ -123,19 +120,18 @@ func (s *server) review(ctx context.Context, c caller,
 	return err == nil && answer.Status.Allowed, err
 }
 
-// layers returns the right to get or update the layers of a stream.
+// layers is a right on the layers of a stream: get or update.
 func layers(verb, namespace, stream string) authorizationv1.ResourceAttributes {
 	return authorizationv1.ResourceAttributes{Verb: verb, Namespace: namespace, Resource: "imagestreams", Subresource: "layers", Name: stream}
 }
 
-// pruning returns the right to remove content that no stream refers to.
+// pruning is the right to remove what no stream refers to.
 func pruning() authorizationv1.ResourceAttributes {
 	return authorizationv1.ResourceAttributes{Verb: "delete", Resource: "images"}
 }
 
-// allowed reports whether the caller has a right. If not, it sends the response.
-func (s *server) allowed(w http.ResponseWriter, r *http.Request,
-	right authorizationv1.ResourceAttributes) bool {
+// allowed answers the request itself if the caller lacks a right.
+func (s *server) allowed(w http.ResponseWriter, r *http.Request, right authorizationv1.ResourceAttributes) bool {
 	c := callerOf(r)
 	if !c.known {
 		challenge(w, r, errcode.ErrorCodeUnauthorized.WithMessage("authentication required"))
@@ -164,7 +160,7 @@ func resourceOf(right authorizationv1.ResourceAttributes) string {
 	return right.Resource + "/" + right.Subresource + " of " + fmt.Sprintf("%q", right.Name)
 }
 
-// challenge sends the address of the token endpoint to a client.
+// challenge tells a client where tokens are to be had.
 func challenge(w http.ResponseWriter, r *http.Request, err errcode.Error) {
 	w.Header().Set("WWW-Authenticate", fmt.Sprintf("Bearer realm=%q", "https://"+r.Host+tokenPath))
 	serveError(w, err)
@@ -172,8 +168,7 @@ func challenge(w http.ResponseWriter, r *http.Request, err errcode.Error) {
 
 func serveError(w http.ResponseWriter, err error) { _ = errcode.ServeJSON(w, err) }
 
-// serveToken returns the token in basic authentication as a bearer token, after the API server has
-// confirmed it.
+// serveToken gives the token in basic authentication back as a bearer token, after the API server has confirmed it.
 func (s *server) serveToken(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet { // clients then use GET
 		w.Header().Set("Allow", http.MethodGet)
@@ -194,7 +189,7 @@ func (s *server) serveToken(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"token": token, "access_token": token})
 }
 
-// serveBase serves /v2/. Clients use it to check their credentials.
+// serveBase answers /v2/, by which clients find out whether their credentials are good.
 func (s *server) serveBase(w http.ResponseWriter, r *http.Request) {
 	c := callerOf(r)
 	if !c.known {

@@ -1,13 +1,12 @@
-// Package registry is the cluster's own image registry, docker-registry.default.svc:5000. It
-// contains the images of image streams: a repository `<project>/<stream>` is an image stream, and
-// its rights are those on imagestreams/layers. A push creates the stream and tags the image into
-// it. A pull also serves images that a stream refers to in other registries.
+// Package registry is the cluster's own image registry, at docker-registry.default.svc:5000. What it holds are the images of image streams: a repository
+// `<project>/<stream>` is an image stream, its rights are those on imagestreams/layers, a push makes the stream and tags the image into it, and a pull
+// also serves what a stream only refers to in another registry.
 //
-// github.com/distribution/distribution stores and serves blobs and manifests behind this package.
-// The first request opens it, so that an unused registry costs only a listener.
+// Blobs and manifests are stored and served by github.com/distribution/distribution; this package stands in front of it. It is set up at the
+// first request, so a cluster whose registry nobody uses pays for a listener.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, integrated registry; 3.11 Cluster
-// Administration, chapters 11 and 12; the OCI distribution specification 1.1.
+// Source: OpenShift Container Platform 3.9 Architecture, integrated registry; 3.11 Cluster Administration, chapters 11 and 12; the OCI
+// distribution specification 1.1.
 package registry
 
 import (
@@ -36,42 +35,40 @@ import (
 	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
-// ServiceHost is the registry's host for nodes and image streams.
+// ServiceHost is the name under which the cluster's nodes and streams know the registry.
 const ServiceHost = "docker-registry.default.svc:5000"
 
-// Registry is the component that serves images.
+// Registry is the part that serves images.
 type Registry struct {
-	// Address is the address that it listens on, such as "0.0.0.0:5000".
+	// Address is where it listens, such as "0.0.0.0:5000".
 	Address string
-	// CertFile and KeyFile are the serving certificate. Each handshake reads them.
+	// CertFile and KeyFile are its serving certificate, read again for each connection.
 	CertFile, KeyFile string
-	// Hosts are further host:port names of this registry in references.
+	// Hosts are further names, with ports, under which references mean this registry.
 	Hosts []string
-	// Client has the rights of system:registry, and rights to watch namespaces and to list and
-	// remove images. Requests on behalf of users use their own tokens.
+	// Client reaches the API server with the rights of system:registry, and those to watch namespaces and to list and remove images. Users' requests go out with
+	// their own tokens.
 	Client *rest.Config
-	// Advertise is the IP address of this host for the endpoints of the service docker-registry.
+	// Advertise is the IP address of this host that the service docker-registry leads to.
 	Advertise net.IP
-	// Storage stores the images. Unless it has `redirect`, clients are not redirected to the
-	// storage.
+	// Storage holds the images. Without `redirect` in it, clients are not sent to the storage itself.
 	Storage configuration.Storage
-	// Remotes reads other registries.
+	// Remotes is how other registries are read.
 	Remotes *registryclient.Pool
-	// Route is the host of the registry's route for clients outside of the cluster. It is optional.
+	// Route is the host by which clients outside reach the registry, below the domain of routes; none if empty.
 	Route string
-	// Reserve is the disk space that pushes leave free, if Storage is a directory.
+	// Reserve is what pushes leave of the disk of Storage, if it is a directory.
 	Reserve Reserve
-	// ProjectQuota is the maximum bytes of a project, or Unlimited. QuotaAnnotation overrides it.
+	// ProjectQuota is how many bytes a project may have, or Unlimited. QuotaAnnotation changes it for one project.
 	ProjectQuota int64
 
 	note func(string)
 }
 
-// Notes sets a function that shows a degraded state in the status of the host. It gets "" for a
-// normal state.
+// Notes takes a function that shows in the status of the host what the registry does without; "" for nothing.
 func (r *Registry) Notes(note func(string)) { r.note = note }
 
-// Name returns the name of the component.
+// Name is the part's name.
 func (*Registry) Name() string { return "registry" }
 
 // Run serves until ctx ends.
@@ -100,16 +97,16 @@ func (r *Registry) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// frontOf returns a server whose requests end with ctx.
+// frontOf is a server of a registry, whose requests end with ctx.
 func frontOf(ctx context.Context, handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler: handler, ReadHeaderTimeout: 30 * time.Second,
-		ErrorLog:    log.New(discard{}, "", 0), // clients that close connections
+		ErrorLog:    log.New(discard{}, "", 0), // clients that hang up
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 }
 
-// shutDown waits at most grace for open requests.
+// shutDown lets requests end for a while.
 func shutDown(front *http.Server, grace time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
@@ -158,8 +155,8 @@ func (r *Registry) server(ctx context.Context) (*server, error) {
 	}, nil
 }
 
-// settings returns distribution's settings. The registry's private key derives the secret that
-// signs the states of uploads. With the same key, uploads continue after a restart.
+// settings are distribution's. The states of uploads are signed with what follows from the registry's key, which stays secret: with the same key an
+// upload goes on after a restart.
 func (r *Registry) settings() (*configuration.Configuration, error) {
 	key, err := os.ReadFile(r.KeyFile)
 	if err != nil {
@@ -171,12 +168,12 @@ func (r *Registry) settings() (*configuration.Configuration, error) {
 	if settings.Storage["redirect"] == nil {
 		settings.Storage["redirect"] = configuration.Parameters{"disable": true}
 	}
-	// An index can name platforms that were not pushed.
+	// An index may name platforms that nobody pushed here.
 	settings.Validation.Manifests.Indexes.Platforms = "none"
 	return settings, nil
 }
 
-// announce creates the service, its endpoints and its route, and retries until it succeeds.
+// announce makes the service, its endpoints and its route, and tries again until it has.
 func (r *Registry) announce(ctx context.Context) {
 	const pause = 2 * time.Second
 	for ctx.Err() == nil {
@@ -187,7 +184,7 @@ func (r *Registry) announce(ctx context.Context) {
 		if err == nil {
 			return
 		}
-		slog.Warn("announce registry", "error", err, "retryAfter", pause)
+		slog.Warn("announce registry", "error", err, "again in", pause)
 		select {
 		case <-ctx.Done():
 		case <-time.After(pause):

@@ -21,8 +21,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// server authorizes each request of the protocol and passes it to the store or to the image's
-// registry.
+// server decides about each request of the protocol and passes it to the store, or to where the image really is.
 type server struct {
 	*Registry
 	name     string // that nobody else has, by which it knows what it has asked itself
@@ -32,8 +31,7 @@ type server struct {
 	blobs    *sources
 	lookups  slots
 	reviewed singleflight.Group
-	// pushes is read-locked while a manifest is stored and tagged, and write-locked while content
-	// is removed.
+	// pushes is held for reading while a manifest is stored and tagged, and for writing while something is removed.
 	pushes sync.RWMutex
 
 	namespaces *namespaces
@@ -42,13 +40,13 @@ type server struct {
 	uploads    *uploads
 }
 
-// maxLookups limits concurrent lookups in the API server. Waiting requests need little memory.
+// maxLookups is how many questions the registry asks the API server at a time; further requests wait, which costs little memory.
 const maxLookups = 32
 
-// slots limits concurrency.
+// slots bounds how much is done at a time.
 type slots chan struct{}
 
-// take waits for a slot until ctx ends. free releases it.
+// take waits for a slot until ctx ends, and returns what gives it back.
 func (s slots) take(ctx context.Context) (free func(), err error) {
 	select {
 	case s <- struct{}{}:
@@ -60,7 +58,7 @@ func (s slots) take(ctx context.Context) (free func(), err error) {
 
 func (s *server) close() { s.store.close() }
 
-// target is the object of a request of the protocol.
+// target is what a request of the protocol is about.
 type target struct {
 	route             string // one of distribution's, such as "manifest"
 	namespace, stream string
@@ -71,7 +69,7 @@ type target struct {
 
 func (t target) repository() string { return t.namespace + "/" + t.stream }
 
-// ServeHTTP serves all paths of the registry.
+// ServeHTTP answers every path of the registry.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/healthz":
@@ -141,7 +139,7 @@ func (s *server) serveProtocol(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// targetOf parses a path of the protocol. Repositories are `<project>/<stream>`.
+// targetOf reads a path of the protocol. Repositories are `<project>/<stream>`.
 func targetOf(r *http.Request) (target, error) {
 	if name, subject, ok := referrersPath(r.URL.Path); ok {
 		return target{route: routeReferrers, digest: subject}.in(name)
@@ -156,8 +154,7 @@ func targetOf(r *http.Request) (target, error) {
 	return t.in(name)
 }
 
-// routeOf parses a path like distribution. The route of another path is empty. The repository can
-// have any name.
+// routeOf reads a path as distribution does; the route of another is empty. The repository may have any name.
 func routeOf(r *http.Request) (t target, repository string) {
 	var match mux.RouteMatch
 	if !v2.Router().Match(r, &match) || match.Route == nil {
@@ -167,7 +164,7 @@ func routeOf(r *http.Request) (t target, repository string) {
 	return target{route: match.Route.GetName(), reference: vars["reference"], digest: vars["digest"], upload: vars["uuid"]}, vars["name"]
 }
 
-// in returns the same target in a repository.
+// in is the same in a repository.
 func (t target) in(repository string) (target, error) {
 	t.namespace, t.stream, _ = strings.Cut(repository, "/")
 	_, err := reference.WithName(repository)
@@ -177,9 +174,8 @@ func (t target) in(repository string) (target, error) {
 	return t, nil
 }
 
-// startUpload begins the upload of a blob. It mounts a blob from another repository if the caller
-// can read that. Parameters count only in the query: distribution would also accept them in a form
-// in the body, which no check has covered.
+// startUpload begins the upload of a blob. One that is already in a repository which the caller may read is mounted, anything else is uploaded.
+// What is asked for stands in the query alone: distribution would take it from a form in the body too, which nobody has checked.
 func (s *server) startUpload(w http.ResponseWriter, r *http.Request, store *store, t target) {
 	query := r.URL.Query()
 	if from := query.Get("from"); from != "" {
@@ -198,8 +194,7 @@ func (s *server) startUpload(w http.ResponseWriter, r *http.Request, store *stor
 	s.upload(w, r, store, t.namespace)
 }
 
-// mountable reports whether distribution can mount a blob. It would create a broken link for
-// digests of other algorithms than sha256.
+// mountable says whether distribution can mount a blob: it would link a digest of another algorithm than sha256 to nothing.
 func mountable(blob string) bool {
 	id, err := digest.Parse(blob)
 	return err == nil && id.Algorithm() == digest.Canonical
