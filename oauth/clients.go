@@ -15,9 +15,10 @@ import (
 	"github.com/slipway-platform/slipway/oauth/store"
 )
 
-// ensureClients makes the clients that every cluster has, and gives those that are there the addresses of this server. What an administrator
-// changed otherwise stays.
-func ensureClients(ctx context.Context, clients store.Objects[*oauthv1.OAuthClient], publicURL, consoleURL string) error {
+// ensureClients creates the clients of every cluster and adds the addresses of this server to
+// existing ones. It keeps other changes of an administrator.
+func ensureClients(ctx context.Context, clients store.Objects[*oauthv1.OAuthClient],
+	publicURL, consoleURL string) error {
 	console := []string{}
 	if consoleURL != "" {
 		console = append(console, consoleURL)
@@ -38,7 +39,8 @@ func ensureClients(ctx context.Context, clients store.Objects[*oauthv1.OAuthClie
 	return nil
 }
 
-func ensureClient(ctx context.Context, clients store.Objects[*oauthv1.OAuthClient], wanted *oauthv1.OAuthClient) error {
+func ensureClient(ctx context.Context, clients store.Objects[*oauthv1.OAuthClient],
+	wanted *oauthv1.OAuthClient) error {
 	stored, err := clients.Get(ctx, wanted.Name)
 	if kerrors.IsNotFound(err) {
 		_, err = clients.Create(ctx, wanted)
@@ -50,7 +52,7 @@ func ensureClient(ctx context.Context, clients store.Objects[*oauthv1.OAuthClien
 	changed := stored.DeepCopy()
 	for _, address := range wanted.RedirectURIs {
 		if !slices.Contains(changed.RedirectURIs, address) {
-			// The first one is what an answer goes to when none is asked for, as long as it is the only one.
+			// The first URI applies if a request names none, but only while it is the only one.
 			changed.RedirectURIs = wanted.RedirectURIs
 		}
 	}

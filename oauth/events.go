@@ -15,18 +15,19 @@ import (
 	"github.com/slipway-platform/slipway/oauth/client"
 )
 
-// eventSource is what events about service accounts are from, as in OpenShift 3.
+// eventSource is the source of events about service accounts, as in OpenShift 3.
 const eventSource = "service-account-oauth-client-getter"
 
-// notices writes what the owners of service accounts should know as events of the accounts. It works beside the requests,
-// whose answers thus do not tell by their time which accounts exist, and drops what comes faster than it can write.
+// notices writes notices for owners of service accounts as events. It works asynchronously, so that
+// the duration of a response does not reveal which accounts exist. It drops notices that arrive
+// faster than it can write.
 type notices struct {
 	kube    kubernetes.Interface
 	report  func(error)
 	pending chan client.Notice
 }
 
-// maxNotices is how many notices wait.
+// maxNotices limits the queue.
 const maxNotices = 100
 
 func newNotices(kube kubernetes.Interface, report func(error)) *notices {
@@ -65,8 +66,8 @@ func (n *notices) write(ctx context.Context, notice client.Notice) error {
 	return warn(ctx, n.kube, notice)
 }
 
-// hasToken tells whether a secret holds a token of an account. One without stays a client: a token that was requested for
-// it is as good.
+// hasToken reports whether a secret contains a token of an account. An account without such a
+// secret is still a client, because a requested token is valid, too.
 func (n *notices) hasToken(ctx context.Context, account *corev1.ServiceAccount) (bool, error) {
 	secrets, err := n.kube.CoreV1().Secrets(account.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "type=" + string(corev1.SecretTypeServiceAccountToken)})
 	if err != nil {
@@ -75,7 +76,7 @@ func (n *notices) hasToken(ctx context.Context, account *corev1.ServiceAccount) 
 	return slices.ContainsFunc(secrets.Items, func(s corev1.Secret) bool { return s.Annotations[corev1.ServiceAccountNameKey] == account.Name }), nil
 }
 
-// warn writes a warning. One that is there already is counted on.
+// warn writes a warning event. It increases the count of an existing one.
 func warn(ctx context.Context, kube kubernetes.Interface, notice client.Notice) error {
 	account := notice.Account
 	hash := sha256.Sum256([]byte(string(account.UID) + notice.Reason + notice.Message))

@@ -33,8 +33,9 @@ import (
 	"github.com/slipway-platform/slipway/oauth/token"
 )
 
-// Server is the OAuth server as a part of the API server. Its configuration can be exchanged while it runs: a login that has begun goes on with
-// the next request, because what it has come to is in the browser and in the store.
+// Server is the OAuth server as a feature of the API server. Its configuration can change while it
+// runs. A login in progress continues with the next request, because its state is in the browser
+// and in the store.
 type Server struct {
 	first  Config
 	report func(error)
@@ -46,17 +47,18 @@ type Server struct {
 	current  atomic.Pointer[server]
 }
 
-// common is what a server reads and writes with each configuration.
+// common is the state that all configurations of a server share.
 type common struct {
 	objects objects
 	kube    kubernetes.Interface
 	notices *notices
 }
 
-// New makes a server that begins with a configuration. report takes errors of requests, which hold no secrets.
+// New returns a server with an initial configuration. report receives errors of requests, without
+// secrets.
 func New(config Config, report func(error)) *Server { return &Server{first: config, report: report} }
 
-// Feature is the server's part in the API server.
+// Feature returns the feature of the API server.
 func (s *Server) Feature() apiserver.Feature {
 	return apiserver.Feature{Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
 		hooks, err := s.hooks(deps)
@@ -67,8 +69,9 @@ func (s *Server) Feature() apiserver.Feature {
 	}}
 }
 
-// Prepare makes everything that follows from a configuration. Requests meet it after apply; an error changes nothing. The addresses of the server
-// and of the console, and what counts logins and wrong passwords, stay as they were at the start.
+// Prepare builds everything that depends on a configuration. apply activates it for new requests;
+// an error changes nothing. The addresses of the server and the console, the metrics and the
+// throttle never change.
 func (s *Server) Prepare(config Config) (apply func(), err error) {
 	config.PublicURL, config.ConsoleURL, config.Metrics, config.Throttle = s.first.PublicURL, s.first.ConsoleURL, s.first.Metrics, s.first.Throttle
 	next := &server{Config: config, report: s.report, common: s.common}
@@ -103,7 +106,7 @@ type objects struct {
 	routes         store.Objects[*routev1.Route]
 }
 
-// open finds what the server reads and writes.
+// open connects the server to its resources.
 func (s *Server) open(deps apiserver.Deps) (err error) {
 	if s.kube, err = kubernetes.NewForConfig(deps.Loopback); err != nil {
 		return err
@@ -126,7 +129,7 @@ func (s *Server) open(deps apiserver.Deps) (err error) {
 	return err
 }
 
-// complete makes the parts of the server.
+// complete creates the components of the server.
 func (s *server) complete() (err error) {
 	if s.pages, err = page.New(s.Templates); err != nil {
 		return err
@@ -179,12 +182,12 @@ func (s *Server) hooks(deps apiserver.Deps) (apiserver.Hooks, error) {
 	return hooks, nil
 }
 
-// route answers a path as the present configuration has it.
+// route serves a path with the current configuration.
 func (s *Server) route(path string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.current.Load().routes[path].ServeHTTP(w, r) })
 }
 
-// clusterRole gives the rules of a cluster role.
+// clusterRole returns the rules of a cluster role.
 func (s *Server) clusterRole(_ context.Context, name string) ([]rbacv1.PolicyRule, error) {
 	role, err := s.roles.Get(name)
 	if err != nil {
@@ -193,7 +196,8 @@ func (s *Server) clusterRole(_ context.Context, name string) ([]rbacv1.PolicyRul
 	return role.Rules, nil
 }
 
-// start makes the clients that every cluster has, and follows groups and the use of tokens.
+// start creates the clients of every cluster, and runs the caches of groups and of the use of
+// tokens.
 func (s *Server) start(hook genericserver.PostStartHookContext) error {
 	go s.groups.Run(hook.Context)
 	go s.activity.Run(hook.Context)
@@ -204,10 +208,10 @@ func (s *Server) start(hook genericserver.PostStartHookContext) error {
 	return s.groups.WaitReady(hook.Context)
 }
 
-// maxBody limits what is read of a request, in bytes: a form with a password.
+// maxBody limits the body of a request, in bytes: a form with a password.
 const maxBody = 64 << 10
 
-// handlers are the paths that everyone may reach.
+// handlers returns the handlers of public paths.
 func (s *server) handlers() (map[string]http.Handler, error) {
 	document, err := describe(s.PublicURL)
 	if err != nil {
@@ -234,7 +238,7 @@ func (s *server) handlers() (map[string]http.Handler, error) {
 	return handlers, nil
 }
 
-// guard sets the headers of every answer and limits what is read.
+// guard sets the headers of every response and limits the body of requests.
 func guard(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		page.Harden(w.Header())

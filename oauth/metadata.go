@@ -9,7 +9,8 @@ import (
 	"github.com/slipway-platform/slipway/oauth/token"
 )
 
-// metadata is the document by which clients find the server (RFC 8414; 3.9 Architecture, 4.1.4.5).
+// metadata is the document with which clients discover the server (RFC 8414; 3.9 Architecture,
+// 4.1.4.5).
 type metadata struct {
 	Issuer                        string   `json:"issuer"`
 	AuthorizationEndpoint         string   `json:"authorization_endpoint"`
@@ -20,7 +21,7 @@ type metadata struct {
 	CodeChallengeMethodsSupported []string `json:"code_challenge_methods_supported"`
 }
 
-// describe makes the document of a server at an address.
+// describe returns the document of a server at an address.
 func describe(publicURL string) ([]byte, error) {
 	return json.MarshalIndent(metadata{
 		Issuer:                        publicURL,
@@ -33,7 +34,7 @@ func describe(publicURL string) ([]byte, error) {
 	}, "", "  ")
 }
 
-// serveMetadata answers with the document.
+// serveMetadata serves the document.
 func serveMetadata(document []byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

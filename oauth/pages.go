@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/token"
 )
 
-// The paths of the pages on which people get a token by hand, and of the endpoint for clients.
+// The paths of the pages on which users get a token manually, and of the endpoint for clients.
 const (
 	tokenPath    = "/oauth/token"
 	requestPath  = tokenPath + "/request"
@@ -23,7 +23,7 @@ const (
 	implicitPath = tokenPath + "/implicit"
 )
 
-// tokenPages are the pages of a person who wants a token without a program.
+// tokenPages are the pages on which users get a token manually.
 type tokenPages struct {
 	publicURL string
 	clients   *client.Registry
@@ -32,9 +32,7 @@ type tokenPages struct {
 	report    func(error)
 }
 
-// serveRequest sends the browser to ask for a code that the display page exchanges. The state binds the code
-// to this browser: the page shows no other browser's token, neither to a thief of the code nor to the victim
-// of a link that has the code of another person.
+// serveRequest redirects the browser to request a code for the display page.
 func (t *tokenPages) serveRequest(w http.ResponseWriter, r *http.Request) {
 	query := url.Values{"client_id": {client.Browser}, "redirect_uri": {t.publicURL + displayPath}, "response_type": {"code"}, "state": {session.State(w, r)}}
 	http.Redirect(w, r, t.publicURL+authorize.Path+"?"+query.Encode(), http.StatusFound)
@@ -48,7 +46,8 @@ type display struct {
 	PublicURL, Logout  string
 }
 
-// serveDisplay shows a button first and then the token: opening an address must not show a token to who looks over a shoulder.
+// serveDisplay first shows a button and then the token, so that opening an address does not show a
+// token to bystanders.
 func (t *tokenPages) serveDisplay(w http.ResponseWriter, r *http.Request) {
 	data := display{Again: t.publicURL + requestPath, PublicURL: t.publicURL, Logout: login.LogoutPath, Action: displayPath}
 	if r.Method != http.MethodPost {
@@ -100,7 +99,7 @@ func (t *tokenPages) exchange(r *http.Request) (token.Issued, error) {
 	return t.issuer.Access(r.Context(), grant)
 }
 
-// serveImplicit is where the answer to a program goes.
+// serveImplicit is the redirect target for programs.
 func (t *tokenPages) serveImplicit(w http.ResponseWriter, r *http.Request) {
 	t.pages.Show(w, http.StatusOK, page.Implicit, display{Again: t.publicURL + requestPath})
 }

@@ -28,11 +28,12 @@ type approval struct {
 	Error                  string
 }
 
-// wish is a scope that a client asks for.
+// wish is a scope that a client requests.
 type wish struct{ Name, Description, Warning string }
 
-// ServeApprove shows the page on which a user grants scopes, and takes its form. What is granted, to whom, comes from the client's request, which
-// is read again; the form only chooses among it.
+// ServeApprove shows the page on which a user grants scopes, and handles its form. It reads the
+// client and the scopes from the client's original request. The form only selects some of the
+// scopes.
 func (s *Server) ServeApprove(w http.ResponseWriter, r *http.Request) {
 	then := r.FormValue("then")
 	values, ok := parameterValues(then)
@@ -80,7 +81,7 @@ func (s *Server) ServeApprove(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// parameterValues reads the client's request that a page was shown for.
+// parameterValues returns the client's request that led to the page.
 func parameterValues(then string) (url.Values, bool) {
 	query, ok := strings.CutPrefix(then, Path+"?")
 	if !ok {
@@ -90,7 +91,7 @@ func parameterValues(then string) (url.Values, bool) {
 	return values, err == nil && repeated(values) == ""
 }
 
-// wishes explains scopes to a person.
+// wishes describes scopes for the user.
 func wishes(scopes []string) (all []wish) {
 	for _, one := range scopes {
 		made := wish{Name: one}

@@ -1,8 +1,8 @@
-// Package authorize is /oauth/authorize, where a client sends a user for a code or a token, and /oauth/approve, where the user grants it
-// scopes.
+// Package authorize serves /oauth/authorize, where clients send users to get a code or a token, and
+// /oauth/approve, where users grant scopes.
 //
-// Source: RFC 6749, sections 4.1 and 4.2, RFC 7636, and OpenShift 3.9 Architecture, 4.1.4.6. An error goes back to the client in the query of
-// its address for both response types, as OpenShift's clients expect it.
+// Source: RFC 6749, sections 4.1 and 4.2, RFC 7636, and OpenShift 3.9 Architecture, 4.1.4.6. For
+// both response types, errors are in the query of the redirect URI, as OpenShift's clients expect.
 package authorize
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/token"
 )
 
-// Server answers clients that ask for codes and tokens.
+// Server handles requests of clients for codes and tokens.
 type Server struct {
 	Clients  *client.Registry
 	Login    *login.Server
@@ -33,18 +33,20 @@ type Server struct {
 	Grants   *grant.Grants
 	Issuer   *token.Issuer
 	Pages    *page.Pages
-	// GrantMethod is what happens when a user has not granted the scopes and the client does not say: auto, prompt or deny.
+	// GrantMethod applies if a user has not granted the scopes and the client does not set a
+	// method: auto, prompt or deny.
 	GrantMethod oauthv1.GrantHandlerType
-	// Notice takes what the owners of service accounts should know. It must not wait.
+	// Notice receives notices for owners of service accounts. It must not block.
 	Notice func(client.Notice)
-	// Report takes errors that are the administrator's affair.
+	// Report receives errors for the administrator.
 	Report func(error)
 }
 
-// ServeAuthorize answers a client: who is the user, has the user granted the scopes, and then with a code or a token.
+// ServeAuthorize handles a client's request: it authenticates the user, checks the granted scopes,
+// and redirects with a code or a token.
 //
-// Until the user is known, nothing is read about the client: strangers get the same answer whichever client,
-// service account and project they name.
+// It reads nothing about the client before it has authenticated the user. Unauthenticated requests
+// get the same response for every client, service account and project.
 func (s *Server) ServeAuthorize(w http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil || repeated(r.Form) != "" {
 		s.refuse(w, r, &refusal{Problem: token.Problem{Code: "invalid_request", Description: "the parameters cannot be read, or one of them comes twice"}})
@@ -86,13 +88,13 @@ func (s *Server) ServeAuthorize(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// challenges tells whether a request comes from a program that takes challenges: it asks for the client that exists for
-// them, or has the header without which there are none.
+// challenges reports whether a request comes from a program that supports challenges: it names the
+// client for challenges, or has the required header.
 func challenges(r *http.Request) bool {
 	return r.Form.Get("client_id") == client.Challenging || r.Header.Get(login.CSRFHeader) != ""
 }
 
-// method is what happens when scopes are not granted.
+// method returns the grant method of a client.
 func (s *Server) method(c *client.Client) oauthv1.GrantHandlerType {
 	if c.GrantMethod != "" {
 		return c.GrantMethod
@@ -108,7 +110,7 @@ func (s *Server) granted(r *http.Request, asked *request, user *userv1.User) (bo
 	return scope.Covers(scopes, asked.scopes), err
 }
 
-// answer sends the user back to the client with a code or a token.
+// answer redirects the user to the client with a code or a token.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, asked *request, user *userv1.User) {
 	given := token.To(asked.client, user, asked.scopes, asked.redirect)
 	var location string
@@ -122,7 +124,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, asked *request, 
 		s.Notice(client.Notice{Account: asked.client.Account})
 	}
 	if err == nil && asked.client.RespondWithChallenges {
-		// A program is done now: who used a password for it once is not logged in.
+		// The program's request is complete: a password for one request does not start a session.
 		err = s.Sessions.Clear(w)
 	}
 	if err != nil {
@@ -157,7 +159,7 @@ func (s *Server) token(r *http.Request, asked *request, given token.Grant) (stri
 	return asked.redirect + "#" + values.Encode(), nil
 }
 
-// withQuery adds values, and the state if there is one, to the query of a client's address.
+// withQuery adds values, and the state if there is one, to the query of a redirect URI.
 func withQuery(address, state string, values url.Values) string {
 	if state != "" {
 		values.Set("state", state)
@@ -173,7 +175,7 @@ func (r *request) refusal(code, description string, cause error) *refusal {
 	return &refusal{Problem: token.Problem{Code: code, Description: description}, redirect: r.redirect, state: r.state, cause: cause}
 }
 
-// refuse tells the client, or whoever asks when it is not known where the client is.
+// refuse sends the error to the client, or to the user if the redirect URI is unknown.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, refused *refusal) {
 	if refused.cause != nil {
 		s.Report(refused.cause)

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/token"
 )
 
-// request is a well-formed request of a client.
+// request is a valid request of a client.
 type request struct {
 	client            *client.Client
 	redirect          string
@@ -21,19 +21,19 @@ type request struct {
 	challenge, method string
 }
 
-// refusal is a request that was refused. Its problem goes back to the client, unless it is not known where that is.
+// refusal is a rejected request. The client gets its problem if the redirect URI is known.
 type refusal struct {
 	token.Problem
 	redirect, state string
 	cause           error // for the administrator
 }
 
-// parameters are those that a request may have once.
+// parameters returns the parameters that a request can have at most once.
 func parameters() []string {
 	return []string{"client_id", "redirect_uri", "response_type", "scope", "state", "code_challenge", "code_challenge_method"}
 }
 
-// repeated names a parameter that comes more than once; empty if none does.
+// repeated returns a parameter that occurs more than once, or "".
 func repeated(form url.Values) string {
 	for _, name := range parameters() {
 		if len(form[name]) > 1 {
@@ -43,7 +43,7 @@ func repeated(form url.Values) string {
 	return ""
 }
 
-// read checks the parameters of a request of a user who is logged in.
+// read validates the parameters of an authenticated user's request.
 func (s *Server) read(ctx context.Context, form url.Values) (*request, *refusal) {
 	c, err := s.Clients.Find(ctx, form.Get("client_id"))
 	var misconfigured *client.Misconfigured
@@ -69,7 +69,7 @@ func (s *Server) read(ctx context.Context, form url.Values) (*request, *refusal)
 	return r, nil
 }
 
-// complete reads what may be refused to the client itself.
+// complete validates the parameters whose errors the client gets.
 func (r *request) complete(form url.Values) *token.Problem {
 	if !slices.Contains([]string{"code", "token"}, r.responseType) {
 		return &token.Problem{Code: "unsupported_response_type", Description: "response_type must be code or token"}

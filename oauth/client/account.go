@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/store"
 )
 
-// The annotations of a service account that make it a client.
+// The annotations that make a service account an OAuth client.
 const (
 	annotationPrefix = "serviceaccounts.openshift.io/"
 	redirectPrefix   = annotationPrefix + "oauth-redirecturi."
@@ -31,36 +31,36 @@ const (
 
 // The reasons of the events about service accounts.
 const (
-	// NoRedirectURIs says that a service account is no client because there is no address for answers.
+	// NoRedirectURIs means that a service account is not a client because it has no redirect URI.
 	NoRedirectURIs = "NoSAOAuthRedirectURIs"
-	// NoTokens says that a client has no secret with a token.
+	// NoTokens means that no secret contains a token of the client.
 	NoTokens = "NoSAOAuthTokens"
 )
 
-// Misconfigured is the error for a service account that is no proper client, and for one that does not exist: who asks
-// for a service account does not learn which of the two it is.
+// Misconfigured reports a service account that is missing or not set up as a client. The error is
+// the same for both, so that a caller cannot find out which service accounts exist.
 type Misconfigured struct{ Notice Notice }
 
-// Error names no service account.
+// Error returns a text without the name of the service account.
 func (*Misconfigured) Error() string { return "the service account is not set up as an OAuth client" }
 
-// Notice is what the owner of a service account should know about its use as a client. Without an account there
-// is nobody to tell. Without a reason, the owner is to be told if the account has no token.
+// Notice is a message for the owner of a service account about its use as a client. Without an
+// account there is no owner. Without a reason, the notice is only sent if the account has no token.
 type Notice struct {
 	Account         *corev1.ServiceAccount
 	Reason, Message string
 }
 
-// ID is the client_id of the account.
+// ID returns the client_id of the account.
 func (n Notice) ID() string { return serviceaccount.MakeUsername(n.Account.Namespace, n.Account.Name) }
 
-// Accounts makes clients of service accounts.
+// Accounts finds service accounts that are clients.
 type Accounts struct {
 	// Kube reads service accounts and reviews tokens.
 	Kube kubernetes.Interface
-	// Routes are what redirect references refer to.
+	// Routes are the targets of redirect references.
 	Routes store.Objects[*routev1.Route]
-	// GrantMethod is how users grant service accounts their scopes: `prompt`, or `deny`.
+	// GrantMethod is the grant method of service accounts: `prompt` or `deny`.
 	GrantMethod oauthv1.GrantHandlerType
 }
 
@@ -89,7 +89,8 @@ func (a *Accounts) find(ctx context.Context, namespace, name string) (*Client, e
 	}, nil
 }
 
-// restrictions are what a service account may ask for: to know the user, and roles in its own namespace.
+// restrictions limit the scopes of a service account: information about the user, and roles in its
+// own namespace.
 func restrictions(namespace string) []oauthv1.ScopeRestriction {
 	return []oauthv1.ScopeRestriction{
 		{ExactValues: []string{scope.Info, scope.CheckAccess}},
@@ -97,7 +98,7 @@ func restrictions(namespace string) []oauthv1.ScopeRestriction {
 	}
 }
 
-// verify tells whether a secret is an API token of the service account.
+// verify reports whether a secret is an API token of the service account.
 func (a *Accounts) verify(ctx context.Context, id, secret string) (bool, error) {
 	review, err := a.Kube.AuthenticationV1().TokenReviews().Create(ctx,
 		&authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: secret}}, metav1.CreateOptions{})
@@ -107,11 +108,13 @@ func (a *Accounts) verify(ctx context.Context, id, secret string) (bool, error) 
 	return review.Status.Authenticated && review.Status.User.Username == id, nil
 }
 
-// maxReferences limits how many routes are read for one service account.
+// maxReferences limits the routes that are read for one service account.
 const maxReferences = 32
 
-// redirects are the addresses of a service account's annotations, and what is wrong with the others.
-func (a *Accounts) redirects(ctx context.Context, account *corev1.ServiceAccount) (addresses, problems []string) {
+// redirects returns the valid redirect URIs in a service account's annotations, and the problems of
+// the others.
+func (a *Accounts) redirects(ctx context.Context,
+	account *corev1.ServiceAccount) (addresses, problems []string) {
 	references := 0
 	for _, key := range slices.Sorted(maps.Keys(account.Annotations)) {
 		value := account.Annotations[key]
@@ -138,8 +141,10 @@ func (a *Accounts) redirects(ctx context.Context, account *corev1.ServiceAccount
 	return addresses, problems
 }
 
-// referenced are the addresses of the route that a reference names, each changed by override.
-func (a *Accounts) referenced(ctx context.Context, namespace, text, override string) (addresses []string, err error) {
+// referenced returns the addresses of the route that a reference names, with the parts of override
+// replaced.
+func (a *Accounts) referenced(ctx context.Context,
+	namespace, text, override string) (addresses []string, err error) {
 	var reference oauthv1.OAuthRedirectReference
 	if err := json.Unmarshal([]byte(text), &reference); err != nil {
 		return nil, fmt.Errorf("the reference %.100q is no JSON of an OAuthRedirectReference", text)
@@ -166,7 +171,7 @@ func (a *Accounts) referenced(ctx context.Context, namespace, text, override str
 	return addresses, nil
 }
 
-// rejected tells whether a router says that it does not serve the route.
+// rejected reports whether a router rejected the route.
 func rejected(ingress routev1.RouteIngress) bool {
 	return slices.ContainsFunc(ingress.Conditions, func(c routev1.RouteIngressCondition) bool {
 		return c.Type == routev1.RouteAdmitted && c.Status == corev1.ConditionFalse

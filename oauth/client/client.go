@@ -1,4 +1,4 @@
-// Package client finds OAuth clients: those that an OAuthClient object describes, and service accounts, which are clients of themselves.
+// Package client finds OAuth clients: OAuthClient objects and service accounts.
 //
 // Source: OpenShift 3.9 Architecture, 4.1.4.1 to 4.1.4.3.
 package client
@@ -21,39 +21,43 @@ import (
 	"github.com/slipway-platform/slipway/oauth/store"
 )
 
-// ErrUnknown is the answer for an ID that no client has.
+// ErrUnknown reports an unknown client ID.
 var ErrUnknown = errors.New("there is no such client")
 
-// The clients that every cluster has.
+// The clients of every cluster.
 const (
 	// WebConsole requests tokens for the web console.
 	WebConsole = "openshift-web-console"
-	// Browser requests tokens at /oauth/token/request, for people to copy.
+	// Browser requests tokens at /oauth/token/request for users to copy.
 	Browser = "openshift-browser-client"
-	// Challenging requests tokens for programs that answer WWW-Authenticate, such as `oc login`.
+	// Challenging requests tokens for programs that support WWW-Authenticate, such as `oc login`.
 	Challenging = "openshift-challenging-client"
 )
 
-// Client is an OAuth client, wherever it is described.
+// Client is an OAuth client.
 type Client struct {
-	// ID is its client_id.
+	// ID is the client_id.
 	ID string
-	// RedirectURIs are where answers may go.
+	// RedirectURIs are the allowed targets of responses.
 	RedirectURIs []string
-	// RespondWithChallenges answers 401 with WWW-Authenticate to who is not logged in, instead of a login page.
+	// RespondWithChallenges sends 401 with WWW-Authenticate to unauthenticated users instead of a
+	// login page.
 	RespondWithChallenges bool
-	// GrantMethod says what happens when a user has not granted the client its scopes; empty follows the configuration.
+	// GrantMethod applies if a user has not granted the scopes. The default is the configured
+	// method.
 	GrantMethod oauthv1.GrantHandlerType
-	// ScopeRestrictions bound what it may ask for; none allow everything.
+	// ScopeRestrictions limit the scopes. Without restrictions, all scopes are allowed.
 	ScopeRestrictions []oauthv1.ScopeRestriction
-	// MaxAge and InactivityTimeout are for its tokens in seconds; nil follows the configuration, 0 has no end.
+	// MaxAge and InactivityTimeout of its tokens are in seconds. nil means the configured value, 0
+	// no limit.
 	MaxAge, InactivityTimeout *int32
-	// OptionalChallenge allows a public client to get codes without a code challenge, or with a plain one.
+	// OptionalChallenge allows a public client to get codes without a code challenge, or with a
+	// plain one.
 	OptionalChallenge bool
 	// Account is the service account that the client is, if it is one.
 	Account *corev1.ServiceAccount
 
-	// secrets are those of an OAuthClient.
+	// secrets are the secrets of an OAuthClient.
 	secrets []string
 }
 
@@ -66,7 +70,8 @@ const (
 // Public reports whether the client has no secret: every program can pretend to be the client.
 func (c *Client) Public() bool { return c.Account == nil && slices.Contains(c.secrets, "") }
 
-// verify tells whether a client secret is the client's. A client without secrets, which every program can be, has the empty one.
+// verify tells whether a client secret is the client's. A client without secrets, which every
+// program can be, has the empty one.
 func (c *Client) verify(secret string) bool {
 	given := sha256.Sum256([]byte(secret))
 	found := 0
@@ -81,12 +86,13 @@ func (c *Client) verify(secret string) bool {
 type Registry struct {
 	// Clients are the OAuthClient objects.
 	Clients store.Objects[*oauthv1.OAuthClient]
-	// Accounts finds service accounts; nil knows none.
+	// Accounts finds service accounts. It is optional.
 	Accounts *Accounts
 }
 
-// Authenticate gives the client of an ID to who knows its secret, and ErrUnknown otherwise, after the same work whether or
-// not there is such a client. For a service account each of its API tokens is a secret; the token is checked first.
+// Authenticate returns the client with an ID if the secret is correct, and ErrUnknown otherwise.
+// Its duration does not depend on whether the client exists. Every API token of a service account
+// is one of its secrets.
 func (r *Registry) Authenticate(ctx context.Context, id, secret string) (*Client, error) {
 	if _, _, err := serviceaccount.SplitUsername(id); err == nil && r.Accounts != nil {
 		return r.authenticateAccount(ctx, id, secret)
@@ -118,8 +124,8 @@ func (r *Registry) authenticateAccount(ctx context.Context, id, secret string) (
 	return c, err
 }
 
-// Find gives the client of an ID. The error is ErrUnknown, or Misconfigured for the ID of a service account. Nothing is
-// written.
+// Find returns the client with an ID. The error is ErrUnknown, or Misconfigured for the ID of a
+// service account. Find writes nothing.
 func (r *Registry) Find(ctx context.Context, id string) (*Client, error) {
 	if namespace, name, err := serviceaccount.SplitUsername(id); err == nil && r.Accounts != nil {
 		return r.Accounts.find(ctx, namespace, name)

@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// Redirect chooses the address that an answer goes to: the one that is asked for, if it is equal to one of the client's or lies below it, and
-// the client's only one if none is asked for. An address that is not the client's must never be redirected to.
+// Redirect returns the redirect URI of a response: the requested one if it equals a URI of the
+// client or is below it, or the client's only URI if none is requested. Other addresses are errors
+// and must not get a redirect.
 func (c *Client) Redirect(asked string) (string, error) {
 	if asked == "" {
 		if len(c.RedirectURIs) != 1 {
@@ -29,7 +30,8 @@ func (c *Client) Redirect(asked string) (string, error) {
 	return "", errors.New("redirect_uri is none of the client's")
 }
 
-// parseRedirect reads an absolute address and refuses what browsers read in more than one way.
+// parseRedirect parses an absolute address. It rejects addresses that browsers interpret in
+// different ways.
 func parseRedirect(text string) (*url.URL, error) {
 	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == '\\' || r == 0x7f }) {
 		return nil, errors.New("redirect_uri holds a character that an address cannot have")
@@ -52,11 +54,12 @@ func parseRedirect(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// separator reports whether a server might take a character of a decoded path as the end of a folder's name:
-// some take a backslash as a slash, and some drop what follows a semicolon.
+// separator reports whether a server might take a character of a decoded path as the end of a
+// folder's name: some take a backslash as a slash, and some drop what follows a semicolon.
 func separator(r rune) bool { return r == '/' || r == '\\' || r == ';' }
 
-// below tells whether target is base or lies below it, as folders do: https://host/app has /app/x below it, and not /apple.
+// below tells whether target is base or lies below it, as folders do: https://host/app has /app/x
+// below it, and not /apple.
 func below(base, target *url.URL) bool {
 	if base.Scheme != target.Scheme || base.Host != target.Host {
 		return false

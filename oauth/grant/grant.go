@@ -1,4 +1,5 @@
-// Package grant remembers which scopes users have granted clients, in OAuthClientAuthorization objects named `<user>:<client>`.
+// Package grant stores which scopes users granted to clients, in OAuthClientAuthorization objects
+// `<user>:<client>`.
 package grant
 
 import (
@@ -14,14 +15,15 @@ import (
 	"github.com/slipway-platform/slipway/oauth/store"
 )
 
-// Grants are what users have granted.
+// Grants reads and writes the grants of users.
 type Grants struct {
 	Authorizations store.Objects[*oauthv1.OAuthClientAuthorization]
 }
 
 func name(user *userv1.User, client string) string { return user.Name + ":" + client }
 
-// Scopes are those that a user has granted a client. What an earlier user of the same name granted does not count.
+// Scopes returns the scopes that a user granted to a client. It ignores grants of a deleted user of
+// the same name.
 func (g *Grants) Scopes(ctx context.Context, user *userv1.User, client string) ([]string, error) {
 	stored, err := g.Authorizations.Get(ctx, name(user, client))
 	switch {
@@ -35,11 +37,12 @@ func (g *Grants) Scopes(ctx context.Context, user *userv1.User, client string) (
 	return stored.Scopes, nil
 }
 
-// attempts is how often an object that someone else changes at the same time is read again.
+// attempts limits the retries after conflicting updates.
 const attempts = 5
 
-// Add remembers that a user has granted a client further scopes.
-func (g *Grants) Add(ctx context.Context, user *userv1.User, client string, scopes []string) (err error) {
+// Add records that a user granted further scopes to a client.
+func (g *Grants) Add(ctx context.Context, user *userv1.User, client string,
+	scopes []string) (err error) {
 	for range attempts {
 		err = g.add(ctx, user, client, scopes)
 		if !kerrors.IsConflict(err) && !kerrors.IsAlreadyExists(err) && !kerrors.IsNotFound(err) {

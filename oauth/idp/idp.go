@@ -1,8 +1,8 @@
-// Package idp says what an identity provider is: what knows who logs in. Each provider is a folder of its own, and passes the tests of
-// the package conformance.
+// Package idp defines identity providers, which authenticate users. Each provider has its own
+// folder and passes the tests of package conformance.
 //
-// There are three ways to be one, which are the interfaces: to check a password, to read who a proxy has authenticated from a request's
-// headers, and to send the person to another server that sends them back.
+// The interfaces are the three kinds of provider: one checks a password, one reads the headers of
+// an authenticating proxy, and one redirects the user to another server.
 package idp
 
 import (
@@ -12,20 +12,22 @@ import (
 	"net/url"
 )
 
-// ErrRefused is a provider's answer that whoever asks is not who they say. Any other error is a provider that cannot tell.
+// ErrRefused means that the provider rejects the login. Any other error means that it could not
+// check.
 var ErrRefused = errors.New("the identity provider refuses the login")
 
-// Identity is what a provider knows about a person.
+// Identity is a user as one provider knows them.
 type Identity struct {
-	// UserName is the person's name at the provider: unique, and the same at every login. It becomes a part of the Identity object's name.
+	// UserName is the unique and permanent name at the provider. It becomes part of the Identity
+	// object's name.
 	UserName string
-	// PreferredUserName is the name that a new User gets; empty means UserName.
+	// PreferredUserName is the name for a new User. The default is UserName.
 	PreferredUserName string
-	// Name is the person's full name and Email their address; empty where the provider does not know.
+	// Name is the full name, Email the address. Both are optional.
 	Name, Email string
 }
 
-// Preferred is the name that a new User gets.
+// Preferred returns the name for a new User.
 func (i *Identity) Preferred() string {
 	if i.PreferredUserName != "" {
 		return i.PreferredUserName
@@ -33,7 +35,7 @@ func (i *Identity) Preferred() string {
 	return i.UserName
 }
 
-// Extra is what an Identity object keeps of the person, with OpenShift's keys.
+// Extra returns the extra information of the Identity object, with OpenShift's keys.
 func (i *Identity) Extra() map[string]string {
 	extra := map[string]string{}
 	for key, value := range map[string]string{"name": i.Name, "email": i.Email, "preferred_username": i.PreferredUserName} {
@@ -44,27 +46,31 @@ func (i *Identity) Extra() map[string]string {
 	return extra
 }
 
-// Password is a provider that checks passwords, in a form or in answer to a Basic challenge.
+// Password is a provider that checks passwords from a form or a basic challenge.
 type Password interface {
-	// AuthenticatePassword finds out who has the user name and the password. A wrong pair is ErrRefused; an empty password always is.
+	// AuthenticatePassword returns the identity for a user name and a password. It returns
+	// ErrRefused for wrong credentials, and always for an empty password.
 	AuthenticatePassword(ctx context.Context, user, password string) (*Identity, error)
 }
 
-// Request is a provider in front of the server, which has authenticated the person already.
+// Request is a proxy in front of the server that authenticates users.
 type Request interface {
-	// AuthenticateRequest finds out who a request's headers speak of. A request without such headers, or from someone who may not set
-	// them, is ErrRefused.
+	// AuthenticateRequest returns the identity in the headers of a request. It returns ErrRefused
+	// if there are no such headers, or if the client must not set them.
 	AuthenticateRequest(r *http.Request) (*Identity, error)
-	// LoginURL is where a browser, and ChallengeURL where another client, is sent to be authenticated, with the address of their present
-	// request in place of `${url}` and its query in place of `${query}`; empty where there is none.
+	// LoginURL and ChallengeURL return the proxy's address for browsers and for other clients. They
+	// replace `${url}` with the address of the current request and `${query}` with its query. They
+	// are empty if there is none.
 	LoginURL(present *url.URL) string
 	ChallengeURL(present *url.URL) string
 }
 
-// Redirect is a server that authenticates persons by OAuth itself.
+// Redirect is a server that authenticates users with OAuth.
 type Redirect interface {
-	// StartURL is where a browser is sent. The server sends it back to the address callback, with state.
+	// StartURL returns the server's address for the browser. The server redirects it to callback,
+	// with state.
 	StartURL(callback, state string) string
-	// AuthenticateCallback finds out who has come back to the address callback with a query.
+	// AuthenticateCallback returns the identity of the user who was redirected to callback with a
+	// query.
 	AuthenticateCallback(ctx context.Context, callback string, query url.Values) (*Identity, error)
 }

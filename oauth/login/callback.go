@@ -9,15 +9,16 @@ import (
 	"github.com/slipway-platform/slipway/oauth/session"
 )
 
-// callbackPath is where other servers send browsers back to, followed by the provider's name.
+// callbackPath is the path to which other servers redirect browsers, followed by the provider's
+// name.
 const callbackPath = "/oauth2callback/"
 
 func (s *Server) callback(provider Provider) string {
 	return s.PublicURL + callbackPath + url.PathEscape(provider.Name)
 }
 
-// ServeCallback takes a browser that comes back from another server. Its state must belong to a flow that
-// began in the same browser, so that a link from another person logs no one in.
+// ServeCallback handles a browser that another server redirected. The state must contain the value
+// of the browser's own cookie, so that an address from an attacker cannot log a user in.
 func (s *Server) ServeCallback(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, callbackPath)
 	for _, provider := range s.Providers {

@@ -6,11 +6,12 @@ import (
 	"net/url"
 )
 
-// CSRFHeader must come with a request that is to be challenged: a page of another site cannot make a browser send it, and so cannot make it
-// ask for a password and keep that.
+// CSRFHeader is required in a request to get a challenge. Pages of other sites cannot make a
+// browser send it, so they cannot make it ask for a password and store it.
 const CSRFHeader = "X-CSRF-Token"
 
-// Demand answers someone who is not logged in: a program that takes challenges by 401, a browser with the way to a login page.
+// Demand responds to an unauthenticated request: with 401 to a program that supports challenges,
+// and with a redirect to a login page to a browser.
 func (s *Server) Demand(w http.ResponseWriter, r *http.Request, challenges bool) {
 	if challenges {
 		s.challenge(w, r)
@@ -19,7 +20,7 @@ func (s *Server) Demand(w http.ResponseWriter, r *http.Request, challenges bool)
 	s.choose(w, r)
 }
 
-// challenge answers a program. The texts tell a person who sees them what to do.
+// challenge responds to a program. Its texts tell users what to do.
 func (s *Server) challenge(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	var elsewhere string
@@ -51,7 +52,7 @@ func (s *Server) challenge(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// public is the address of a request as browsers outside see it.
+// public returns the address of a request from the view of external browsers.
 func (s *Server) public(r *http.Request) *url.URL {
 	address, err := url.Parse(s.PublicURL + present(r))
 	if err != nil {
@@ -63,7 +64,7 @@ func (s *Server) public(r *http.Request) *url.URL {
 // choice is a provider on the page of providers.
 type choice struct{ Name, URL string }
 
-// choose sends a browser to the only provider for people, or shows all of them.
+// choose redirects a browser to the only provider with a login page, or shows all of them.
 func (s *Server) choose(w http.ResponseWriter, r *http.Request) {
 	var choices []choice
 	for _, provider := range s.Providers {
@@ -81,7 +82,7 @@ func (s *Server) choose(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// entrance is where the login with a provider begins.
+// entrance returns the address at which the login with a provider begins.
 func (s *Server) entrance(r *http.Request, provider Provider) string {
 	if provider.Request != nil {
 		return provider.Request.LoginURL(s.public(r))

@@ -26,10 +26,10 @@ type Form struct {
 	Values           Fields
 }
 
-// Fields are the fields of the form: their names, or what they hold.
+// Fields are the fields of the form: their names or their values.
 type Fields struct{ Then, CSRF, Username, Password string }
 
-// messages are what a person is told, by the code that stands in the address.
+// message returns the message for a code in the address.
 func message(code string) string {
 	switch code {
 	case "":
@@ -54,7 +54,7 @@ func message(code string) string {
 	return "An authentication error occurred."
 }
 
-// codeOf is the code of an error of a login.
+// codeOf returns the code of a login error.
 func codeOf(err error) string {
 	switch {
 	case errors.Is(err, idp.ErrRefused):
@@ -71,16 +71,16 @@ func codeOf(err error) string {
 	return "authentication_error"
 }
 
-// Proven tells whether an error of Authenticate is about someone who has proved who they are, and is no user for another
-// reason.
+// Proven reports whether an error of Authenticate is about a user with correct credentials who
+// cannot log in for another reason.
 func Proven(err error) bool {
 	return errors.Is(err, mapping.ErrClaim) || errors.Is(err, mapping.ErrLookup) || kerrors.IsInvalid(err)
 }
 
-// Explain is what a person, and a client, is told about an error of Authenticate.
+// Explain returns the message for an error of Authenticate. Users and clients see it.
 func Explain(err error) string { return message(codeOf(err)) }
 
-// find gives the provider of a path /login or /login/<name>.
+// find returns the provider of a path /login or /login/<name>.
 func (s *Server) find(path string) (Provider, bool) {
 	name := strings.TrimPrefix(strings.TrimPrefix(path, "/login"), "/")
 	for _, provider := range s.Providers {
@@ -91,7 +91,7 @@ func (s *Server) find(path string) (Provider, bool) {
 	return Provider{}, false
 }
 
-// ServeLogin is the page of one provider, and takes its form.
+// ServeLogin shows the login page of a provider and handles its form.
 func (s *Server) ServeLogin(w http.ResponseWriter, r *http.Request) {
 	provider, ok := s.find(r.URL.Path)
 	switch {
@@ -124,7 +124,7 @@ func (s *Server) showForm(w http.ResponseWriter, r *http.Request, provider Provi
 	s.Pages.Show(w, http.StatusOK, page.Login, form)
 }
 
-// takeForm logs in, and sends the browser where it wanted to go or back to the form.
+// takeForm logs a user in and redirects the browser to its target, or back to the form.
 func (s *Server) takeForm(w http.ResponseWriter, r *http.Request, provider Provider) {
 	then, name := Local(r.PostFormValue("then"), "/"), r.PostFormValue("username")
 	again := func(reason string) {
@@ -165,20 +165,20 @@ func (s *Server) takeForm(w http.ResponseWriter, r *http.Request, provider Provi
 	http.Redirect(w, r, then, http.StatusFound)
 }
 
-// maxShown is the longest user name that the form repeats.
+// maxShown limits the user name that the form repeats.
 const maxShown = 256
 
 func (s *Server) showProviders(w http.ResponseWriter, choices []choice) {
 	s.Pages.Show(w, http.StatusOK, page.Providers, struct{ Providers []choice }{choices})
 }
 
-// fail shows an error of a code.
+// fail shows an error.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, status int, code string, err error) {
 	s.report(err)
 	s.Pages.Fail(w, r, status, page.Problem{Error: message(code), ErrorCode: code})
 }
 
-// report tells the administrator of errors that are no everyday refusals.
+// report sends errors other than usual refusals to the administrator.
 func (s *Server) report(err error) {
 	if err != nil && !errors.Is(err, idp.ErrRefused) {
 		s.Report(err)

@@ -1,5 +1,5 @@
-// Package login finds out who is in front of the OAuth server: from headers of a proxy, a password that came with the request, a session,
-// or a login page, of this server or of another one.
+// Package login authenticates users of the OAuth server: by headers of a proxy, a password in the
+// request, a session, or a login page of this server or of another one.
 //
 // Source: OpenShift 3.9 Architecture, 4.1.4.4 to 4.1.4.6.
 package login
@@ -23,13 +23,13 @@ import (
 	"github.com/slipway-platform/slipway/oauth/store"
 )
 
-// Provider is a configured identity provider. One of Password, Request and Redirect is set.
+// Provider is a configured identity provider. Exactly one of Password, Request and Redirect is set.
 type Provider struct {
-	// Name begins the names of its identities.
+	// Name is the prefix of the names of its identities.
 	Name string
-	// Challenge lets programs use it in answer to WWW-Authenticate, and Login people on pages.
+	// Challenge enables the provider for WWW-Authenticate, Login for login pages.
 	Challenge, Login bool
-	// Mapping is how its identities get users.
+	// Mapping is the method that maps its identities to users.
 	Mapping mapping.Method
 
 	Password idp.Password
@@ -37,16 +37,16 @@ type Provider struct {
 	Redirect idp.Redirect
 }
 
-// Server authenticates requests and shows the pages of a login.
+// Server authenticates requests and shows login pages.
 type Server struct {
 	Providers []Provider
 	Mapper    *mapping.Mapper
 	Users     store.Objects[*userv1.User]
 	Sessions  *session.Sessions
 	Pages     *page.Pages
-	// PublicURL is the server's own address for browsers, for instance https://master:8443.
+	// PublicURL is the server's address for browsers, such as https://master:8443.
 	PublicURL string
-	// AlwaysChoose shows the page of providers even when there is only one.
+	// AlwaysChoose shows the page of providers even if there is only one.
 	AlwaysChoose bool
 	// Metrics counts logins by password.
 	Metrics *Metrics
@@ -56,11 +56,11 @@ type Server struct {
 	Report func(error)
 }
 
-// maxPassword is the longest password that is checked, in bytes.
+// maxPassword limits passwords in bytes.
 const maxPassword = 4096
 
-// Authenticate gives the user of a request; nil is nobody. A password that came with it is looked at before a session. An error is one of
-// package mapping, or a provider's that cannot tell.
+// Authenticate returns the user of a request, or nil. A password in the request takes precedence
+// over a session. Errors come from package mapping, or from a provider that could not check.
 func (s *Server) Authenticate(r *http.Request) (*userv1.User, error) {
 	for _, provider := range s.Providers {
 		if provider.Request == nil {
@@ -80,7 +80,7 @@ func (s *Server) Authenticate(r *http.Request) (*userv1.User, error) {
 	return s.fromSession(r)
 }
 
-// basic asks each provider that takes part in challenges.
+// basic tries each provider that supports challenges.
 func (s *Server) basic(r *http.Request, name, password string) (user *userv1.User, err error) {
 	end, err := s.Throttle.Try(name, clientaddr.Network(r.RemoteAddr))
 	if err != nil {
@@ -108,8 +108,9 @@ func (s *Server) basic(r *http.Request, name, password string) (user *userv1.Use
 	return nil, errors.Join(problems...)
 }
 
-// check asks one provider about a password and finds the user.
-func (s *Server) check(ctx context.Context, provider Provider, name, password string) (*userv1.User, error) {
+// check checks a password with one provider and returns the user.
+func (s *Server) check(ctx context.Context, provider Provider,
+	name, password string) (*userv1.User, error) {
 	if name == "" || password == "" || len(password) > maxPassword {
 		return nil, idp.ErrRefused
 	}
@@ -127,7 +128,8 @@ func (s *Server) check(ctx context.Context, provider Provider, name, password st
 	return user, nil
 }
 
-// Local gives an address of this server that a browser may be sent to after a step, or fallback for any other text.
+// Local returns then if it is an address of this server that is safe for a redirect, and fallback
+// otherwise.
 func Local(then, fallback string) string {
 	bad := func(c rune) bool { return c < ' ' || c == '\\' || c == 0x7f }
 	if !strings.HasPrefix(then, "/") || strings.HasPrefix(then, "//") || strings.ContainsFunc(then, bad) {
@@ -139,7 +141,7 @@ func Local(then, fallback string) string {
 	return then
 }
 
-// present is the address of a request on this server, with what came in a form.
+// present returns the address of a request on this server, including the values of a form.
 func present(r *http.Request) string {
 	if err := r.ParseForm(); err != nil {
 		return r.URL.EscapedPath()

@@ -7,13 +7,14 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 )
 
-// Metrics counts logins by password, under OpenShift 3's names (3.9 Architecture, 4.1.4.7). A nil Metrics counts nothing.
+// Metrics counts logins by password, under OpenShift 3's names (3.9 Architecture, 4.1.4.7). A nil
+// Metrics counts nothing.
 type Metrics struct {
 	total, basicTotal, formTotal *metrics.Counter
 	basicResult, formResult      *metrics.CounterVec
 }
 
-// NewMetrics registers the counters, which a process may do once.
+// NewMetrics registers the counters. Call it once per process.
 func NewMetrics() (*Metrics, error) {
 	counter := func(name, help string) *metrics.Counter {
 		return metrics.NewCounter(&metrics.CounterOpts{Name: name, Help: help})

@@ -11,13 +11,13 @@ import (
 	"github.com/slipway-platform/slipway/oauth/session"
 )
 
-// startSession begins the session of a user in the browser.
+// startSession starts a session of a user in the browser.
 func (s *Server) startSession(w http.ResponseWriter, user *userv1.User) error {
 	return s.Sessions.Start(w, session.User{Name: user.Name, UID: string(user.UID), Generation: user.Annotations[session.Generation]})
 }
 
-// fromSession gives the user of the browser's session; nil if there is none that counts. The user is read from the store,
-// because another API server may have ended the session a moment ago.
+// fromSession returns the user of the browser's session, or nil if it is invalid. It reads the user
+// from the store, because another API server might have ended the session.
 func (s *Server) fromSession(r *http.Request) (*userv1.User, error) {
 	of, ok := s.Sessions.User(r)
 	if !ok {
@@ -35,16 +35,16 @@ func (s *Server) fromSession(r *http.Request) (*userv1.User, error) {
 	return user, nil
 }
 
-// current tells whether a session is of this user and has not been ended.
+// current reports whether a session belongs to this user and has not ended.
 func current(of session.User, user *userv1.User) bool {
 	return string(user.UID) == of.UID && user.Annotations[session.Generation] == of.Generation
 }
 
-// maxAttempts is how often a user that somebody else changes at the same time is read again.
+// maxAttempts limits the retries after conflicting updates.
 const maxAttempts = 5
 
-// endSessions ends the session of a request on the server, and with it all other sessions of its user. Where there is
-// none, it writes nothing.
+// endSessions ends the session of a request, and all other sessions of its user, on the server.
+// Without a session, it writes nothing.
 func (s *Server) endSessions(r *http.Request) error {
 	of, ok := s.Sessions.User(r)
 	if !ok {

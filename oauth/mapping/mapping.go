@@ -1,7 +1,9 @@
-// Package mapping finds the User of an identity, and makes both at the first login, by one of the four mapping methods.
+// Package mapping finds the User of an identity, and creates both at the first login, with one of
+// the four mapping methods.
 //
-// An Identity is of exactly one User and names it with its UID; a User lists its Identities. Both must agree, so that a user who was deleted
-// and made anew is another one. Source: OpenShift 3.9 Architecture, 4.8.1 (users, identities and mappings).
+// An Identity belongs to exactly one User, which it names with its UID. A User lists its
+// Identities. Both must agree, so that a recreated user is a different one. Source: OpenShift 3.9
+// Architecture, 4.8.1 (users, identities and mappings).
 package mapping
 
 import (
@@ -21,29 +23,29 @@ import (
 	"github.com/slipway-platform/slipway/oauth/store"
 )
 
-// Method says what happens at the first login of an identity.
+// Method defines the first login of an identity.
 type Method string
 
 // The mapping methods of OpenShift 3.
 const (
-	// Claim makes a user of the preferred name, and fails when another identity has that user.
+	// Claim creates a user with the preferred name. It fails if another identity has that user.
 	Claim Method = "claim"
-	// Lookup makes nothing: an administrator maps identities.
+	// Lookup creates nothing: an administrator maps identities.
 	Lookup Method = "lookup"
-	// Generate makes a user of the preferred name, or of that name with a number when another identity has it.
+	// Generate creates a user with the preferred name, or adds a number if another identity has it.
 	Generate Method = "generate"
-	// Add makes a user of the preferred name, or gives the identity to the user who is there.
+	// Add creates a user with the preferred name, or adds the identity to the existing user.
 	Add Method = "add"
 )
 
-// Methods are all mapping methods.
+// Methods returns all mapping methods.
 func Methods() []Method { return []Method{Claim, Lookup, Generate, Add} }
 
-// Why an identity has no user.
+// Reasons why an identity has no user.
 var (
-	// ErrLookup means that nobody mapped it.
+	// ErrLookup means that the identity is not mapped.
 	ErrLookup = errors.New("the identity is mapped to no user")
-	// ErrClaim means that the user it would have is another identity's.
+	// ErrClaim means that another identity has the user.
 	ErrClaim = errors.New("the user name belongs to another identity")
 )
 
@@ -53,11 +55,12 @@ type Mapper struct {
 	Identities store.Objects[*userv1.Identity]
 }
 
-// attempts is how often objects that someone else changes at the same time are read again.
+// attempts limits the retries after conflicting updates.
 const attempts = 5
 
-// User gives the user of an identity that a provider has authenticated.
-func (m *Mapper) User(ctx context.Context, provider string, method Method, who *idp.Identity) (user *userv1.User, err error) {
+// User returns the user of an authenticated identity.
+func (m *Mapper) User(ctx context.Context, provider string, method Method,
+	who *idp.Identity) (user *userv1.User, err error) {
 	for range attempts {
 		user, err = m.try(ctx, provider, method, who)
 		if !kerrors.IsConflict(err) && !kerrors.IsAlreadyExists(err) {
@@ -67,7 +70,8 @@ func (m *Mapper) User(ctx context.Context, provider string, method Method, who *
 	return nil, err
 }
 
-func (m *Mapper) try(ctx context.Context, provider string, method Method, who *idp.Identity) (*userv1.User, error) {
+func (m *Mapper) try(ctx context.Context, provider string, method Method,
+	who *idp.Identity) (*userv1.User, error) {
 	name := IdentityName(provider, who.UserName)
 	identity, err := m.Identities.Get(ctx, name)
 	switch {
@@ -92,7 +96,7 @@ func (m *Mapper) try(ctx context.Context, provider string, method Method, who *i
 	return user, nil
 }
 
-// mapped gives the user of an identity that exists, if both name each other.
+// mapped returns the user of an existing identity if both name each other.
 func (m *Mapper) mapped(ctx context.Context, identity *userv1.Identity) (*userv1.User, error) {
 	if identity.User.Name == "" {
 		return nil, ErrLookup
@@ -109,12 +113,14 @@ func (m *Mapper) mapped(ctx context.Context, identity *userv1.Identity) (*userv1
 	return user, nil
 }
 
-// maxGenerated is how many numbers Generate tries.
+// maxGenerated limits the numbers that Generate tries.
 const maxGenerated = 1000
 
-// assign finds or makes the user of a new identity, and puts the identity into its list. The identity itself is made afterwards: who is
-// interrupted in between finds its own name in the list at the next login.
-func (m *Mapper) assign(ctx context.Context, method Method, identity string, who *idp.Identity) (*userv1.User, error) {
+// assign finds or creates the user of a new identity, and adds the identity to its list. The caller
+// creates the identity afterwards. After an interruption, the next login finds the identity's name
+// in the list.
+func (m *Mapper) assign(ctx context.Context, method Method, identity string,
+	who *idp.Identity) (*userv1.User, error) {
 	preferred := who.Preferred()
 	for number := 1; number < maxGenerated; number++ {
 		name := preferred
@@ -140,11 +146,11 @@ func (m *Mapper) assign(ctx context.Context, method Method, identity string, who
 	return nil, ErrClaim
 }
 
-// encoded marks provider user names that an object's name cannot hold.
+// encoded is the prefix of encoded user names, which an object's name cannot contain.
 const encoded = "b64:"
 
-// IdentityName is the name of the Identity object. A provider's user name with characters that are not possible there, or that would let it
-// be read as another, stands in base64.
+// IdentityName returns the name of the Identity object. It encodes a user name in base64 if it
+// contains characters that are invalid or ambiguous there.
 func IdentityName(provider, user string) string {
 	if strings.ContainsAny(user, "/:%") || user == "." || user == ".." {
 		user = encoded + base64.RawURLEncoding.EncodeToString([]byte(user))

@@ -1,4 +1,4 @@
-// Package membership knows which groups a user is in, from memory.
+// Package membership caches the groups of users.
 package membership
 
 import (
@@ -15,15 +15,15 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// byUser is the index of groups by their users.
+// byUser indexes groups by their users.
 const byUser = "user"
 
-// Groups follows the Group objects.
+// Groups is an informer for groups.
 type Groups struct {
 	informer cache.SharedIndexInformer
 }
 
-// New makes one that Run fills; find gives the store of groups once there is one.
+// New returns an empty cache, which Run fills. find returns the store of groups when it exists.
 func New(find func() (*registry.Store, bool)) (*Groups, error) {
 	informer := cache.NewSharedIndexInformer(&lister{find}, &userv1.Group{}, 0, cache.Indexers{})
 	err := informer.AddIndexers(cache.Indexers{byUser: func(object any) ([]string, error) { return object.(*userv1.Group).Users, nil }})
@@ -33,10 +33,10 @@ func New(find func() (*registry.Store, bool)) (*Groups, error) {
 	return &Groups{informer}, nil
 }
 
-// Run follows the groups until ctx ends.
+// Run runs the informer until ctx ends.
 func (g *Groups) Run(ctx context.Context) { g.informer.RunWithContext(ctx) }
 
-// WaitReady waits until all groups are known.
+// WaitReady waits until the cache is complete.
 func (g *Groups) WaitReady(ctx context.Context) error {
 	if !cache.WaitForCacheSync(ctx.Done(), g.informer.HasSynced) {
 		return errors.New("read groups: stopped before all were read")
@@ -44,7 +44,7 @@ func (g *Groups) WaitReady(ctx context.Context) error {
 	return nil
 }
 
-// Of names the groups that a user is in.
+// Of returns the groups of a user.
 func (g *Groups) Of(user string) []string {
 	found, err := g.informer.GetIndexer().ByIndex(byUser, user)
 	if err != nil {
@@ -70,7 +70,7 @@ func (l *lister) store() (*registry.Store, error) {
 	return store, nil
 }
 
-// List gives all objects.
+// List returns all objects.
 func (l *lister) List(options metav1.ListOptions) (runtime.Object, error) {
 	store, err := l.store()
 	if err != nil {
@@ -83,7 +83,7 @@ func (l *lister) List(options metav1.ListOptions) (runtime.Object, error) {
 	return store.List(context.Background(), internal)
 }
 
-// Watch gives what changes.
+// Watch returns a watch.
 func (l *lister) Watch(options metav1.ListOptions) (watch.Interface, error) {
 	store, err := l.store()
 	if err != nil {
@@ -97,7 +97,7 @@ func (l *lister) Watch(options metav1.ListOptions) (watch.Interface, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The store wraps an object that several watchers get.
+	// The store wraps objects that several watchers share.
 	return watch.Filter(events, func(event watch.Event) (watch.Event, bool) {
 		if wrapped, ok := event.Object.(runtime.CacheableObject); ok {
 			event.Object = wrapped.GetObject()

@@ -1,5 +1,6 @@
-// Package page shows the pages of the OAuth server: login, logout, choice of a provider, grant, token and error. They need no script and fit a
-// telephone. An administrator may replace three of them by templates (oauthConfig.templates), which get the same fields as in OpenShift 3.
+// Package page shows the pages of the OAuth server: login, selection of a provider, grant, token
+// and error. They need no scripts and fit small screens. Templates (oauthConfig.templates) can
+// replace three of them. They get the same fields as in OpenShift 3.
 package page
 
 import (
@@ -27,13 +28,13 @@ const (
 //go:embed *.html
 var files embed.FS
 
-// Templates names the files that replace pages; empty keeps ours.
+// Templates names files that replace pages. All are optional.
 type Templates struct{ Login, Providers, Error string }
 
 // Pages shows pages.
 type Pages struct{ pages map[string]*template.Template }
 
-// New reads the templates. A file that cannot be read or is no template is an error.
+// New parses the templates. It fails if a file cannot be read or parsed.
 func New(custom Templates) (*Pages, error) {
 	p := &Pages{pages: map[string]*template.Template{}}
 	for _, name := range []string{Login, Providers, Error, Grant, Token, Request, Implicit, Logout} {
@@ -58,7 +59,7 @@ func New(custom Templates) (*Pages, error) {
 	return p, nil
 }
 
-// Source is the text of one of the pages that templates may replace, in one file, for an administrator to change.
+// Source returns the text of a page that templates can replace, as a single file to customize.
 func Source(name string) (string, error) {
 	layout, err := files.ReadFile("layout.html")
 	if err != nil {
@@ -71,7 +72,7 @@ func Source(name string) (string, error) {
 	return string(content) + string(layout), nil
 }
 
-// Show writes a page with its data. A template that fails gives an answer without details.
+// Show writes a page with its data. If a template fails, the response contains no details.
 func (p *Pages) Show(w http.ResponseWriter, status int, name string, data any) {
 	var content bytes.Buffer
 	if err := p.pages[name].ExecuteTemplate(&content, "layout.html", data); err != nil {
@@ -87,7 +88,7 @@ func (p *Pages) Show(w http.ResponseWriter, status int, name string, data any) {
 	_, _ = w.Write(content.Bytes())
 }
 
-// Harden sets the headers of every answer: nothing is kept, framed or guessed, and no address with a code is told to other sites.
+// Harden sets the headers of every response: no caching, no framing, no sniffing, no referrer.
 func Harden(header http.Header) {
 	header.Set("Cache-Control", "no-cache, no-store, max-age=0, must-revalidate")
 	header.Set("Expires", "Fri, 01 Jan 1990 00:00:00 GMT")
@@ -99,18 +100,18 @@ func Harden(header http.Header) {
 	header.Set("X-Xss-Protection", "1; mode=block")
 }
 
-// WantsPage tells whether a request comes from a browser, which shows pages.
+// WantsPage reports whether a request comes from a browser.
 func WantsPage(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), "text/html")
 }
 
 // Problem is the data of the error page.
 type Problem struct {
-	// Error is a sentence for the person, ErrorCode a word for the administrator.
+	// Error is a sentence for the user, ErrorCode a code for the administrator.
 	Error, ErrorCode string
 }
 
-// Fail shows an error to a browser as a page, and to another client as plain text.
+// Fail sends an error as a page to a browser, and as plain text to another client.
 func (p *Pages) Fail(w http.ResponseWriter, r *http.Request, status int, problem Problem) {
 	if WantsPage(r) {
 		p.Show(w, status, Error, problem)

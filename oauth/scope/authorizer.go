@@ -10,17 +10,18 @@ import (
 	rbac "k8s.io/component-helpers/auth/rbac/validation"
 )
 
-// Authorizer denies requests that the scopes of their token do not cover, and has no opinion on any other: the authorizers
-// behind it decide by the user's rights. A user without scopes is not limited.
+// Authorizer denies requests that the scopes of their token do not allow, and has no opinion on
+// others: the next authorizers check the user's rights. A user without scopes is not limited.
 type Authorizer struct {
-	// ClusterRole gives the rules of a cluster role; one that does not exist is an error.
+	// ClusterRole returns the rules of a cluster role. It fails if the role does not exist.
 	ClusterRole func(ctx context.Context, name string) ([]rbacv1.PolicyRule, error)
 }
 
 var _ authorizer.Authorizer = (*Authorizer)(nil)
 
-// Authorize denies what no scope of the request's user covers.
-func (a *Authorizer) Authorize(ctx context.Context, request authorizer.Attributes) (authorizer.Decision, string, error) {
+// Authorize denies requests that no scope of the user allows.
+func (a *Authorizer) Authorize(ctx context.Context,
+	request authorizer.Attributes) (authorizer.Decision, string, error) {
 	if request.GetUser() == nil {
 		return authorizer.DecisionNoOpinion, "", nil
 	}
@@ -49,17 +50,19 @@ func (a *Authorizer) Authorize(ctx context.Context, request authorizer.Attribute
 	return authorizer.DecisionDeny, reason, nil
 }
 
-// ConditionsAwareAuthorize is Authorize: scopes know no conditions.
-func (a *Authorizer) ConditionsAwareAuthorize(ctx context.Context, request authorizer.Attributes) authorizer.ConditionsAwareDecision {
+// ConditionsAwareAuthorize is Authorize. Scopes have no conditions.
+func (a *Authorizer) ConditionsAwareAuthorize(ctx context.Context,
+	request authorizer.Attributes) authorizer.ConditionsAwareDecision {
 	return authorizer.ConditionsAwareDecisionFromParts(a.Authorize(ctx, request))
 }
 
-// EvaluateConditions denies: no decision of an Authorizer has conditions.
+// EvaluateConditions denies. No decision of an Authorizer has conditions.
 func (a *Authorizer) EvaluateConditions(context.Context, authorizer.ConditionsAwareDecision, authorizer.ConditionsData) (authorizer.Decision, string, error) {
 	return authorizer.DecisionDeny, "", authorizer.ErrorConditionEvaluationNotSupported
 }
 
-func (a *Authorizer) allows(ctx context.Context, text string, request authorizer.Attributes, asked []rbacv1.PolicyRule) (bool, error) {
+func (a *Authorizer) allows(ctx context.Context, text string, request authorizer.Attributes,
+	asked []rbacv1.PolicyRule) (bool, error) {
 	if rules, known := userRules(text); known {
 		return covers(rules, asked), nil
 	}
@@ -85,7 +88,7 @@ func covers(rules, asked []rbacv1.PolicyRule) bool {
 	return all
 }
 
-// ruleOf is the rule that allows one request and nothing else.
+// ruleOf returns a rule that allows exactly one request.
 func ruleOf(request authorizer.Attributes) rbacv1.PolicyRule {
 	rule := rbacv1.PolicyRule{Verbs: []string{request.GetVerb()}}
 	if !request.IsResourceRequest() {

@@ -7,7 +7,8 @@ import (
 	oauthv1 "github.com/openshift/api/oauth/v1"
 )
 
-// Permit refuses scopes that a client may not ask for: each must be a scope and satisfy one of the restrictions, unless there are none.
+// Permit rejects scopes that a client must not request: each must be valid and satisfy one of the
+// restrictions, if there are any.
 func Permit(restrictions []oauthv1.ScopeRestriction, scopes []string) error {
 	for _, text := range scopes {
 		if err := Validate(text); err != nil {
@@ -33,7 +34,7 @@ func permit(restriction oauthv1.ScopeRestriction, text string) bool {
 	return either(roles.RoleNames, role.Name) && either(roles.Namespaces, role.Namespace)
 }
 
-// either finds a value or the wildcard in a list.
+// either reports whether a list contains a value or the wildcard.
 func either(list []string, value string) bool {
 	return slices.Contains(list, "*") || slices.Contains(list, value)
 }

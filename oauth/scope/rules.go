@@ -7,7 +7,8 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// The API groups of OpenShift's resources, each also served under the legacy name, the empty group.
+// The API groups of OpenShift's resources. Each is also served under the legacy name, the empty
+// group.
 const (
 	legacyGroup        = ""
 	userGroup          = "user.openshift.io"
@@ -19,7 +20,7 @@ const (
 	rbacGroup          = "rbac.authorization.k8s.io"
 )
 
-// userRules are the rules of a scope that follows an intention; known is false for any other.
+// userRules returns the rules of a user scope. known is false for other scopes.
 func userRules(text string) (rules []rbacv1.PolicyRule, known bool) {
 	switch text {
 	case Full:
@@ -43,7 +44,7 @@ func userRules(text string) (rules []rbacv1.PolicyRule, known bool) {
 	return nil, false
 }
 
-// discovery is what every token may read: how the API is made up. Clients cannot do without.
+// discovery returns the rules that every token has: clients need to discover the API.
 func discovery() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{{Verbs: []string{"get"}, NonResourceURLs: []string{
 		"/version", "/version/", "/api", "/api/*", "/apis", "/apis/*", "/oapi", "/oapi/*", "/openapi", "/openapi/*",
@@ -51,7 +52,8 @@ func discovery() []rbacv1.PolicyRule {
 	}}}
 }
 
-// escalating are the resources by which a role's holder can gain more than the role: credentials and rights.
+// escalating returns the resources with which a role's holder can gain more rights: credentials,
+// roles and bindings.
 func escalating() map[string][]string {
 	credentials := []string{"oauthauthorizetokens", "oauthaccesstokens", "oauthclients", "oauthclientauthorizations"}
 	rights := []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"}
@@ -64,8 +66,8 @@ func escalating() map[string][]string {
 	}
 }
 
-// escalates tells whether a request touches an escalating resource. It is asked of the request and not of the role's
-// rules, since a rule for all resources (`*`) means these too.
+// escalates reports whether a request accesses an escalating resource. It checks the request and
+// not the role's rules, because a rule for all resources (`*`) includes them.
 func escalates(request authorizer.Attributes) bool {
 	if !request.IsResourceRequest() {
 		return false

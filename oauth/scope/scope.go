@@ -1,8 +1,8 @@
-// Package scope says what a token may be used for. A scope limits a token that identifies its user: a request must be covered
-// by one of the token's scopes before the user's own rights are asked. It only answers questions and knows no storage.
+// Package scope evaluates the scopes of tokens. A scope limits a token: a request must be allowed
+// by one of the token's scopes and by the user's own rights. The package has no state.
 //
-// Source: OpenShift 3.11 Cluster Administration, chapter 13 (Scoped Tokens); 3.9 Architecture, 4.1.4.5 for the scopes that the
-// metadata document names.
+// Source: OpenShift 3.11 Cluster Administration, chapter 13 (Scoped Tokens); 3.9 Architecture,
+// 4.1.4.5 for the scopes that the metadata document names.
 package scope
 
 import (
@@ -14,45 +14,45 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// ExtraKey is the key in a user's extra information under which the scopes of the token stand.
+// ExtraKey is the key of a token's scopes in the user's extra information.
 const ExtraKey = "scopes.authorization.openshift.io"
 
-// The scopes that follow an intention: their rules are made here.
+// The user scopes. This package defines their rules.
 const (
-	// Full allows everything that the user may do.
+	// Full allows everything that the user is allowed to do.
 	Full = "user:full"
-	// Info allows to read the user: name, groups.
+	// Info allows reading the user: name and groups.
 	Info = "user:info"
 	// CheckAccess allows reviews of the user's own rights.
 	CheckAccess = "user:check-access"
-	// ListProjects allows to list and watch all projects that the user sees.
+	// ListProjects allows listing and watching all projects of the user.
 	ListProjects = "user:list-projects"
-	// ListScopedProjects allows the same for the namespaces of the token's other scopes alone.
+	// ListScopedProjects allows the same only for the namespaces of the token's other scopes.
 	ListScopedProjects = "user:list-scoped-projects"
 )
 
-// rolePrefix begins a scope that follows a cluster role.
+// rolePrefix is the prefix of scopes that use a cluster role.
 const rolePrefix = "role:"
 
-// AllNamespaces is the namespace of a role scope that counts everywhere.
+// AllNamespaces is the namespace of a role scope that applies everywhere.
 const AllNamespaces = "*"
 
-// Supported are the scopes that the metadata document names, in its order.
+// Supported returns the scopes in the metadata document, in its order.
 func Supported() []string {
 	return []string{Full, Info, CheckAccess, ListScopedProjects, ListProjects}
 }
 
 // Role is a scope `role:<cluster role>:<namespace>[:!]`.
 type Role struct {
-	// Name is the cluster role's. It may hold colons, as `system:image-puller` does.
+	// Name is the name of the cluster role. It can contain colons, such as `system:image-puller`.
 	Name string
-	// Namespace is where the role counts, or AllNamespaces.
+	// Namespace is the namespace of the role, or AllNamespaces.
 	Namespace string
-	// Escalating also allows what the role allows on secrets, tokens, roles and bindings.
+	// Escalating also allows the role's rights on secrets, tokens, roles and bindings.
 	Escalating bool
 }
 
-// ParseRole reads a role scope. A text of another form is an error that names it.
+// ParseRole parses a role scope.
 func ParseRole(text string) (Role, error) {
 	rest, ok := strings.CutPrefix(text, rolePrefix)
 	if !ok {
@@ -73,7 +73,7 @@ func ParseRole(text string) (Role, error) {
 	return role, nil
 }
 
-// String is the scope's text.
+// String returns the text of the scope.
 func (r Role) String() string {
 	text := rolePrefix + r.Name + ":" + r.Namespace
 	if r.Escalating {
@@ -82,7 +82,7 @@ func (r Role) String() string {
 	return text
 }
 
-// Validate refuses a text that is no scope.
+// Validate rejects an invalid scope.
 func Validate(text string) error {
 	if slices.Contains(Supported(), text) {
 		return nil
@@ -94,7 +94,8 @@ func Validate(text string) error {
 	return fmt.Errorf("parse scope %q: unknown; scopes are %s and role:<cluster role>:<namespace>", text, strings.Join(Supported(), ", "))
 }
 
-// Split gives the scopes of a request parameter: texts apart by spaces, each once, in their order.
+// Split returns the scopes in a request parameter: separated by spaces, without duplicates, in
+// their order.
 func Split(parameter string) []string {
 	var scopes []string
 	for _, text := range strings.Fields(parameter) {
@@ -105,7 +106,8 @@ func Split(parameter string) []string {
 	return scopes
 }
 
-// Covers tells whether granted scopes include all of the asked ones, so that a person need not be asked again.
+// Covers reports whether granted scopes include all requested ones, so that the user does not need
+// to grant them again.
 func Covers(granted, asked []string) bool {
 	for _, text := range asked {
 		if !slices.Contains(granted, text) && !slices.Contains(granted, Full) {
@@ -115,7 +117,8 @@ func Covers(granted, asked []string) bool {
 	return true
 }
 
-// Namespaces are those whose project a token of these scopes may see; all is true where every one is.
+// Namespaces returns the namespaces whose projects a token with these scopes can see. all means
+// every namespace.
 func Namespaces(scopes []string) (some []string, all bool) {
 	for _, text := range scopes {
 		if text == Full || text == ListProjects {

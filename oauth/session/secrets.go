@@ -14,7 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// Secret is a pair of keys: one that signs (32 or 64 bytes) and one that encrypts (16, 24 or 32 bytes).
+// Secret is a pair of keys: one for signatures (32 or 64 bytes) and one for encryption (16, 24 or
+// 32 bytes).
 type Secret legacyv1.SessionSecret
 
 func (s Secret) validate() error {
@@ -51,7 +52,7 @@ func ReadSecrets(path string) ([]Secret, error) {
 	return secrets, nil
 }
 
-// EnsureSecrets reads a file of secrets, which it makes where there is none.
+// EnsureSecrets reads a file of secrets. It creates a missing file.
 func EnsureSecrets(path string) ([]Secret, error) {
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		return ReadSecrets(path)
@@ -69,7 +70,7 @@ func EnsureSecrets(path string) ([]Secret, error) {
 	return ReadSecrets(path)
 }
 
-// random is n random bytes in twice as many letters.
+// random returns n random bytes in hexadecimal.
 func random(n int) string {
 	bytes := make([]byte, n)
 	_, _ = rand.Read(bytes) // never fails: the runtime ends the process instead

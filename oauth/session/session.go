@@ -1,8 +1,10 @@
-// Package session remembers in a browser who has logged in, for the few minutes in which that person requests tokens.
+// Package session stores in the browser who has logged in, for the few minutes in which the user
+// requests tokens.
 //
-// The cookie holds everything, encrypted and signed, so that a session outlives a restart, every API server knows it, and
-// nobody can be given the session of another: there is no number of a session that could be fixed. Sessions end
-// on the server by a change of the user's Generation, which is stored with the User.
+// The encrypted and signed cookie contains the whole session. Therefore, a session survives
+// restarts, works with every API server, and cannot be fixed by an attacker, because there is no
+// session ID. A change of the user's Generation, which is stored with the User, ends sessions on
+// the server.
 package session
 
 import (
@@ -18,31 +20,33 @@ import (
 	"github.com/gorilla/securecookie"
 )
 
-// User is who a session is of.
+// User is the user of a session.
 type User struct {
-	// Name and UID are those of the User object; one that is made later under the same name has another UID.
+	// Name and UID are those of the User object. A recreated user has another UID.
 	Name, UID string
-	// Generation is what the User had at the login. A logout gives the User another one, which ends all sessions from before.
+	// Generation is the User's generation at the login. A logout changes it, which ends all earlier
+	// sessions.
 	Generation string `json:",omitempty"`
 }
 
-// Generation is the annotation of a User that holds its generation of sessions. A user who never logged out has none.
+// Generation is the annotation of a User with its generation of sessions. It is missing until the
+// first logout.
 const Generation = "oauth.slipway.io/session-generation"
 
-// hostPrefix begins the names of cookies that a browser takes only from this host itself, over TLS and for all paths
-// (RFC 6265bis, section 4.1.3.2): no other host of the domain can set them.
+// hostPrefix is a prefix of cookie names. Browsers accept such cookies only from this host, over
+// TLS and for all paths (RFC 6265bis, section 4.1.3.2). Other hosts of the domain cannot set them.
 const hostPrefix = "__Host-"
 
 // Sessions writes and reads sessions.
 type Sessions struct {
-	// Name is the cookie's, which begins with __Host-, and MaxAge how long it counts.
+	// Name is the name of the cookie, including __Host-. MaxAge is the lifetime of a session.
 	Name   string
 	MaxAge time.Duration
 
 	codecs []securecookie.Codec
 }
 
-// New makes sessions with secrets, of which the first encrypts and all decrypt.
+// New returns sessions with secrets. The first secret encrypts, all decrypt.
 func New(name string, maxAge time.Duration, secrets []Secret) (*Sessions, error) {
 	if len(secrets) == 0 {
 		return nil, fmt.Errorf("make sessions: there is no secret")
@@ -60,7 +64,7 @@ func New(name string, maxAge time.Duration, secrets []Secret) (*Sessions, error)
 	return s, nil
 }
 
-// Start begins a session of a user, in place of any other.
+// Start starts a session of a user and replaces an existing one.
 func (s *Sessions) Start(w http.ResponseWriter, user User) error {
 	value, err := securecookie.EncodeMulti(s.Name, user, s.codecs...)
 	if err != nil {
@@ -70,11 +74,11 @@ func (s *Sessions) Start(w http.ResponseWriter, user User) error {
 	return nil
 }
 
-// Clear takes the session out of the browser. The cookie of the former session still counts until the Generation of its
-// user changes.
+// Clear removes the session from the browser. The cookie of the old session is valid until the
+// Generation of its user changes.
 func (s *Sessions) Clear(w http.ResponseWriter) error { return s.Start(w, User{}) }
 
-// User gives whose session a request is of; ok is false when it has none that counts.
+// User returns the user of a request's session. ok is false if there is no valid session.
 func (s *Sessions) User(r *http.Request) (user User, ok bool) {
 	sent, err := r.Cookie(s.Name)
 	if err != nil || securecookie.DecodeMulti(s.Name, sent.Value, &user, s.codecs...) != nil {
@@ -83,19 +87,20 @@ func (s *Sessions) User(r *http.Request) (user User, ok bool) {
 	return user, user.Name != "" && user.UID != ""
 }
 
-// cookie is one that no script and no other site can read or set. Browsers send it with a link from another site,
-// because that is how clients send users here, and not with a form, frame or script of another site.
+// cookie returns a cookie that scripts and other sites can neither read nor set. Browsers send it
+// when they follow a link from another site, as clients require, but not with a form, frame or
+// script of another site.
 func cookie(name, value string) *http.Cookie {
 	return &http.Cookie{Name: name, Value: value, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode}
 }
 
-// csrfCookie holds a random value that a form must repeat, which a page of another site cannot know.
+// csrfCookie contains a random value that forms must repeat. Pages of other sites cannot read it.
 const csrfCookie = hostPrefix + "csrf"
 
 // csrfBytes is the entropy of the value.
 const csrfBytes = 32
 
-// CSRF gives the value for the forms of a page, and sets the cookie where there is none.
+// CSRF returns the value for the forms of a page. It sets the cookie if it is missing.
 func CSRF(w http.ResponseWriter, r *http.Request) string {
 	if sent, err := r.Cookie(csrfCookie); err == nil && len(sent.Value) == base64.RawURLEncoding.EncodedLen(csrfBytes) {
 		return sent.Value
@@ -107,7 +112,7 @@ func CSRF(w http.ResponseWriter, r *http.Request) string {
 	return value
 }
 
-// CheckCSRF tells whether a value that came with a request is the one of the browser's cookie.
+// CheckCSRF reports whether a value matches the browser's cookie.
 func CheckCSRF(r *http.Request, value string) bool {
 	sent, err := r.Cookie(csrfCookie)
 	return err == nil && sent.Value != "" && subtle.ConstantTimeCompare([]byte(sent.Value), []byte(value)) == 1

@@ -1,5 +1,5 @@
-// Package store is how the OAuth server reads and writes API objects: within the process, so that no token and no code ever stands in a
-// request, and thus in no log.
+// Package store reads and writes the OAuth server's API objects within the process, so that no
+// request, and thus no log, contains a token or a code.
 package store
 
 import (
@@ -17,23 +17,28 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
-// Objects are the objects of one resource. Errors are those of the API (k8s.io/apimachinery/pkg/api/errors): not found, conflict, invalid.
+// Objects are the objects of one resource. Errors are API errors
+// (k8s.io/apimachinery/pkg/api/errors): not found, conflict, invalid.
 type Objects[T runtime.Object] interface {
-	// Get reads an object as it is stored now.
+	// Get reads an object from the store.
 	Get(ctx context.Context, name string) (T, error)
-	// Cached reads an object from memory, milliseconds old, and from the store when it is not there. It must not be changed.
+	// Cached reads an object from the watch cache, and from the store if the cache does not have
+	// it. Callers must not change it.
 	Cached(ctx context.Context, name string) (T, error)
-	// Where gives the objects of which a field that the resource can be selected by has a value.
+	// Where returns the objects with a value of a field that the resource supports in field
+	// selectors.
 	Where(ctx context.Context, field, value string) ([]T, error)
 	Create(ctx context.Context, object T) (T, error)
-	// Update replaces an object, unless it was changed since it was read.
+	// Update replaces an object unless it has changed since it was read.
 	Update(ctx context.Context, object T) (T, error)
-	// Delete deletes an object; exactly one of several that try at once succeeds.
+	// Delete deletes an object. Exactly one of several concurrent calls succeeds.
 	Delete(ctx context.Context, name string) error
 }
 
-// Of gives the objects of a resource that the API server serves; stores may be filled later, but before the first use.
-func Of[T runtime.Object](stores map[schema.GroupResource]*registry.Store, resource schema.GroupResource) Objects[T] {
+// Of returns the objects of a resource of the API server. stores can be filled later, before the
+// first use.
+func Of[T runtime.Object](stores map[schema.GroupResource]*registry.Store,
+	resource schema.GroupResource) Objects[T] {
 	return objects[T]{stores, resource}
 }
 
@@ -50,7 +55,7 @@ func (o objects[T]) store() (*registry.Store, error) {
 	return store, nil
 }
 
-// typed gives a result of a store its type.
+// typed converts the result of a store.
 func typed[T runtime.Object](object runtime.Object, err error) (T, error) {
 	result, ok := object.(T)
 	if err == nil && !ok {
@@ -125,13 +130,13 @@ func (o objects[T]) Delete(ctx context.Context, name string) error {
 	return err
 }
 
-// about says in a context what is asked for. Errors name the resource from there, and the context of a request for a page
-// of the server would say nothing.
+// about adds request information to a context. Errors take the name of the resource from there; the
+// context of a request for a page has other information.
 func (o objects[T]) about(ctx context.Context) context.Context {
 	return request.WithRequestInfo(ctx, &request.RequestInfo{APIGroup: o.resource.Group, Resource: o.resource.Resource})
 }
 
-// scoped gives a context a namespace, as the requests have that stores are made for: none, for objects that live in none.
+// scoped adds a namespace to a context, as stores expect: none for cluster-scoped objects.
 func scoped(ctx context.Context) context.Context {
 	if _, ok := request.NamespaceFrom(ctx); ok {
 		return ctx
@@ -139,7 +144,7 @@ func scoped(ctx context.Context) context.Context {
 	return request.WithNamespace(ctx, metav1.NamespaceNone)
 }
 
-// InNamespace is a context for objects that live in a namespace.
+// InNamespace returns a context for objects of a namespace.
 func InNamespace(ctx context.Context, namespace string) context.Context {
 	return request.WithNamespace(ctx, namespace)
 }

@@ -12,25 +12,27 @@ import (
 	"github.com/slipway-platform/slipway/oauth/store"
 )
 
-// Activity puts off the end of tokens that are used. inactivityTimeoutSeconds of a token is its age at which it ends; with each use it is to
-// be the present age and the timeout of its client, and it is written when a third of that has passed.
+// Activity extends the lifetime of tokens that are used. inactivityTimeoutSeconds of a token is the
+// age at which it expires. Each use sets it to the current age plus the timeout of the client, but
+// only when a third of the timeout has passed.
 type Activity struct {
 	Tokens  store.Objects[*oauthv1.OAuthAccessToken]
 	Clients *client.Registry
-	// Timeout is that of clients that say nothing, in seconds, now.
+	// Timeout returns the default timeout of clients, in seconds.
 	Timeout func() int32
-	// Report takes errors.
+	// Report receives errors.
 	Report func(error)
 
 	used chan *oauthv1.OAuthAccessToken
 }
 
-// NewActivity makes one that Run serves.
-func NewActivity(tokens store.Objects[*oauthv1.OAuthAccessToken], clients *client.Registry, timeout func() int32, report func(error)) *Activity {
+// NewActivity returns an Activity, which needs a running Run.
+func NewActivity(tokens store.Objects[*oauthv1.OAuthAccessToken], clients *client.Registry,
+	timeout func() int32, report func(error)) *Activity {
 	return &Activity{Tokens: tokens, Clients: clients, Timeout: timeout, Report: report, used: make(chan *oauthv1.OAuthAccessToken, 1000)}
 }
 
-// Used takes note of a token's use. It never waits: when there is too much to do, a later use is noted.
+// Used records the use of a token. It never blocks: under load, a later use is recorded.
 func (a *Activity) Used(token *oauthv1.OAuthAccessToken) {
 	select {
 	case a.used <- token:
@@ -38,7 +40,7 @@ func (a *Activity) Used(token *oauthv1.OAuthAccessToken) {
 	}
 }
 
-// Run writes what was noted, until ctx ends.
+// Run extends tokens until ctx ends.
 func (a *Activity) Run(ctx context.Context) {
 	written := map[types.UID]int32{} // what stands in the store now, as long as the cache may be behind
 	for {
@@ -64,11 +66,12 @@ func (a *Activity) Run(ctx context.Context) {
 	}
 }
 
-// maxWritten limits what is remembered.
+// maxWritten limits the number of cached values.
 const maxWritten = 10_000
 
-// extend writes a later end if it is time to, and gives it.
-func (a *Activity) extend(ctx context.Context, token *oauthv1.OAuthAccessToken, now time.Time) (int32, error) {
+// extend writes and returns the extended timeout if it is time to.
+func (a *Activity) extend(ctx context.Context, token *oauthv1.OAuthAccessToken,
+	now time.Time) (int32, error) {
 	timeout := a.Timeout()
 	if c, err := a.Clients.Find(ctx, token.ClientName); err == nil {
 		timeout = or(c.InactivityTimeout, timeout)

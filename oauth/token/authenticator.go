@@ -16,31 +16,34 @@ import (
 	"github.com/slipway-platform/slipway/oauth/store"
 )
 
-// GroupOAuth is the virtual group of everyone who comes with an access token.
+// GroupOAuth is the virtual group of all users with an access token.
 const GroupOAuth = "system:authenticated:oauth"
 
-// Why a token that exists does not count.
+// Reasons why an existing token is not valid.
 var (
 	ErrExpired  = errors.New("the token has expired")
 	ErrInactive = errors.New("the token was not used for too long")
 	ErrNoUser   = errors.New("the user of the token does not exist any more")
 )
 
-// Authenticator recognizes access tokens. Token and user are read from the API server's watch cache, which learns of a deletion within
-// milliseconds; only a token that is not there, such as one that was made just now, is looked for in the store.
+// Authenticator authenticates access tokens. It reads token and user from the API server's watch
+// cache, which sees a deletion within milliseconds. It reads only tokens that are not in the cache,
+// such as new ones, from the store.
 type Authenticator struct {
 	Tokens store.Objects[*oauthv1.OAuthAccessToken]
 	Users  store.Objects[*userv1.User]
-	// Groups gives the groups of a user.
+	// Groups returns the groups of a user.
 	Groups func(user string) []string
-	// Used is told of the use of a token that ends when it is not used; nil where nobody cares.
+	// Used, if set, is called when a token with an inactivity timeout is used.
 	Used func(*oauthv1.OAuthAccessToken)
 }
 
 var _ authenticator.Token = (*Authenticator)(nil)
 
-// AuthenticateToken gives the user of an access token, with groups, and scopes in the extra information.
-func (a *Authenticator) AuthenticateToken(ctx context.Context, secret string) (*authenticator.Response, bool, error) {
+// AuthenticateToken returns the user of an access token, with groups, and with scopes in the extra
+// information.
+func (a *Authenticator) AuthenticateToken(ctx context.Context,
+	secret string) (*authenticator.Response, bool, error) {
 	name, ok := Name(secret)
 	if !ok {
 		return nil, false, nil

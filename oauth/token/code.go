@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// A code looks like the secret of a token: half of it is random, and half is the signature of that.
+// A code has the form of a token's secret: one half is random, the other half is its signature.
 
 // halfBytes is the length of each half: 128 bits cannot be guessed.
 const halfBytes = secretBytes / 2
 
-// newCode makes a code and the name of the object that stands for it.
+// newCode returns a code and the name of its object.
 func newCode(key []byte) (code, name string) {
 	random := make([]byte, halfBytes, secretBytes)
 	_, _ = rand.Read(random) // never fails: the runtime ends the process instead
@@ -21,7 +21,7 @@ func newCode(key []byte) (code, name string) {
 	return code, hashed(code)
 }
 
-// codeName gives the name of the object for which a code stands; ok is false if it was signed by none of the keys.
+// codeName returns the name of a code's object. ok is false if no key verifies the code.
 func codeName(code string, keys [][]byte) (name string, ok bool) {
 	encoded, ok := strings.CutPrefix(code, prefix)
 	content, err := base64.RawURLEncoding.DecodeString(encoded)

@@ -13,28 +13,29 @@ import (
 	"github.com/slipway-platform/slipway/oauth/client"
 )
 
-// Endpoint is /oauth/token, where a client exchanges a code for an access token (RFC 6749, section 4.1.3).
+// Endpoint serves /oauth/token, where a client exchanges a code for an access token (RFC 6749,
+// section 4.1.3).
 type Endpoint struct {
 	Clients *client.Registry
 	Issuer  *Issuer
-	// Report takes errors that are the administrator's affair and not the client's.
+	// Report receives errors for the administrator.
 	Report func(error)
 }
 
-// Problem is an error as RFC 6749 has it for clients.
+// Problem is an error response of RFC 6749.
 type Problem struct {
-	// Code is one of the words of sections 4.1.2.1 and 5.2, such as invalid_request.
+	// Code is an error code of sections 4.1.2.1 and 5.2, such as invalid_request.
 	Code string `json:"error"`
-	// Description is for the person who programs the client.
+	// Description is for developers of the client.
 	Description string `json:"error_description,omitempty"`
 }
 
-// ServerError is the problem whose cause is not the client's. Its text is OpenShift's.
+// ServerError returns the problem for internal errors. Its text is OpenShift's.
 func ServerError() *Problem {
 	return &Problem{"server_error", "The authorization server encountered an unexpected condition that prevented it from fulfilling the request."}
 }
 
-// answer is what a client gets.
+// answer is a successful response.
 type answer struct {
 	AccessToken string `json:"access_token"`
 	ExpiresIn   int64  `json:"expires_in,omitempty"`
@@ -49,7 +50,7 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		write(w, http.StatusMethodNotAllowed, &Problem{"invalid_request", "use POST"})
 		return
 	}
-	// What stands in the address stands in logs: only the form counts.
+	// Logs contain addresses, so only the form counts.
 	if err := r.ParseForm(); err != nil || repeated(r.PostForm) {
 		write(w, http.StatusBadRequest, &Problem{"invalid_request", "the form cannot be read, or has a parameter twice"})
 		return
@@ -86,7 +87,7 @@ func checkGrantType(grantType string) *Problem {
 	return &Problem{"unsupported_grant_type", "grant_type must be authorization_code"}
 }
 
-// invalidGrant is the answer to a code that cannot be exchanged.
+// invalidGrant returns the problem for a code that cannot be exchanged.
 func invalidGrant() *Problem {
 	return &Problem{"invalid_grant", "the code is not valid: it was used, has expired, or is for another client, redirect_uri or code_verifier"}
 }
@@ -113,8 +114,8 @@ func (e *Endpoint) exchange(r *http.Request, c *client.Client) (Issued, *Problem
 
 // authenticate finds the client of a request and checks its secret, from the header or the form.
 //
-// The answer does not tell which clients exist: a wrong secret is that of no client, and without a secret there is no
-// difference between a client that has none, one that does and one that does not exist.
+// The response does not reveal which clients exist: an unknown client looks like one with another
+// secret, and without a secret, all clients look the same.
 func (e *Endpoint) authenticate(r *http.Request) (*client.Client, *Problem) {
 	id, secret, basic := r.BasicAuth()
 	if !basic {
@@ -137,7 +138,8 @@ func (e *Endpoint) authenticate(r *http.Request) (*client.Client, *Problem) {
 	return nil, &Problem{"invalid_client", "the client or its secret is unknown"}
 }
 
-// unescaped undoes the encoding that RFC 6749, section 2.3.1, wants in a header, and that many clients leave out.
+// unescaped reverses the encoding that RFC 6749, section 2.3.1, requires in a header, and that many
+// clients omit.
 func unescaped(text string, basic bool) string {
 	if decoded, err := url.QueryUnescape(text); basic && err == nil {
 		return decoded
@@ -145,7 +147,7 @@ func unescaped(text string, basic bool) string {
 	return text
 }
 
-// repeated tells whether a parameter comes more than once, which RFC 6749, section 3.2, forbids.
+// repeated reports whether a parameter occurs more than once, which RFC 6749, section 3.2, forbids.
 func repeated(form url.Values) bool {
 	for _, values := range form {
 		if len(values) > 1 {
@@ -155,12 +157,12 @@ func repeated(form url.Values) bool {
 	return false
 }
 
-// write answers with JSON.
+// write sends JSON.
 func write(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// Write answers a client with a problem.
+// Write sends the problem to a client.
 func (p *Problem) Write(w http.ResponseWriter, status int) { write(w, status, p) }

@@ -15,47 +15,49 @@ import (
 	"github.com/slipway-platform/slipway/oauth/store"
 )
 
-// ErrInvalidCode is the answer to a code that does not exist, was used before or has expired.
+// ErrInvalidCode reports a code that does not exist, was used before or has expired.
 var ErrInvalidCode = errors.New("the code is not valid")
 
-// Issuer makes codes and access tokens.
+// Issuer issues codes and access tokens.
 type Issuer struct {
 	Tokens store.Objects[*oauthv1.OAuthAccessToken]
 	Codes  store.Objects[*oauthv1.OAuthAuthorizeToken]
-	// MaxAge is how many seconds an access token counts unless its client says otherwise, 0 for ever; CodeMaxAge is that of a code.
+	// MaxAge is the default lifetime of an access token in seconds, 0 without limit. CodeMaxAge is
+	// the lifetime of a code.
 	MaxAge, CodeMaxAge int32
-	// CodeKeys sign codes with the first key, and all of them verify, so that a code that the server never made is refused
-	// without a look into the store. They must be secret.
+	// CodeKeys sign codes with the first key and verify them with all keys, so that forged codes
+	// are rejected without a lookup. The keys must be secret.
 	CodeKeys [][]byte
-	// InactivityTimeout is after how many seconds without use an access token ends unless its client says otherwise, 0 for never.
+	// InactivityTimeout is the default number of seconds without use after which an access token
+	// expires, 0 for never.
 	InactivityTimeout int32
 }
 
-// Grant is what a user has granted a client.
+// Grant is the permission of a user for a client.
 type Grant struct {
 	Client      *client.Client
 	UserName    string
 	UserUID     string
 	Scopes      []string
 	RedirectURI string
-	// Code is the name of the OAuthAuthorizeToken that is exchanged, if any.
+	// Code is the name of the exchanged OAuthAuthorizeToken, if any.
 	Code string
 }
 
-// To makes a grant of a user.
+// To returns a grant of a user.
 func To(c *client.Client, user *userv1.User, scopes []string, redirect string) Grant {
 	return Grant{Client: c, UserName: user.Name, UserUID: string(user.UID), Scopes: scopes, RedirectURI: redirect}
 }
 
-// Issued is an access token as the client gets it.
+// Issued is an access token in the response to a client.
 type Issued struct {
 	Secret string
-	// ExpiresIn is in seconds; 0 means that it does not expire.
+	// ExpiresIn is in seconds. 0 means that it does not expire.
 	ExpiresIn int64
 	Scopes    []string
 }
 
-// Access makes an access token.
+// Access issues an access token.
 func (i *Issuer) Access(ctx context.Context, grant Grant) (Issued, error) {
 	secret, name := New()
 	stored := &oauthv1.OAuthAccessToken{
@@ -70,7 +72,7 @@ func (i *Issuer) Access(ctx context.Context, grant Grant) (Issued, error) {
 	return Issued{Secret: secret, ExpiresIn: stored.ExpiresIn, Scopes: grant.Scopes}, nil
 }
 
-// or is a client's own value or the usual one.
+// or returns the client's own value or the default.
 func or(own *int32, usual int32) int32 {
 	if own != nil {
 		return *own
@@ -78,8 +80,9 @@ func or(own *int32, usual int32) int32 {
 	return usual
 }
 
-// Code makes an authorization code, which is exchanged by who answers its challenge.
-func (i *Issuer) Code(ctx context.Context, grant Grant, state, challenge, method string) (string, error) {
+// Code issues an authorization code. Its exchange requires the verifier of the challenge.
+func (i *Issuer) Code(ctx context.Context, grant Grant,
+	state, challenge, method string) (string, error) {
 	secret, name := newCode(i.CodeKeys[0])
 	_, err := i.Codes.Create(ctx, &oauthv1.OAuthAuthorizeToken{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -92,9 +95,11 @@ func (i *Issuer) Code(ctx context.Context, grant Grant, state, challenge, method
 	return secret, nil
 }
 
-// Redeem uses up a code that passes a check, and gives what it grants. Of several who try at once one succeeds. A code that comes again after
-// it was used may have been stolen: what it was exchanged for ends (RFC 6749, section 4.1.2).
-func (i *Issuer) Redeem(ctx context.Context, c *client.Client, code string, check func(*oauthv1.OAuthAuthorizeToken) bool) (Grant, error) {
+// Redeem consumes a code if check returns true, and returns its grant. Only one of several
+// concurrent calls succeeds. A code that is used twice might have been stolen, so Redeem revokes
+// the tokens of the first use (RFC 6749, section 4.1.2).
+func (i *Issuer) Redeem(ctx context.Context, c *client.Client, code string,
+	check func(*oauthv1.OAuthAuthorizeToken) bool) (Grant, error) {
 	name, ok := codeName(code, i.CodeKeys)
 	if !ok {
 		return Grant{}, ErrInvalidCode
@@ -121,7 +126,7 @@ func (i *Issuer) Redeem(ctx context.Context, c *client.Client, code string, chec
 	}, nil
 }
 
-// revoke ends the access tokens that a client got for a code.
+// revoke deletes the access tokens that a client got for a code.
 func (i *Issuer) revoke(ctx context.Context, c *client.Client, code string) error {
 	tokens, err := i.Tokens.Where(ctx, "authorizeToken", code)
 	if err != nil {
@@ -139,7 +144,7 @@ func (i *Issuer) revoke(ctx context.Context, c *client.Client, code string) erro
 	return errors.Join(problems...)
 }
 
-// expired tells whether seconds have passed since a time; 0 seconds never pass.
+// expired reports whether seconds have passed since a time. 0 means no limit.
 func expired(since metav1.Time, seconds int64, now time.Time) bool {
 	return seconds > 0 && now.After(since.Add(time.Duration(seconds)*time.Second))
 }

@@ -17,14 +17,15 @@ const (
 	S256  = "S256"
 )
 
-// ChallengeMethods returns the methods that every client may use, as the metadata document names them.
+// ChallengeMethods returns the methods that every client may use, as the metadata document names
+// them.
 func ChallengeMethods() []string { return []string{S256} }
 
-// codeText is how a code challenge and a code verifier look (RFC 7636, sections 4.1 and 4.2).
+// codeText matches code challenges and code verifiers (RFC 7636, sections 4.1 and 4.2).
 var codeText = regexp.MustCompile(`^[A-Za-z0-9._~-]{43,128}$`)
 
-// CheckChallenge refuses a code challenge that no verifier could answer, and gives the method: one that is not named is plain. No challenge
-// is right too; then there is no method.
+// CheckChallenge rejects an invalid code challenge and returns the method. The default method is
+// plain. Without a challenge there is no method.
 func CheckChallenge(challenge, method string) (string, error) {
 	switch {
 	case challenge == "" && method == "":
@@ -43,9 +44,10 @@ func CheckChallenge(challenge, method string) (string, error) {
 	return "", fmt.Errorf("code_challenge_method %q is unknown; it must be S256 or plain", method)
 }
 
-// CheckMethod rejects a code challenge that doesn't protect the code of a public client. Such a client has no
-// secret, so only the challenge keeps a thief of the code from exchanging it. With plain, the challenge in
-// the address of the request is the answer to itself. The method is one that CheckChallenge returned.
+// CheckMethod rejects a code challenge that doesn't protect the code of a public client. Such a
+// client has no secret, so only the challenge keeps a thief of the code from exchanging it. With
+// plain, the challenge in the address of the request is the answer to itself. The method is one
+// that CheckChallenge returned.
 func CheckMethod(c *client.Client, method string) error {
 	if method == S256 || !c.Public() || c.OptionalChallenge {
 		return nil
@@ -53,7 +55,8 @@ func CheckMethod(c *client.Client, method string) error {
 	return errors.New("a client without a secret must send a code_challenge with code_challenge_method S256, or use response_type token")
 }
 
-// Verifies tells whether a code verifier answers the challenge with which a code was asked for. A code without a challenge takes no verifier.
+// Verifies tells whether a code verifier answers the challenge with which a code was asked for. A
+// code without a challenge takes no verifier.
 func Verifies(challenge, method, verifier string) bool {
 	if challenge == "" {
 		return verifier == ""

@@ -1,8 +1,9 @@
-// Package token makes access tokens and authorization codes, exchanges codes for tokens and recognizes the tokens that come with
-// requests.
+// Package token issues access tokens and authorization codes, exchanges codes for tokens, and
+// authenticates the tokens of requests.
 //
-// What a client gets is a secret, `sha256~` and 43 characters; the API object has the name `sha256~` and the secret's hash. Who
-// reads the objects, a backup or an audit log cannot use them. An administrator may also create an OAuthAccessToken of any other name, as in
+// A client gets a secret, `sha256~` and 43 characters. The API object has the name `sha256~` and
+// the hash of the secret, so that readers of the objects, of a backup or of an audit log cannot use
+// the token. An administrator can also create an OAuthAccessToken with any other name, as in
 // OpenShift 3: then the name itself is the token.
 package token
 
@@ -13,16 +14,16 @@ import (
 	"strings"
 )
 
-// prefix begins secrets, and names of objects, whose name is a hash.
+// prefix is the prefix of secrets, and of object names that are hashes.
 const prefix = "sha256~"
 
 // secretBytes is the entropy of a secret: 256 bits cannot be guessed.
 const secretBytes = 32
 
-// encodedLength is that many bytes in base64.
+// encodedLength is the length of a secret in base64.
 const encodedLength = 43
 
-// New makes a secret and the name of the object that stands for it.
+// New returns a secret and the name of its object.
 func New() (secret, name string) {
 	random := make([]byte, secretBytes)
 	_, _ = rand.Read(random) // never fails: the runtime ends the process instead
@@ -30,9 +31,11 @@ func New() (secret, name string) {
 	return secret, hashed(secret)
 }
 
-// Name gives the name of the object for which a secret stands. A text that can stand for none gives ok false, before anything is looked up.
+// Name returns the name of a secret's object. ok is false for a text that cannot be a secret,
+// without a lookup.
 //
-// That a secret is looked up by its hash also keeps the time of the answer from telling how much of a guess was right.
+// The lookup by hash also prevents timing attacks: the duration does not depend on the correct part
+// of a guess.
 func Name(secret string) (name string, ok bool) {
 	if encoded, made := strings.CutPrefix(secret, prefix); made {
 		_, err := base64.RawURLEncoding.DecodeString(encoded)
@@ -41,13 +44,14 @@ func Name(secret string) (name string, ok bool) {
 	return secret, len(secret) >= MinLength && len(secret) <= maxLength && !strings.ContainsAny(secret, "/%~ ")
 }
 
-// MinLength is the shortest name of a token object that is itself the token: fewer characters could be guessed.
+// MinLength is the minimum length of an object name that is itself the token. Shorter names could
+// be guessed.
 const MinLength = 32
 
-// maxLength is the longest name of an object.
+// maxLength is the maximum length of an object's name.
 const maxLength = 253
 
-// IsHashed tells whether a token object's name is a hash, and not the token.
+// IsHashed reports whether the name of a token object is a hash and not the token.
 func IsHashed(name string) bool { return strings.HasPrefix(name, prefix) }
 
 func hashed(secret string) string {

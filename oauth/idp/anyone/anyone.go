@@ -1,4 +1,4 @@
-// Package anyone has the two identity providers that ask nobody: AllowAllPasswordIdentityProvider and DenyAllPasswordIdentityProvider.
+// Package anyone implements AllowAllPasswordIdentityProvider and DenyAllPasswordIdentityProvider.
 package anyone
 
 import (
@@ -7,10 +7,10 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp"
 )
 
-// Allow accepts each user name with each password that is not empty. It is for trying things out.
+// Allow accepts every user name with every password that is not empty. It is for experiments.
 type Allow struct{}
 
-// Deny refuses everybody.
+// Deny rejects every login.
 type Deny struct{}
 
 var (
@@ -18,7 +18,7 @@ var (
 	_ idp.Password = Deny{}
 )
 
-// AuthenticatePassword names the user that is asked for.
+// AuthenticatePassword returns the requested user.
 func (Allow) AuthenticatePassword(_ context.Context, user, password string) (*idp.Identity, error) {
 	if user == "" || password == "" {
 		return nil, idp.ErrRefused
@@ -26,7 +26,7 @@ func (Allow) AuthenticatePassword(_ context.Context, user, password string) (*id
 	return &idp.Identity{UserName: user}, nil
 }
 
-// AuthenticatePassword refuses.
+// AuthenticatePassword rejects the login.
 func (Deny) AuthenticatePassword(context.Context, string, string) (*idp.Identity, error) {
 	return nil, idp.ErrRefused
 }

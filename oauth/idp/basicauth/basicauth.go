@@ -1,8 +1,9 @@
-// Package basicauth is the identity provider BasicAuthPasswordIdentityProvider: another server, which is sent the user name and the
-// password by HTTP's Basic authentication.
+// Package basicauth implements BasicAuthPasswordIdentityProvider: a remote server checks user name
+// and password with HTTP basic authentication.
 //
-// The server answers 401 to a wrong pair, and 200 with a JSON object to a right one: `sub` is the person's unique name, `name`, `email` and
-// `preferred_username` may follow. Source: OpenShift 3.11, Configuring Authentication, "Basic Authentication (Remote)".
+// The server responds with 401 to wrong credentials, and otherwise with 200 and a JSON object:
+// `sub` is the user's unique name; `name`, `email` and `preferred_username` are optional. Source:
+// OpenShift 3.11, Configuring Authentication, "Basic Authentication (Remote)".
 package basicauth
 
 import (
@@ -16,17 +17,17 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp/remote"
 )
 
-// Provider asks one server.
+// Provider sends requests to one server.
 type Provider struct {
-	// URL is where it is asked, with https.
+	// URL is the server's address, with https.
 	URL string
-	// Client reaches it.
+	// Client sends the requests.
 	Client *http.Client
 }
 
 var _ idp.Password = (*Provider)(nil)
 
-// answer is what the server says of a person.
+// answer is the server's description of a user.
 type answer struct {
 	Subject           string `json:"sub"`
 	Name              string `json:"name"`
@@ -35,9 +36,10 @@ type answer struct {
 	Error             string `json:"error"`
 }
 
-// AuthenticatePassword asks the server.
-func (p *Provider) AuthenticatePassword(ctx context.Context, user, password string) (*idp.Identity, error) {
-	// A colon in the name would move the border between it and the password.
+// AuthenticatePassword checks the password with the server.
+func (p *Provider) AuthenticatePassword(ctx context.Context,
+	user, password string) (*idp.Identity, error) {
+	// A colon in the name would shift the boundary to the password.
 	if user == "" || password == "" || strings.ContainsAny(user, ":\x00\r\n") {
 		return nil, idp.ErrRefused
 	}

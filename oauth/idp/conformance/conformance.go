@@ -1,4 +1,4 @@
-// Package conformance holds the tests that every identity provider passes, whatever it asks.
+// Package conformance contains the tests that every identity provider must pass.
 package conformance
 
 import (
@@ -13,16 +13,16 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp"
 )
 
-// Password is a provider of passwords and what it is to say.
+// Password tests a provider of passwords.
 type Password struct {
-	// Provider is the one to test.
+	// Provider is the provider under test.
 	Provider idp.Password
-	// User and Secret are a pair that it knows, and Want is who that is.
+	// User and Secret are valid credentials. Want is their identity.
 	User, Secret string
 	Want         idp.Identity
-	// AcceptsAnyone is set for a provider that accepts each name with each password.
+	// AcceptsAnyone means that the provider accepts every name with every password.
 	AcceptsAnyone bool
-	// Unreachable is the same kind of provider whose server or file is gone; nil where there is no such thing.
+	// Unreachable is a provider of the same kind whose server or file is missing. It is optional.
 	Unreachable idp.Password
 }
 
@@ -77,7 +77,7 @@ func (c Password) concurrent(t *testing.T) {
 	group.Wait()
 }
 
-// hostile tries names that are wildcards, operators or paths in one of the languages that providers speak.
+// hostile tries names that are wildcards, operators or paths in a language of some provider.
 func (c Password) hostile(t *testing.T) {
 	for _, name := range []string{
 		"*", c.User + "*", c.User + ")(uid=*", "*)(|(uid=*", c.User + "\x00", "\x00", "\\2a", "(&)", "cn=admin,dc=example,dc=org",

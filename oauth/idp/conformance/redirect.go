@@ -12,18 +12,19 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp"
 )
 
-// Redirect is a provider that authenticates by sending the browser away, and what it is to say.
+// Redirect tests a provider that redirects the browser to another server.
 type Redirect struct {
-	// Provider is the one to test. Its server is a test's: it logs everybody in as Want at once and redirects back.
+	// Provider is the provider under test. Its server logs every user in as Want and redirects
+	// back.
 	Provider idp.Redirect
-	// Client is the browser; it trusts the server's certificate.
+	// Client is the browser. It trusts the server's certificate.
 	Client *http.Client
-	// Secret is the client secret, which no error and no address may hold.
+	// Secret is the client secret, which no error and no address may contain.
 	Secret string
 	Want   idp.Identity
 }
 
-// callback is where the server sends the browser back to.
+// callback is the address to which the server redirects the browser.
 const callback = "https://master.example.com:8443/oauth2callback/test"
 
 // Test runs the tests.
@@ -50,7 +51,7 @@ func (c Redirect) Test(t *testing.T) {
 	}
 }
 
-// visit is a browser's way to the server and back.
+// visit follows the browser's way to the server and back.
 func (c Redirect) visit(t *testing.T) url.Values {
 	t.Helper()
 	const state = "a state/with?other&characters"
@@ -95,7 +96,7 @@ func (c Redirect) once(t *testing.T) {
 	}
 }
 
-// TestRefused is for a person whom the provider does not accept.
+// TestRefused tests the login of a user whom the provider rejects.
 func (c Redirect) TestRefused(t *testing.T) {
 	got, err := c.Provider.AuthenticateCallback(t.Context(), callback, c.visit(t))
 	if got != nil || !errors.Is(err, idp.ErrRefused) {

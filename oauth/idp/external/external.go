@@ -1,5 +1,6 @@
-// Package external is what identity providers have in common that authenticate persons by OAuth 2: a browser is sent there, comes back with a
-// code, and the code is exchanged for a token with which the provider says who that is.
+// Package external implements the common part of identity providers with OAuth 2: the browser is
+// redirected to a server and returns with a code, which is exchanged for a token. With the token,
+// the provider reads the user.
 package external
 
 import (
@@ -19,17 +20,18 @@ import (
 
 // Provider is one server.
 type Provider struct {
-	// ClientID and ClientSecret are what the server knows us by.
+	// ClientID and ClientSecret are the registration at the server.
 	ClientID, ClientSecret string
-	// AuthorizeURL and TokenURL are the server's endpoints; Scopes what is asked for, and Parameters are added to the first.
+	// AuthorizeURL and TokenURL are the server's endpoints. Scopes are requested, and Parameters
+	// are added to the query of AuthorizeURL.
 	AuthorizeURL, TokenURL string
 	Scopes                 []string
 	Parameters             map[string]string
-	// Nonce sends a nonce that belongs to the state, which OpenID Connect puts into ID tokens.
+	// Nonce sends a nonce, which depends on the state. OpenID Connect adds it to ID tokens.
 	Nonce bool
-	// Client reaches the server.
+	// Client sends requests to the server.
 	Client *http.Client
-	// Identify finds out who the token is of. api speaks with the token.
+	// Identify returns the user of the token. api sends requests with the token.
 	Identify func(ctx context.Context, api *API, token *oauth2.Token) (*idp.Identity, error)
 }
 
@@ -42,7 +44,7 @@ func (p *Provider) config(callback string) *oauth2.Config {
 	}
 }
 
-// StartURL is the server's page, with what it needs to send the browser back.
+// StartURL returns the address of the server's login page, with the parameters to return.
 func (p *Provider) StartURL(callback, state string) string {
 	var options []oauth2.AuthCodeOption
 	for name, value := range p.Parameters {
@@ -54,15 +56,17 @@ func (p *Provider) StartURL(callback, state string) string {
 	return p.config(callback).AuthCodeURL(state, options...)
 }
 
-// nonce is what ties an ID token to the state of a login, and with it to a browser, without showing
-// the state to who reads the token.
+// nonce ties an ID token to the state of a login, and thus to a browser, without revealing the
+// state to readers of the token.
 func nonce(state string) string {
 	sum := sha256.Sum256([]byte("nonce of a login\n" + state))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// AuthenticateCallback exchanges the code of a query and finds out who it is of. A query with an error is a refusal.
-func (p *Provider) AuthenticateCallback(ctx context.Context, callback string, query url.Values) (*idp.Identity, error) {
+// AuthenticateCallback exchanges the code in a query and returns the user. A query with an error is
+// a refusal.
+func (p *Provider) AuthenticateCallback(ctx context.Context, callback string,
+	query url.Values) (*idp.Identity, error) {
 	switch {
 	case query.Get("error") == "access_denied":
 		return nil, idp.ErrRefused
@@ -85,7 +89,8 @@ func (p *Provider) AuthenticateCallback(ctx context.Context, callback string, qu
 	return who, nil
 }
 
-// explain is an error of the exchange without what was sent or answered, which may hold secrets.
+// explain returns an error of the exchange without the request or the response, which can contain
+// secrets.
 func explain(err error) error {
 	var refused *oauth2.RetrieveError
 	if errors.As(err, &refused) && refused.Response != nil {
@@ -98,16 +103,17 @@ func explain(err error) error {
 	return errors.New("exchange code at identity provider: the answer holds no token")
 }
 
-// API asks a server with the person's token.
+// API sends requests with the user's token.
 type API struct {
-	// Nonce is the one that the server was asked to put into the ID token of this login.
+	// Nonce is the nonce that the ID token of this login must contain.
 	Nonce string
 
 	client *http.Client
 	token  string
 }
 
-// Get reads the JSON at an address into result. It returns the headers of the answer; an answer other than 200 is an error.
+// Get decodes the JSON at an address into result and returns the headers. Any status other than 200
+// is an error.
 func (a *API) Get(ctx context.Context, address string, result any) (http.Header, error) {
 	request, err := http.NewRequest(http.MethodGet, address, nil)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package github is the identity provider GitHubIdentityProvider: users of GitHub or of a GitHub Enterprise host, of certain organizations
-// or teams if those are set.
+// Package github implements GitHubIdentityProvider: users of GitHub or of a GitHub Enterprise host,
+// optionally only members of certain organizations or teams.
 package github
 
 import (
@@ -17,18 +17,19 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp/external"
 )
 
-// Settings describe our registration with GitHub.
+// Settings describe the registration at GitHub.
 type Settings struct {
 	ClientID, ClientSecret string
-	// Organizations are those of which a person must be in one, and Teams, as `organization/team`; empty accepts everybody.
+	// Organizations and Teams (`organization/team`) limit logins to their members. If both are
+	// empty, every user is accepted.
 	Organizations, Teams []string
-	// Host is that of GitHub Enterprise; empty means github.com.
+	// Host is a GitHub Enterprise host. The default is github.com.
 	Host string
-	// Client reaches GitHub.
+	// Client sends requests to GitHub.
 	Client *http.Client
 }
 
-// New makes the provider.
+// New returns the provider.
 func New(s Settings) *external.Provider {
 	site, api := "https://github.com", "https://api.github.com"
 	if s.Host != "" && s.Host != "github.com" {
@@ -47,7 +48,8 @@ func New(s Settings) *external.Provider {
 	}
 }
 
-func (s Settings) identify(ctx context.Context, with *external.API, api string) (*idp.Identity, error) {
+func (s Settings) identify(ctx context.Context, with *external.API,
+	api string) (*idp.Identity, error) {
 	var user struct {
 		ID                 int64
 		Login, Name, Email string
@@ -61,7 +63,7 @@ func (s Settings) identify(ctx context.Context, with *external.API, api string) 
 	return &idp.Identity{UserName: strconv.FormatInt(user.ID, 10), PreferredUserName: user.Login, Name: user.Name, Email: user.Email}, nil
 }
 
-// checkMember refuses a person who is in none of the organizations and teams. GitHub compares their names without case.
+// checkMember rejects users who are not members. GitHub ignores the case of names.
 func (s Settings) checkMember(ctx context.Context, with *external.API, api string) error {
 	if len(s.Organizations)+len(s.Teams) == 0 {
 		return nil
@@ -98,13 +100,13 @@ func containsFold(list []string, value string) bool {
 	return slices.ContainsFunc(list, func(one string) bool { return strings.EqualFold(one, value) })
 }
 
-// maxPages limits how many pages of a list are read.
+// maxPages limits the pages of a list.
 const maxPages = 20
 
-// nextPage finds the next page in a header Link.
+// nextPage matches the next page in a Link header.
 var nextPage = regexp.MustCompile(`<([^>]+)>; rel="next"`)
 
-// list reads all pages of a list of GitHub's.
+// list reads all pages of a list.
 func list[T any](ctx context.Context, with *external.API, address string) (all []T, err error) {
 	for page := 0; address != "" && page < maxPages; page++ {
 		var some []T
@@ -122,7 +124,7 @@ func list[T any](ctx context.Context, with *external.API, address string) (all [
 	return all, nil
 }
 
-// sameHost keeps the token from going elsewhere.
+// sameHost prevents sending the token to another host.
 func sameHost(a, b string) bool {
 	hostOf := func(address string) string {
 		host, _, _ := strings.Cut(strings.TrimPrefix(address, "https://"), "/")

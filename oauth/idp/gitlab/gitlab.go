@@ -1,5 +1,5 @@
-// Package gitlab is the identity provider GitLabIdentityProvider: the users of one GitLab, by OpenID Connect or, with `legacy: true`, by
-// GitLab's own API, which versions before 11.1 need.
+// Package gitlab implements GitLabIdentityProvider: users of one GitLab, by OpenID Connect or, with
+// `legacy: true`, by GitLab's own API, which versions before 11.1 need.
 package gitlab
 
 import (
@@ -15,18 +15,18 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp/openid"
 )
 
-// Settings describe our registration with one GitLab.
+// Settings describe the registration at one GitLab.
 type Settings struct {
-	// URL is GitLab's, for instance https://gitlab.com.
+	// URL is GitLab's address, such as https://gitlab.com.
 	URL                    string
 	ClientID, ClientSecret string
-	// Legacy uses GitLab's own API.
+	// Legacy selects GitLab's own API.
 	Legacy bool
-	// Client reaches GitLab.
+	// Client sends requests to GitLab.
 	Client *http.Client
 }
 
-// New makes the provider. Both ways give a user the same unique name: the number that GitLab has for them.
+// New returns the provider. Both protocols identify a user by the same number.
 func New(s Settings) *external.Provider {
 	base := strings.TrimRight(s.URL, "/")
 	if !s.Legacy {

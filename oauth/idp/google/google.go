@@ -1,4 +1,5 @@
-// Package google is the identity provider GoogleIdentityProvider: accounts of Google, of one hosted domain if that is set.
+// Package google implements GoogleIdentityProvider: Google accounts, optionally only of one hosted
+// domain.
 package google
 
 import (
@@ -10,18 +11,18 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp/openid"
 )
 
-// Settings describe our registration with Google.
+// Settings describe the registration at Google.
 type Settings struct {
 	ClientID, ClientSecret string
-	// HostedDomain is the only domain whose accounts are accepted; empty accepts each.
+	// HostedDomain limits logins to accounts of a domain. It is optional.
 	HostedDomain string
-	// AccountsURL, TokenURL, Issuer and KeysURL are Google's, empty outside of tests.
+	// AccountsURL, TokenURL, Issuer and KeysURL replace Google's addresses in tests.
 	AccountsURL, TokenURL, Issuer, KeysURL string
-	// Client reaches Google.
+	// Client sends requests to Google.
 	Client *http.Client
 }
 
-// New makes the provider.
+// New returns the provider.
 func New(s Settings) *external.Provider {
 	settings := openid.Settings{
 		ClientID: s.ClientID, ClientSecret: s.ClientSecret,

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// ErrUnknownUser is the answer for a user who is not in the file.
+// ErrUnknownUser reports a user who is not in the file.
 var ErrUnknownUser = errors.New("the file has no such user")
 
 // List names the users of a file in their order. A file that does not exist has none.
@@ -28,7 +28,8 @@ func List(path string) ([]string, error) {
 	return users, nil
 }
 
-// Set gives a user of a file a password, and makes both where they do not exist. The password is stored as a bcrypt hash.
+// Set sets the password of a user. It adds a missing user and creates a missing file. The password
+// is stored as a bcrypt hash.
 func Set(path, user, password string) error {
 	if err := checkUser(user); err != nil {
 		return err
@@ -50,7 +51,7 @@ func Set(path, user, password string) error {
 	})
 }
 
-// Delete takes a user out of a file. One who is not in it is ErrUnknownUser.
+// Delete removes a user from a file. It returns ErrUnknownUser if the user is missing.
 func Delete(path, user string) error {
 	return edit(path, func(entries []entry) ([]entry, error) {
 		left := slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.user == user })
@@ -61,7 +62,7 @@ func Delete(path, user string) error {
 	})
 }
 
-// edit replaces a file as a whole, so that who reads it sees the old or the new one.
+// edit replaces a file atomically.
 func edit(path string, change func([]entry) ([]entry, error)) error {
 	table, err := read(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -85,5 +86,6 @@ func checkUser(user string) error {
 	return nil
 }
 
-// maxUser is the longest user name in bytes: an object's name has 253, of which the provider's name takes some.
+// maxUser limits the length of a user name in bytes: an object's name has at most 253, including
+// the provider's name.
 const maxUser = 200

@@ -1,5 +1,5 @@
-// Package htpasswd is the identity provider HTPasswdPasswordIdentityProvider: users and hashed passwords in a file as Apache's program
-// htpasswd writes it, with bcrypt, MD5 (apr1) and SHA.
+// Package htpasswd implements HTPasswdPasswordIdentityProvider: users and password hashes in a file
+// of Apache's htpasswd program, with bcrypt, MD5 (apr1) and SHA.
 package htpasswd
 
 import (
@@ -14,12 +14,13 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp"
 )
 
-// Provider checks passwords against a file. A change of the file counts from the next login on.
+// Provider checks passwords against a file. It reads the file at each login, so that changes apply
+// immediately. One bcrypt comparison takes longer than reading ten thousand lines.
 type Provider struct {
 	// File is the path of the file.
 	File string
 
-	// turns bounds how many passwords are compared at a time: who guesses must not take all processors.
+	// turns limits concurrent comparisons, so that guesses cannot use all CPUs.
 	turns chan struct{}
 	// cache keeps the content of the file; nil reads it at each login.
 	cache *cache
@@ -27,15 +28,17 @@ type Provider struct {
 	compare func(hash, password []byte) error
 }
 
-// New makes a provider that uses half of the processors at most.
+// New returns a provider that uses at most half of the CPUs.
 func New(file string) Provider {
 	return Provider{File: file, cache: &cache{}, turns: make(chan struct{}, (runtime.NumCPU()+1)/2)}
 }
 
 var _ idp.Password = Provider{}
 
-// AuthenticatePassword looks the user up. A user whose hash is of an unknown form is refused, as a user who does not exist is.
-func (p Provider) AuthenticatePassword(ctx context.Context, user, password string) (*idp.Identity, error) {
+// AuthenticatePassword checks a password. It rejects users with an unknown hash format like unknown
+// users.
+func (p Provider) AuthenticatePassword(ctx context.Context,
+	user, password string) (*idp.Identity, error) {
 	if checkUser(user) != nil || password == "" {
 		return nil, idp.ErrRefused
 	}
@@ -64,8 +67,8 @@ func (p Provider) read() (table, error) {
 	return p.cache.read(p.File)
 }
 
-// matches compares the password of a user with the file's. It makes one comparison of bcrypt whoever the user is, so that the time does not tell
-// who is in the file.
+// matches compares the password of a user with the file's. It makes one comparison of bcrypt
+// whoever the user is, so that the time does not tell who is in the file.
 func (p Provider) matches(t table, user, password string) bool {
 	hash := t.hash(user)
 	compare := p.compare
@@ -79,13 +82,13 @@ func (p Provider) matches(t table, user, password string) bool {
 	return matchesOld(hash, password)
 }
 
-// nobody is the hash of a password that was thrown away.
+// nobody is the hash of a discarded password.
 const nobody = "$2a$10$/q7tUbEHOdutIYuEmc3OQezMcI0LwqPaMdadrFlBK2zC2wdk8oWKi"
 
-// isBcrypt tells the hashes of bcrypt: $2a$, $2b$, $2x$, $2y$.
+// isBcrypt reports whether a hash is from bcrypt: $2a$, $2b$, $2x$, $2y$.
 func isBcrypt(hash string) bool { return strings.HasPrefix(hash, "$2") }
 
-// matchesOld compares a password with a hash of the forms before bcrypt: apr1 ($apr1$) or SHA ({SHA}).
+// matchesOld compares a password with an older hash: apr1 ($apr1$) or SHA ({SHA}).
 func matchesOld(hash, password string) bool {
 	switch {
 	case strings.HasPrefix(hash, "$apr1$"):
@@ -101,7 +104,7 @@ func matchesBy(parse htpasswd.PasswdParser, hash, password string) bool {
 	return err == nil && encoded != nil && encoded.MatchesPassword(password)
 }
 
-// Check tells what is wrong with the file before the first login: it must be there.
+// Check reports a missing file before the first login.
 func (p Provider) Check() error {
 	_, err := read(p.File)
 	if err != nil {

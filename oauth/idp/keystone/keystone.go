@@ -1,4 +1,5 @@
-// Package keystone is the identity provider KeystonePasswordIdentityProvider: OpenStack's Keystone, asked for a token by its API of version 3.
+// Package keystone implements KeystonePasswordIdentityProvider: OpenStack's Keystone, with its API
+// version 3.
 package keystone
 
 import (
@@ -14,21 +15,22 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp/remote"
 )
 
-// Provider asks one Keystone about the users of one domain.
+// Provider authenticates the users of one domain with one Keystone.
 type Provider struct {
-	// URL is Keystone's, without the version; Domain is the name of the users' domain.
+	// URL is Keystone's address without the version. Domain is the name of the users' domain.
 	URL, Domain string
-	// UseID makes the user's ID the person's unique name, which a user of the same name that is made later does not have; otherwise it is the
-	// user name. This is useKeystoneIdentity.
+	// UseID selects the user's ID as the unique name, so that a later user of the same name is a
+	// different one. Otherwise the unique name is the user name. This is useKeystoneIdentity.
 	UseID bool
-	// Client reaches it.
+	// Client sends requests to Keystone.
 	Client *http.Client
 }
 
 var _ idp.Password = (*Provider)(nil)
 
-// AuthenticatePassword asks Keystone for a token without a project, and forgets the token.
-func (p *Provider) AuthenticatePassword(ctx context.Context, user, password string) (*idp.Identity, error) {
+// AuthenticatePassword requests a token without a project and discards it.
+func (p *Provider) AuthenticatePassword(ctx context.Context,
+	user, password string) (*idp.Identity, error) {
 	if user == "" || password == "" {
 		return nil, idp.ErrRefused
 	}
@@ -64,7 +66,7 @@ func (p *Provider) AuthenticatePassword(ctx context.Context, user, password stri
 	return &idp.Identity{UserName: found.Name}, nil
 }
 
-// question is the body of a request for a token by password.
+// question returns the body of a request for a token.
 func question(user, password, domain string) any {
 	type object map[string]any
 	return object{"auth": object{

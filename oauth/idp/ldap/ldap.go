@@ -1,5 +1,5 @@
-// Package ldap is the identity provider LDAPPasswordIdentityProvider: a directory in which a person is looked for by user name, and which
-// then checks the password by a bind in that person's name.
+// Package ldap implements LDAPPasswordIdentityProvider: it searches a directory for the user name,
+// and then checks the password by a bind as that user.
 package ldap
 
 import (
@@ -13,20 +13,22 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp"
 )
 
-// Provider asks one directory.
+// Provider uses one directory.
 type Provider struct {
-	// Server is how it is reached, and as whom it is searched.
+	// Server is the connection and the account for searches.
 	Server ldap.Server
-	// Query is where persons stand, and UserAttribute what their user name is compared with.
+	// Query selects users. UserAttribute is the attribute of the user name.
 	Query         ldap.Query
 	UserAttribute string
-	// ID names the attributes of the unique name; of several the first that the person has counts, as for the others. `dn` is the entry's name.
+	// ID names the attributes of the unique name, of which the first that an entry has applies. The
+	// other fields work in the same way. `dn` is the entry's name.
 	ID, PreferredUserName, Name, Email []string
 }
 
 var _ idp.Password = (*Provider)(nil)
 
-// New reads a configured URL. bindDN and bindPassword are who searches, both may be empty.
+// New parses a configured URL. bindDN and bindPassword are the account for searches. Both can be
+// empty.
 func New(url, bindDN, bindPassword string) (*Provider, error) {
 	server, query, attribute, err := ldap.ParseURL(url)
 	if err != nil {
@@ -36,12 +38,14 @@ func New(url, bindDN, bindPassword string) (*Provider, error) {
 	return &Provider{Server: server, Query: query, UserAttribute: attribute}, nil
 }
 
-// maxName is the longest user name that is looked for, in bytes.
+// maxName limits user names in bytes.
 const maxName = 512
 
-// AuthenticatePassword looks for the person and binds as the one found. A name that several have is an error, since it says nothing.
-func (p *Provider) AuthenticatePassword(ctx context.Context, user, password string) (*idp.Identity, error) {
-	// A bind without a password succeeds for everybody (RFC 4513, section 5.1.2).
+// AuthenticatePassword searches the user and binds with the password. An ambiguous name is an
+// error.
+func (p *Provider) AuthenticatePassword(ctx context.Context,
+	user, password string) (*idp.Identity, error) {
+	// A bind without a password always succeeds (RFC 4513, section 5.1.2).
 	if user == "" || password == "" || len(user) > maxName || !utf8.ValidString(user) || strings.Contains(user, "\x00") {
 		return nil, idp.ErrRefused
 	}

@@ -1,8 +1,9 @@
-// Package openid is the identity provider OpenIDIdentityProvider: any server of OpenID Connect, by the authorization code flow.
+// Package openid implements OpenIDIdentityProvider: any OpenID Connect server, with the
+// authorization code flow.
 //
-// An ID token counts if its issuer has signed it for this client, it has not expired, and it has
+// An ID token is valid if its issuer signed it for this client, it has not expired, and it contains
 // the nonce of this browser's login. OpenShift 3 configures no issuer; see Keys for how it is
-// derived, and verifier for what counts where it cannot be.
+// derived, and verifier for the checks without an issuer.
 package openid
 
 import (
@@ -22,22 +23,25 @@ import (
 // Settings describe one server.
 type Settings struct {
 	ClientID, ClientSecret string
-	// AuthorizeURL and TokenURL are the server's endpoints. UserInfoURL, which may be empty, has more claims.
+	// AuthorizeURL and TokenURL are the server's endpoints. UserInfoURL, which is optional,
+	// provides more claims.
 	AuthorizeURL, TokenURL, UserInfoURL string
-	// Scopes are asked for beside `openid`, and Parameters are added to the authorize endpoint's.
+	// Scopes are requested in addition to `openid`. Parameters are added to the query of
+	// AuthorizeURL.
 	Scopes     []string
 	Parameters map[string]string
-	// ID names the claims of the unique name; of several the first that the person has counts, as for the others.
+	// ID names the claims of the unique name, of which the first that a token has applies. The
+	// other fields work in the same way.
 	ID, PreferredUserName, Name, Email []string
-	// Check, if set, refuses persons by their claims.
+	// Check, if set, rejects users by their claims.
 	Check func(claims map[string]any) error
-	// Keys says who signs ID tokens; it may be left out.
+	// Keys defines the issuer of ID tokens. It is optional.
 	Keys Keys
-	// Client reaches the server.
+	// Client sends requests to the server.
 	Client *http.Client
 }
 
-// New makes the provider.
+// New returns the provider.
 func New(s Settings) *external.Provider {
 	scopes := []string{"openid"}
 	for _, scope := range s.Scopes {
@@ -55,7 +59,8 @@ func New(s Settings) *external.Provider {
 	}
 }
 
-func (s Settings) identify(ctx context.Context, api *external.API, token *oauth2.Token, tokens *verifier) (*idp.Identity, error) {
+func (s Settings) identify(ctx context.Context, api *external.API, token *oauth2.Token,
+	tokens *verifier) (*idp.Identity, error) {
 	text, _ := token.Extra("id_token").(string)
 	claims, err := tokens.verify(ctx, text)
 	if err != nil {
@@ -85,7 +90,8 @@ func (s Settings) identify(ctx context.Context, api *external.API, token *oauth2
 	}, nil
 }
 
-// more adds the claims of the user information endpoint, which must speak of the same person (section 5.3.2).
+// more adds the claims of the user information endpoint, which must be about the same user (section
+// 5.3.2).
 func (s Settings) more(ctx context.Context, api *external.API, claims map[string]any) error {
 	var info map[string]any
 	if _, err := api.Get(ctx, s.UserInfoURL, &info); err != nil {
@@ -98,10 +104,10 @@ func (s Settings) more(ctx context.Context, api *external.API, claims map[string
 	return nil
 }
 
-// skew is by how much clocks may differ.
+// skew is the tolerance for differences between clocks.
 const skew = time.Minute
 
-// check refuses an ID token that is for another client or has expired.
+// check rejects an ID token that is for another client or has expired.
 func check(claims map[string]any, client string, now time.Time) error {
 	audience, _ := claims["aud"].([]any)
 	if claims["aud"] != client && !slices.Contains(audience, any(client)) {
@@ -120,7 +126,7 @@ func check(claims map[string]any, client string, now time.Time) error {
 	return nil
 }
 
-// first is the first of several claims that is a text with something in it.
+// first returns the first claim that is a non-empty string.
 func first(claims map[string]any, names []string) string {
 	for _, name := range names {
 		if text, ok := claims[name].(string); ok && text != "" {

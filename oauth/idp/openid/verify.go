@@ -18,17 +18,17 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp/remote"
 )
 
-// Keys says who signs the ID tokens of a server.
+// Keys defines the issuer of a server's ID tokens.
 type Keys struct {
-	// Issuer is the server's identifier. Empty means that it is derived: from an ID token whose
-	// issuer is on the host of the authorize or the token endpoint, and describes itself there as
-	// the server of that token endpoint.
+	// Issuer is the server's identifier. If it is empty, it is derived from an ID token: its issuer
+	// must be on the host of the authorize or the token endpoint, and its discovery document must
+	// name that token endpoint.
 	Issuer string
-	// URL is where the server publishes its keys. Empty means that the issuer's description tells.
+	// URL is the address of the server's keys. If it is empty, the discovery document names it.
 	URL string
 }
 
-// verifier checks ID tokens of one server. What it has found out about the server it keeps.
+// verifier checks ID tokens of one server. It caches the server's discovery document.
 type verifier struct {
 	settings Settings
 
@@ -36,7 +36,7 @@ type verifier struct {
 	issuer *oidc.IDTokenVerifier // nil until the issuer is known
 }
 
-// description is what an issuer says of itself.
+// description is the discovery document of an issuer.
 //
 // Source: OpenID Connect Discovery 1.0, section 3.
 type description struct {
@@ -46,12 +46,12 @@ type description struct {
 	Algorithms []string `json:"id_token_signing_alg_values_supported"`
 }
 
-// errUndescribed is the error of an issuer that does not describe itself.
+// errUndescribed reports an issuer without a discovery document.
 var errUndescribed = errors.New("the issuer of the ID token does not describe itself")
 
-// verify checks issuer, signature, audience and time of an ID token, and returns its claims. A
-// server whose issuer is neither configured nor derived is trusted for the TLS connection to its
-// token endpoint, on which the token came; see OpenID Connect Core 1.0, section 3.1.3.7, point 6.
+// verify checks issuer, signature, audience and time of an ID token, and returns its claims. If the
+// issuer is neither configured nor derivable, the TLS connection to the token endpoint
+// authenticates the token; see OpenID Connect Core 1.0, section 3.1.3.7, point 6.
 func (v *verifier) verify(ctx context.Context, token string) (map[string]any, error) {
 	claims, err := decode(token)
 	if err != nil {
@@ -73,8 +73,8 @@ func (v *verifier) verify(ctx context.Context, token string) (map[string]any, er
 	return claims, nil
 }
 
-// of returns the verifier of the server's issuer, nil if an issuer that is not configured cannot be
-// derived.
+// of returns the verifier for the server's issuer, or nil if the issuer is neither configured nor
+// derivable.
 func (v *verifier) of(ctx context.Context, claims map[string]any) (*oidc.IDTokenVerifier, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -95,7 +95,7 @@ func (v *verifier) of(ctx context.Context, claims map[string]any) (*oidc.IDToken
 		}
 		keys, algorithms = described.KeysURL, described.Algorithms
 	}
-	// The keys are read again when a token names a new one, long after this request.
+	// The key set outlives this request: a token with a new key triggers another read.
 	set := oidc.NewRemoteKeySet(oidc.ClientContext(context.Background(), v.settings.Client), keys)
 	v.issuer = oidc.NewVerifier(issuer, set, &oidc.Config{
 		ClientID: v.settings.ClientID, SupportedSigningAlgs: asymmetric(algorithms), Now: func() time.Time { return time.Now().Add(-skew) },
@@ -103,7 +103,7 @@ func (v *verifier) of(ctx context.Context, claims map[string]any) (*oidc.IDToken
 	return v.issuer, nil
 }
 
-// plausible reports whether an issuer is on a host that the configuration names, over TLS.
+// plausible reports whether an issuer uses TLS and is on a configured host.
 func (v *verifier) plausible(issuer string) bool {
 	at, err := url.Parse(issuer)
 	if err != nil || at.Scheme != "https" || at.User != nil || at.RawQuery != "" || at.Fragment != "" {
@@ -117,7 +117,7 @@ func (v *verifier) plausible(issuer string) bool {
 	return false
 }
 
-// describe reads an issuer's description. Errors: errUndescribed.
+// describe reads an issuer's discovery document. Errors: errUndescribed.
 func (v *verifier) describe(ctx context.Context, issuer string) (*description, error) {
 	request, err := http.NewRequest(http.MethodGet, strings.TrimSuffix(issuer, "/")+"/.well-known/openid-configuration", nil)
 	if err != nil {
@@ -141,8 +141,8 @@ func (v *verifier) describe(ctx context.Context, issuer string) (*description, e
 	return described, nil
 }
 
-// asymmetric keeps the algorithms whose keys are public. A server that names none has RS256, which
-// each must have.
+// asymmetric returns the algorithms with public keys. The default is RS256, which every server must
+// support.
 func asymmetric(names []string) []string {
 	known := []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA}
 	kept := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(known, name) })
@@ -152,7 +152,7 @@ func asymmetric(names []string) []string {
 	return kept
 }
 
-// decode reads the claims of an ID token.
+// decode decodes the claims of an ID token.
 func decode(token string) (map[string]any, error) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {

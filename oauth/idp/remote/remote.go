@@ -1,5 +1,5 @@
-// Package remote is how identity providers speak with servers over HTTP: with their own authority, a limit of time and a limit of what
-// they read.
+// Package remote provides HTTP clients for identity providers, with configured authorities, a
+// timeout and a limited response size.
 package remote
 
 import (
@@ -14,19 +14,21 @@ import (
 	"time"
 )
 
-// timeout is how long a server has for an answer. A person waits for it.
+// timeout limits a request. A user waits for the response.
 const timeout = 15 * time.Second
 
-// maxAnswer is how much of an answer is read, in bytes.
+// maxAnswer limits a response in bytes.
 const maxAnswer = 1 << 20
 
-// TLS says whom a provider trusts and who it is itself. Empty means the machine's authorities, and no certificate.
+// TLS configures the trusted authorities and the client certificate of a provider. The zero value
+// uses the machine's authorities and no certificate.
 type TLS struct {
 	CAFile            string
 	CertFile, KeyFile string
 }
 
-// Client makes the client of one server. It does not follow redirects: an answer to a password comes from the server that was asked.
+// Client returns a client for one server. It does not follow redirects, so that only the configured
+// server can confirm a password.
 func Client(settings TLS) (*http.Client, error) {
 	config, err := Config(settings)
 	if err != nil {
@@ -39,10 +41,10 @@ func Client(settings TLS) (*http.Client, error) {
 	}, nil
 }
 
-// limited carries requests whose answers have at most maxAnswer bytes, whoever reads them.
+// limited limits responses to maxAnswer bytes.
 type limited struct{ http.RoundTripper }
 
-// RoundTrip carries a request.
+// RoundTrip sends a request.
 func (l limited) RoundTrip(request *http.Request) (*http.Response, error) {
 	answer, err := l.RoundTripper.RoundTrip(request)
 	if err == nil {
@@ -51,7 +53,7 @@ func (l limited) RoundTrip(request *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// Config is the TLS configuration of a client.
+// Config returns the TLS configuration of a client.
 func Config(settings TLS) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if settings.CAFile != "" {
@@ -71,7 +73,7 @@ func Config(settings TLS) (*tls.Config, error) {
 	return config, nil
 }
 
-// Authorities reads a file of certificates. A file without any is an error.
+// Authorities reads a file of certificates. A file without certificates is an error.
 func Authorities(file string) (*x509.CertPool, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -84,9 +86,11 @@ func Authorities(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// JSON sends a request and reads the JSON of its answer into result. The status is that of the answer; unless it is 200 or 201, result is left
-// alone, and the error is that of the connection only. No error holds what was sent or answered.
-func JSON(ctx context.Context, client *http.Client, request *http.Request, result any) (*http.Response, error) {
+// JSON sends a request and decodes the JSON response into result. For a status other than 200 and
+// 201, it ignores the body. The error only reports connection problems. No error contains the
+// request or the response.
+func JSON(ctx context.Context, client *http.Client, request *http.Request,
+	result any) (*http.Response, error) {
 	answer, err := client.Do(request.WithContext(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("ask identity provider: %w", err)

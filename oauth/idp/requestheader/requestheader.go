@@ -1,7 +1,8 @@
-// Package requestheader is the identity provider RequestHeaderIdentityProvider: a proxy in front of the server authenticates persons and
-// says in headers who they are.
+// Package requestheader implements RequestHeaderIdentityProvider: a proxy in front of the server
+// authenticates users and sets headers.
 //
-// Anyone could set a header, so the proxy must show a client certificate of its own authority. Source: OpenShift 3.9 Architecture, 4.1.4.4.
+// Because every client can set headers, the proxy must have a client certificate of a configured
+// authority. Source: OpenShift 3.9 Architecture, 4.1.4.4.
 package requestheader
 
 import (
@@ -16,20 +17,22 @@ import (
 
 // Provider trusts the headers of one proxy.
 type Provider struct {
-	// Login and Challenge are the proxy's addresses for browsers and for other clients, with `${url}` and `${query}` in them; empty where it has none.
+	// Login and Challenge are the proxy's addresses for browsers and for other clients, with
+	// `${url}` and `${query}`. They are optional.
 	Login, Challenge string
-	// Authorities verify the proxy's certificate. It is required.
+	// Authorities verify the proxy's certificate. They are required.
 	Authorities *x509.CertPool
-	// CommonNames are those that the certificate may have; empty allows each.
+	// CommonNames are the allowed common names of the certificate. If empty, all are allowed.
 	CommonNames []string
-	// Headers name the person; of several the first that a request has counts, as for the others: the preferred user name, the full name and the
-	// address.
+	// Headers contain the user name; the first that a request has applies. The other fields name
+	// the headers of the preferred user name, the full name and the email address.
 	Headers, PreferredUserNameHeaders, NameHeaders, EmailHeaders []string
 }
 
 var _ idp.Request = (*Provider)(nil)
 
-// AuthenticateRequest believes the headers of a request that came with the proxy's certificate.
+// AuthenticateRequest returns the identity in the headers of a request with the proxy's
+// certificate.
 func (p *Provider) AuthenticateRequest(r *http.Request) (*idp.Identity, error) {
 	name := first(r.Header, p.Headers)
 	if name == "" || !p.fromProxy(r) {
@@ -58,7 +61,7 @@ func (p *Provider) fromProxy(r *http.Request) bool {
 	return err == nil && (len(p.CommonNames) == 0 || slices.Contains(p.CommonNames, shown.Subject.CommonName))
 }
 
-// first is the value of the first header that a request has.
+// first returns the value of the first header that a request has.
 func first(headers http.Header, names []string) string {
 	for _, name := range names {
 		if value := strings.TrimSpace(headers.Get(name)); value != "" {
@@ -68,13 +71,13 @@ func first(headers http.Header, names []string) string {
 	return ""
 }
 
-// LoginURL is the proxy's address for browsers.
+// LoginURL returns the proxy's address for browsers.
 func (p *Provider) LoginURL(present *url.URL) string { return fill(p.Login, present) }
 
-// ChallengeURL is the proxy's address for other clients.
+// ChallengeURL returns the proxy's address for other clients.
 func (p *Provider) ChallengeURL(present *url.URL) string { return fill(p.Challenge, present) }
 
-// fill puts the present address, escaped, and its query, as it is, into an address of the proxy.
+// fill replaces `${url}` with the escaped current address and `${query}` with its query.
 func fill(address string, present *url.URL) string {
 	if address == "" {
 		return ""

@@ -1,5 +1,5 @@
-// Package storetest keeps API objects in memory, for tests of what uses them: with the errors of the API for objects that are missing, exist or
-// were changed in between.
+// Package storetest is a fake of package store. It keeps API objects in memory, and returns the
+// errors of the API for missing, existing and changed objects.
 package storetest
 
 import (
@@ -21,11 +21,11 @@ import (
 
 // Objects are objects in memory.
 type Objects[T runtime.Object] struct {
-	// Resource is what errors call them.
+	// Resource is the resource in errors.
 	Resource schema.GroupResource
-	// Field reads the field of an object that Where selects by.
+	// Field returns the value of a field for Where.
 	Field func(object T, field string) string
-	// Fail, if set, is asked before each change and may give the error of it.
+	// Fail, if set, is called before each change. Its error is returned.
 	Fail func(verb, name string) error
 
 	mutex   sync.Mutex
@@ -35,7 +35,7 @@ type Objects[T runtime.Object] struct {
 
 var _ store.Objects[runtime.Object] = (*Objects[runtime.Object])(nil)
 
-// New makes a store with objects.
+// New returns a store with objects.
 func New[T runtime.Object](resource schema.GroupResource, objects ...T) *Objects[T] {
 	o := &Objects[T]{Resource: resource, objects: map[string]T{}}
 	for _, object := range objects {
@@ -46,7 +46,7 @@ func New[T runtime.Object](resource schema.GroupResource, objects ...T) *Objects
 	return o
 }
 
-// All gives all objects.
+// All returns all objects.
 func (o *Objects[T]) All() (all []T) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
@@ -70,12 +70,12 @@ func (o *Objects[T]) Get(_ context.Context, name string) (T, error) {
 // Cached reads an object.
 func (o *Objects[T]) Cached(ctx context.Context, name string) (T, error) { return o.Get(ctx, name) }
 
-// Where gives the objects of which a field has a value.
+// Where returns the objects with a value of a field.
 func (o *Objects[T]) Where(_ context.Context, field, value string) ([]T, error) {
 	return slices.DeleteFunc(o.All(), func(object T) bool { return o.Field(object, field) != value }), nil
 }
 
-// Create adds an object and gives it a UID and a time.
+// Create adds an object and sets its UID and creation time.
 func (o *Objects[T]) Create(_ context.Context, object T) (T, error) {
 	return o.put("create", object, func(accessor metav1.Object, _ T, exists bool) error {
 		if exists {
@@ -91,7 +91,7 @@ func (o *Objects[T]) Create(_ context.Context, object T) (T, error) {
 	})
 }
 
-// Update replaces an object of the same version.
+// Update replaces an object with the same version.
 func (o *Objects[T]) Update(_ context.Context, object T) (T, error) {
 	return o.put("update", object, func(accessor metav1.Object, old T, exists bool) error {
 		if !exists {
@@ -105,7 +105,8 @@ func (o *Objects[T]) Update(_ context.Context, object T) (T, error) {
 	})
 }
 
-func (o *Objects[T]) put(verb string, object T, check func(accessor metav1.Object, old T, exists bool) error) (T, error) {
+func (o *Objects[T]) put(verb string, object T,
+	check func(accessor metav1.Object, old T, exists bool) error) (T, error) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	stored := object.DeepCopyObject().(T)
@@ -128,7 +129,7 @@ func (o *Objects[T]) put(verb string, object T, check func(accessor metav1.Objec
 	return stored.DeepCopyObject().(T), nil
 }
 
-// Delete takes an object out.
+// Delete removes an object.
 func (o *Objects[T]) Delete(_ context.Context, name string) error {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
