@@ -48,7 +48,7 @@ type disabledRouter struct {
 
 // Run ends the orphan and then does nothing.
 func (d *disabledRouter) Run(ctx context.Context, ready func()) error {
-	if err := haproxy.EndLeft(d.dir); err != nil {
+	if err := haproxy.EndOrphans(d.dir); err != nil {
 		return err
 	}
 	return d.Component.Run(ctx, ready)

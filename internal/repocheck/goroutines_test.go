@@ -19,7 +19,7 @@ var detached = map[start]string{
 	{"kube/flexvolume/namecache.go", "start"}:         "ends at the deadline of the driver; callers wait for done",
 	{"supervisor/server.go", "serve"}:                 "Run closes the server",
 	{"cmd/slipway/command/up.go", "spawn"}:            "ends with the supervisor; callers wait for the channel",
-	{"router/haproxy/left.go", "adopt"}:               "ends with the process that it watches",
+	{"router/haproxy/orphans.go", "adopt"}:            "ends with the process that it watches",
 	{"router/haproxy/reload.go", "start"}:             "Run waits for the result of the reload",
 	{"storage/flexvolume/process.go", "startProcess"}: "ends with the driver; wait waits for done",
 	{"storage/flexvolume/watch.go", "add"}:            "close waits for pumpDone",

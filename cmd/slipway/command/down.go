@@ -69,11 +69,7 @@ func down(ctx context.Context, opts *options, purge bool, out io.Writer) error {
 		{"processes stopped", h.stopSupervisor},
 		{"pods stopped, volumes released", h.releasePods},
 		{"leftover processes ended", func(ctx context.Context) error {
-<<<<<<< HEAD:cmd/slipway/command/down.go
-			return errors.Join(haproxy.EndLeft(h.RouterDir()), teardown.Processes(ctx, h.DataDir, h.Node.Slipway.CgroupRoot))
-=======
-			return errors.Join(haproxy.EndOrphans(h.routerDir()), teardown.Processes(ctx, h.dataDir, h.Node.Slipway.CgroupRoot))
->>>>>>> 22a9e63 (router: rewrite prose, draw the engine, share the idling contract):platform/down.go
+			return errors.Join(haproxy.EndOrphans(h.RouterDir()), teardown.Processes(ctx, h.DataDir, h.Node.Slipway.CgroupRoot))
 		}},
 		{"network removed", h.removeNetwork},
 		{"mounts removed", func(context.Context) error {
