@@ -26,8 +26,8 @@ func (c *Cluster) keep(out io.Writer) error {
 	}
 	environment := fmt.Sprintf("export SLIPWAY_DATA_DIR=%q KUBECONFIG=%q HOME=%q PATH=%q:$PATH\n",
 		c.DataDir, c.Path("admin.kubeconfig"), c.home, c.RepositoryFile("bin"))
-	enter := fmt.Sprintf("exec ip netns exec %s \"${@:-bash}\"\n", c.name)
-	remove := fmt.Sprintf(`ip netns exec %[1]s slipway down --purge || exit 1
+	enter := fmt.Sprintf("exec nsenter --net=/run/netns/%s \"${@:-bash}\"\n", c.name)
+	remove := fmt.Sprintf(`nsenter --net=/run/netns/%[1]s slipway down --purge || exit 1
 ip link delete %[1]s
 nft delete table ip %[1]s
 ip netns delete %[1]s
