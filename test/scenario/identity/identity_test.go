@@ -27,20 +27,24 @@ import (
 func TestCertificatesAreIssuedAnewUnderARunningCluster(t *testing.T) {
 	// Certificates of an hour are looked at every ten seconds.
 	c := kit.Start(t, kit.Options{Master: "slipway: {certificateLifetime: 1h}"})
+	serials := map[string]string{} // by address; both servers look for files that are back once a minute
 	for server, address := range map[string]string{
 		"master.server": "127.0.0.1:8443",
 		"node/server":   net.JoinHostPort(c.Address.String(), "10250"),
 	} {
-		before, err := serial(c, address)
+		former, err := serial(c, address)
 		if err != nil {
 			t.Fatal(err)
 		}
+		serials[address] = former
 		if err := os.Remove(c.Path("pki", server+".crt")); err != nil {
 			t.Fatal(err)
 		}
+	}
+	for address, former := range serials {
 		c.WaitFor("a new certificate at "+address, func(context.Context) error {
-			now, err := serial(c, address)
-			if err == nil && now == before {
+			current, err := serial(c, address)
+			if err == nil && current == former {
 				err = errors.New("still the old one")
 			}
 			return err
