@@ -14,14 +14,12 @@ import (
 // beginning and at the end of the time between two checks.
 func TestLeavesAreRenewedForFortyDays(t *testing.T) {
 	const day = 24 * time.Hour
-	const lifetime, interval, period = 30 * day, 6 * time.Hour, 40 * day
-	spec := newSpec(t)
+	const lifetime, interval, period = 30 * day, 12 * time.Hour, 40 * day
+	spec := specIn(t.TempDir())
 	start := time.Now()
 	now := start
 	spec.Now = func() time.Time { return now }
-	spec.LeafLifetime, spec.ReplaceKeys = lifetime, true
-	ensure(t, spec)
-	spec.ReplaceKeys = false
+	spec.LeafLifetime = lifetime
 	renewer := &Renewer{Spec: func() (Spec, error) { return spec, nil }}
 
 	serials, renewals := map[Pair]string{}, map[Pair]int{}

@@ -30,10 +30,14 @@ func (p Pair) stage(kind string) string {
 }
 
 // replace replaces the certificate and its key by a new pair, both in PEM. A file that does not exist
-// is created.
+// is created. Without a certificate, as at the first start, no reader has a pair yet: it is written
+// after its key.
 func (p Pair) replace(cert, key []byte) error {
-	if err := p.settle(); err != nil {
-		return err
+	if _, err := os.Lstat(p.Cert); errors.Is(err, fs.ErrNotExist) {
+		if err := atomicfile.Write(p.Key, key, secret); err != nil {
+			return err
+		}
+		return atomicfile.Write(p.Cert, cert, public)
 	}
 	former, next := p.stage("old"), p.stage("new")
 	for _, dir := range []string{former, next} {
