@@ -27,7 +27,8 @@ import (
 func TestCertificatesAreIssuedAnewUnderARunningCluster(t *testing.T) {
 	// Certificates of an hour are looked at every ten seconds.
 	c := kit.Start(t, kit.Options{Master: "slipway: {certificateLifetime: 1h}"})
-	serials := map[string]string{} // by address; both servers look for files that are back once a minute
+	// Both servers read a file that was missing within a minute.
+	serials := map[string]string{} // by address
 	for server, address := range map[string]string{
 		"master.server": "127.0.0.1:8443",
 		"node/server":   net.JoinHostPort(c.Address.String(), "10250"),
