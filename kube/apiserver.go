@@ -67,6 +67,8 @@ type APIServer struct {
 	Domain string
 	// Audit configures the audit log; nil turns it off.
 	Audit *Audit
+	// Recorder, if set, gets the API server's authentication and audit log for other servers.
+	Recorder *apiserver.Recorder
 	// Arguments are the administrator's flags (kubernetesMasterConfig.apiServerArguments).
 	Arguments arguments.Map
 	// AdmissionFile, if set, contains the configuration of admission plugins (an

@@ -38,6 +38,9 @@ func (s *APIServer) chain(config *app.Config) (*aggregator.APIAggregator, error)
 	if err := hook(config, ours); err != nil {
 		return nil, err
 	}
+	if s.Recorder != nil {
+		s.Recorder.Use(&config.Aggregator.GenericConfig.Config)
+	}
 	generic.SkipOpenAPIInstallation = true // Document serves OpenAPI
 	completed, err := config.Complete()
 	if err != nil {

@@ -57,6 +57,7 @@ func (h *Host) apiServer() (component.Component, error) {
 		NodePorts:   &nodePorts,
 		Domain:      h.Node.DNSDomain,
 		Audit:       audit,
+		Recorder:    h.recorder,
 		Arguments:   arguments.Map(h.Master.KubernetesMasterConfig.APIServerArguments),
 		Features:    features,
 

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/slipway-platform/slipway/apiserver"
 	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/internal/payload"
 	"github.com/slipway-platform/slipway/internal/registryclient"
@@ -32,6 +33,8 @@ type Host struct {
 	drivers func() *flexvolume.Registry
 	// attachments are the attachments of this process, which several components share.
 	attachments func() *volumeplugin.Attachments
+	// recorder gives other servers of the process the authentication and audit log of the API server.
+	recorder *apiserver.Recorder
 	// registries reads registries that users name, with one pool of connections and memory.
 	registries func() *registryclient.Pool
 	// programs unpacks the small programs at its first call.
@@ -52,7 +55,7 @@ func Load(dataDir, file string) (*Host, error) {
 
 // New returns the host that a configuration describes.
 func New(c *config.Config, file string) (*Host, error) {
-	h := &Host{Config: c, allReady: make(chan struct{})}
+	h := &Host{Config: c, allReady: make(chan struct{}), recorder: &apiserver.Recorder{}}
 	if file != "" {
 		path, err := filepath.Abs(file)
 		if err != nil {

@@ -49,7 +49,8 @@ func (h *Host) registry() (component.Component, error) {
 		quota = registry.Unlimited
 	}
 	return &registry.Registry{
-		Reserve: registry.Reserve{Bytes: bytes, Share: share}, ProjectQuota: quota,
+		Recorder: h.recorder,
+		Reserve:  registry.Reserve{Bytes: bytes, Share: share}, ProjectQuota: quota,
 		Address: settings.BindAddress, CertFile: h.credentials.Registry.Cert, KeyFile: h.credentials.Registry.Key,
 		Hosts: h.registryHosts(), Client: client, Advertise: h.address.AsSlice(),
 		Remotes: h.registries(), Storage: storage, Route: h.registryRoute(),

@@ -16,6 +16,8 @@ import (
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/slipway-platform/slipway/internal/clientaddr"
 )
 
 // Users come with a token of the API server, as the password of basic authentication or as the bearer token that the path below gives them for it.
@@ -28,16 +30,18 @@ const anonymousToken = "anonymous"
 
 // caller is who asks: a user's token, or nobody in particular.
 type caller struct {
-	token string
-	known bool // there were credentials
+	token   string
+	known   bool   // there were credentials
+	address string // of the client
 }
 
 func (c caller) anonymous() bool { return c.token == "" }
 
 // callerOf reads a request's credentials.
 func callerOf(r *http.Request) caller {
+	address := clientaddr.Network(r.RemoteAddr)
 	if _, password, ok := r.BasicAuth(); ok {
-		return caller{password, true}
+		return caller{password, true, address}
 	}
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !ok {
@@ -46,7 +50,7 @@ func callerOf(r *http.Request) caller {
 	if token == anonymousToken {
 		token = ""
 	}
-	return caller{token, true}
+	return caller{token, true, address}
 }
 
 // as connects with the rights of the caller.
@@ -61,6 +65,11 @@ var errUnknown = fmt.Errorf("the token is not valid: log in again")
 
 // authenticate says whether the API server knows the caller.
 func (s *server) authenticate(ctx context.Context, c caller) error {
+	free, err := s.turn(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer free()
 	client, err := authenticationclient.NewForConfig(s.as(c))
 	if err != nil {
 		return err
@@ -72,9 +81,35 @@ func (s *server) authenticate(ctx context.Context, c caller) error {
 	return err
 }
 
+// turn waits until the shares of the caller's address and token have a place for a question to the API
+// server.
+func (s *server) turn(ctx context.Context, c caller) (free func(), err error) {
+	if s.shares == nil {
+		return func() {}, nil
+	}
+	byAddress, err := s.shares.take(ctx, "address "+c.address)
+	if err != nil || c.anonymous() {
+		return byAddress, err
+	}
+	byToken, err := s.shares.take(ctx, "token "+c.id())
+	if err != nil {
+		byAddress()
+		return nil, err
+	}
+	return func() {
+		byToken()
+		byAddress()
+	}, nil
+}
+
 // may says whether the caller has a right. Requests that ask the same at the same time, such as those of many nodes that start one image, get the answer to
 // one question.
 func (s *server) may(ctx context.Context, c caller, right authorizationv1.ResourceAttributes) (bool, error) {
+	free, err := s.turn(ctx, c)
+	if err != nil {
+		return false, err
+	}
+	defer free()
 	right.Group = "image.openshift.io"
 	question := strings.Join([]string{c.token, right.Verb, right.Namespace, right.Resource, right.Subresource, right.Name}, "\n")
 	answers := s.reviewed.DoChan(question, func() (any, error) {
@@ -143,6 +178,8 @@ func (s *server) allowed(w http.ResponseWriter, r *http.Request, right authoriza
 		return true
 	case err == errUnknown:
 		challenge(w, r, errcode.ErrorCodeUnauthorized.WithMessage(err.Error()))
+	case err == errBusy:
+		serveBusy(w, err.Error())
 	case err != nil:
 		serveError(w, errcode.ErrorCodeUnavailable.WithMessage("the API server did not answer: "+err.Error()))
 	case c.anonymous():
@@ -178,7 +215,10 @@ func (s *server) serveToken(w http.ResponseWriter, r *http.Request) {
 	c := callerOf(r)
 	token := anonymousToken
 	if c.known && !c.anonymous() {
-		if err := s.authenticate(r.Context(), c); err != nil {
+		if err := s.authenticate(r.Context(), c); err == errBusy {
+			serveBusy(w, err.Error())
+			return
+		} else if err != nil {
 			w.Header().Set("WWW-Authenticate", `Basic realm="openshift"`)
 			serveError(w, errcode.ErrorCodeUnauthorized.WithMessage(err.Error()))
 			return
@@ -197,7 +237,10 @@ func (s *server) serveBase(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !c.anonymous() {
-		if err := s.authenticate(r.Context(), c); err != nil {
+		if err := s.authenticate(r.Context(), c); err == errBusy {
+			serveBusy(w, err.Error())
+			return
+		} else if err != nil {
 			challenge(w, r, errcode.ErrorCodeUnauthorized.WithMessage(err.Error()))
 			return
 		}

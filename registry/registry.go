@@ -31,8 +31,10 @@ import (
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/slipway-platform/slipway/apiserver"
 	"github.com/slipway-platform/slipway/internal/keypair"
 	"github.com/slipway-platform/slipway/internal/registryclient"
+	"github.com/slipway-platform/slipway/internal/throttle"
 )
 
 // ServiceHost is the name under which the cluster's nodes and streams know the registry.
@@ -61,6 +63,9 @@ type Registry struct {
 	Reserve Reserve
 	// ProjectQuota is how many bytes a project may have, or Unlimited. QuotaAnnotation changes it for one project.
 	ProjectQuota int64
+
+	// Recorder authenticates requests and records them in the API server's audit log.
+	Recorder *apiserver.Recorder
 
 	note func(string)
 }
@@ -150,7 +155,7 @@ func (r *Registry) server(ctx context.Context) (*server, error) {
 			dir: dir, reserve: r.Reserve, usage: newUsage(),
 			quota: func(project string) int64 { return projects.quota(project, r.ProjectQuota) },
 		},
-		Registry: r, name: rand.Text(), images: images, reviews: reviews, blobs: newSources(), lookups: make(slots, maxLookups),
+		Registry: r, name: rand.Text(), images: images, reviews: reviews, blobs: newSources(), lookups: make(slots, maxLookups), shares: newShares(), throttle: throttle.New(),
 		store: lazy(func() (*store, error) { return openStore(context.WithoutCancel(ctx), settings) }),
 	}, nil
 }

@@ -66,9 +66,9 @@ func TestCredentialsAreTokens(t *testing.T) {
 		want    caller
 	}{
 		"none":      {request(func(*http.Request) {}), caller{}},
-		"basic":     {request(func(r *http.Request) { r.SetBasicAuth("any", "token") }), caller{"token", true}},
-		"bearer":    {request(func(r *http.Request) { r.Header.Set("Authorization", "Bearer token") }), caller{"token", true}},
-		"anonymous": {request(func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+anonymousToken) }), caller{"", true}},
+		"basic":     {request(func(r *http.Request) { r.SetBasicAuth("any", "token") }), caller{"token", true, "192.0.2.1"}},
+		"bearer":    {request(func(r *http.Request) { r.Header.Set("Authorization", "Bearer token") }), caller{"token", true, "192.0.2.1"}},
+		"anonymous": {request(func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+anonymousToken) }), caller{"", true, "192.0.2.1"}},
 	} {
 		if got := callerOf(tt.request); got != tt.want {
 			t.Errorf("%s: %+v, want %+v", what, got, tt.want)

@@ -19,6 +19,7 @@ import (
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
 	"github.com/slipway-platform/slipway/apigroup/image/record"
+	"github.com/slipway-platform/slipway/internal/throttle"
 )
 
 // server decides about each request of the protocol and passes it to the store, or to where the image really is.
@@ -30,6 +31,8 @@ type server struct {
 	store    *lazyStore
 	blobs    *sources
 	lookups  slots
+	shares   *shares
+	throttle *throttle.Throttle
 	reviewed singleflight.Group
 	// pushes is held for reading while a manifest is stored and tagged, and for writing while something is removed.
 	pushes sync.RWMutex
@@ -71,9 +74,15 @@ func (t target) repository() string { return t.namespace + "/" + t.stream }
 
 // ServeHTTP answers every path of the registry.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	switch {
-	case r.URL.Path == "/healthz":
+	if r.URL.Path == "/healthz" {
 		_, _ = w.Write([]byte("ok"))
+		return
+	}
+	s.serveRecorded(w, r)
+}
+
+func (s *server) serve(w http.ResponseWriter, r *http.Request) {
+	switch {
 	case r.URL.Path == tokenPath:
 		s.serveToken(w, r)
 	case r.URL.Path == "/v2/" || r.URL.Path == "/v2":

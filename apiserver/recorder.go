@@ -1,0 +1,91 @@
+package apiserver
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/user"
+	filters "k8s.io/apiserver/pkg/endpoints/filters"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	genericserver "k8s.io/apiserver/pkg/server"
+)
+
+// Recorder gives another server of this process the API server's authentication and audit log,
+// under the same policy. Before the API server is configured, and as nil, it serves requests
+// without either.
+type Recorder struct {
+	config atomic.Pointer[genericserver.Config]
+}
+
+// Use sets the configuration of the API server.
+func (r *Recorder) Use(config *genericserver.Config) { r.config.Store(config) }
+
+// Recorded describes a request for the audit log.
+type Recorded struct {
+	// Token is the bearer token of the user; empty for system:anonymous. It isn't recorded.
+	Token string
+	// URL is what the log shows of the address.
+	URL *url.URL
+	// Info says what the request does, by which the audit policy chooses.
+	Info *request.RequestInfo
+}
+
+// original is the key of the request that the server got, in the context of the one that the
+// filters see.
+type original struct{}
+
+// Serve serves a request and records who sent it and how it ended. It calls next for the user of a
+// valid token and refused for an invalid one.
+func (r *Recorder) Serve(w http.ResponseWriter, req *http.Request, recorded Recorded, next, refused http.Handler) {
+	var config *genericserver.Config
+	if r != nil {
+		config = r.config.Load()
+	}
+	if config == nil {
+		next.ServeHTTP(w, req)
+		return
+	}
+	auth := config.Authentication.Authenticator
+	if recorded.Token == "" {
+		auth = authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
+			return &authenticator.Response{User: &user.DefaultInfo{Name: user.Anonymous, Groups: []string{user.AllUnauthenticated}}}, true, nil
+		})
+	}
+	chain := filters.WithAudit(unwrap(next), config.AuditBackend, config.AuditPolicyRuleEvaluator, nil)
+	failed := filters.WithFailedAuthenticationAudit(unwrap(refused), config.AuditBackend, config.AuditPolicyRuleEvaluator)
+	chain = filters.WithAuthentication(chain, auth, failed, config.Authentication.APIAudiences, nil)
+	filters.WithAuditInit(chain).ServeHTTP(w, recorded.shown(req))
+}
+
+// shown returns what the filters see: no credentials but the token, and no header that names a
+// user.
+func (r Recorded) shown(req *http.Request) *http.Request {
+	ctx := context.WithValue(req.Context(), original{}, req)
+	shown := req.WithContext(request.WithRequestInfo(ctx, r.Info))
+	shown.TLS, shown.Body, shown.Header = nil, http.NoBody, http.Header{}
+	for _, name := range []string{"Accept", "User-Agent"} {
+		if values := req.Header.Values(name); len(values) > 0 {
+			shown.Header[name] = values
+		}
+	}
+	if r.Token != "" {
+		shown.Header.Set("Authorization", "Bearer "+r.Token)
+	}
+	shown.URL, shown.RequestURI = r.URL, r.URL.RequestURI()
+	return shown
+}
+
+// unwrap gives next the request that the server got.
+func unwrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, shown *http.Request) {
+		req, ok := shown.Context().Value(original{}).(*http.Request)
+		if !ok {
+			http.Error(w, "The request cannot be read.", http.StatusInternalServerError)
+			return
+		}
+		next.ServeHTTP(w, req)
+	})
+}

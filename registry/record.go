@@ -1,0 +1,119 @@
+package registry
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/distribution/distribution/v3/registry/api/errcode"
+	v2 "github.com/distribution/distribution/v3/registry/api/v2"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/slipway-platform/slipway/apigroup/image/record"
+	"github.com/slipway-platform/slipway/apiserver"
+	"github.com/slipway-platform/slipway/internal/clientaddr"
+	"github.com/slipway-platform/slipway/internal/throttle"
+)
+
+// serveRecorded serves a request with credentials, which the API server records in its audit log. A
+// client that sends wrong tokens waits as one that guesses passwords does.
+func (s *server) serveRecorded(w http.ResponseWriter, r *http.Request) {
+	c := callerOf(r)
+	if !c.known {
+		s.serve(w, r)
+		return
+	}
+	end := func(bool, bool) {}
+	if !c.anonymous() && s.throttle != nil {
+		var err error
+		if end, err = s.throttle.Try(c.id(), clientaddr.Network(r.RemoteAddr)); err != nil {
+			serveBusy(w, "too many requests with invalid tokens: try again later")
+			return
+		}
+	}
+	ended := false
+	defer func() {
+		if !ended { // a panic, or nothing authenticated the token
+			end(false, false)
+		}
+	}()
+	recorded := apiserver.Recorded{Token: c.token, URL: shownURL(r.URL), Info: s.describe(r)}
+	s.Recorder.Serve(w, r, recorded, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ended = true
+		end(false, true)
+		s.serve(w, r)
+	}), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ended = true
+		end(true, false)
+		if r.URL.Path == tokenPath {
+			w.Header().Set("WWW-Authenticate", `Basic realm="openshift"`)
+			serveError(w, errcode.ErrorCodeUnauthorized.WithMessage(errUnknown.Error()))
+			return
+		}
+		challenge(w, r, errcode.ErrorCodeUnauthorized.WithMessage(errUnknown.Error()))
+	}))
+}
+
+// id tells callers apart without their tokens.
+func (c caller) id() string {
+	hash := sha256.Sum256([]byte(c.token))
+	return hex.EncodeToString(hash[:])
+}
+
+// serveBusy asks the client to send the request again later.
+func serveBusy(w http.ResponseWriter, message string) {
+	w.Header().Set("Retry-After", strconv.Itoa(int(throttle.RetryAfter.Seconds())))
+	serveError(w, errcode.ErrorCodeTooManyRequests.WithMessage(message))
+}
+
+// shownURL is the address as the audit log has it: without the state of an upload, which is long.
+func shownURL(address *url.URL) *url.URL {
+	query := address.Query()
+	query.Del("_state")
+	return &url.URL{Path: address.Path, RawPath: address.RawPath, RawQuery: query.Encode()}
+}
+
+// describe says what a request does, in the terms of the API: a push updates the layers of an image
+// stream. Requests about no image stream have their path alone.
+func (s *server) describe(r *http.Request) *request.RequestInfo {
+	info := &request.RequestInfo{Path: r.URL.Path, Verb: strings.ToLower(r.Method)}
+	resource := func(verb, namespace, resource, subresource, name string) *request.RequestInfo {
+		info.IsResourceRequest, info.APIPrefix, info.APIGroup, info.APIVersion = true, "apis", "image.openshift.io", "v1"
+		info.Verb, info.Namespace, info.Resource, info.Subresource, info.Name = verb, namespace, resource, subresource, name
+		return info
+	}
+	switch {
+	case r.URL.Path == record.GarbagePath:
+		return resource("deletecollection", "", "images", "", "")
+	case strings.HasPrefix(r.URL.Path, adminBlobsPath):
+		return resource("delete", "", "images", "", strings.TrimPrefix(r.URL.Path, adminBlobsPath))
+	case strings.HasPrefix(r.URL.Path, signaturesPath):
+		parts := strings.Split(strings.TrimPrefix(r.URL.Path, signaturesPath), "/")
+		if len(parts) == 4 {
+			return resource(verbOf(r), parts[0], "imagestreams", "signatures", parts[1])
+		}
+	case strings.HasPrefix(r.URL.Path, "/v2/"):
+		t, err := targetOf(r)
+		switch {
+		case err == nil && t.route == v2.RouteNameCatalog:
+			return resource("list", "", "imagestreams", "", "")
+		case err == nil:
+			return resource(verbOf(r), t.namespace, "imagestreams", "layers", t.stream)
+		}
+	}
+	return info
+}
+
+// verbOf is the API's verb for a method.
+func verbOf(r *http.Request) string {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+		return "get"
+	case http.MethodDelete:
+		return "delete"
+	}
+	return "update"
+}

@@ -1,0 +1,132 @@
+package registry
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"k8s.io/apiserver/pkg/apis/audit"
+	auditing "k8s.io/apiserver/pkg/audit"
+	"k8s.io/apiserver/pkg/audit/policy"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/user"
+	genericserver "k8s.io/apiserver/pkg/server"
+
+	"github.com/slipway-platform/slipway/apiserver"
+	"github.com/slipway-platform/slipway/internal/throttle"
+)
+
+// recorded is an audit log in memory.
+type recorded struct {
+	auditing.Backend
+	events []string
+}
+
+func (r *recorded) ProcessEvents(events ...*audit.Event) bool {
+	for _, event := range events {
+		if event.Stage != audit.StageRequestReceived {
+			line := event.User.Username + " " + event.Verb + " " + event.RequestURI + " " + http.StatusText(int(event.ResponseStatus.Code))
+			if event.ObjectRef != nil {
+				line += " " + event.ObjectRef.Namespace + "/" + event.ObjectRef.Resource + "/" + event.ObjectRef.Name + "/" + event.ObjectRef.Subresource
+			}
+			r.events = append(r.events, line)
+		}
+	}
+	return true
+}
+
+// recording returns a server that knows the token "alice", and its audit log.
+func recording(t *testing.T) (*server, *recorded) {
+	t.Helper()
+	log := &recorded{}
+	config := &genericserver.Config{AuditBackend: log, AuditPolicyRuleEvaluator: policy.NewFakePolicyRuleEvaluator(audit.LevelMetadata, nil)}
+	config.Authentication.Authenticator = authenticator.RequestFunc(func(r *http.Request) (*authenticator.Response, bool, error) {
+		if r.TLS != nil || r.Header.Get("X-Remote-User") != "" {
+			t.Error("the authenticators see more than the token")
+		}
+		switch r.Header.Get("Authorization") {
+		case "Bearer alice":
+			return &authenticator.Response{User: &user.DefaultInfo{Name: "alice"}}, true, nil
+		case "Bearer broken":
+			return nil, false, errors.New("the token is broken")
+		}
+		return nil, false, nil
+	})
+	s := &server{Registry: &Registry{Recorder: &apiserver.Recorder{}}, throttle: throttle.New(), shares: newShares()}
+	s.Recorder.Use(config)
+	return s, log
+}
+
+func TestAuditLogSaysWhoDidWhat(t *testing.T) {
+	s, log := recording(t)
+	tests := []struct{ name, method, path, token, want string }{
+		{"an invalid token at a pull", "GET", "/v2/shop/app/manifests/latest", "wrong", " get /v2/shop/app/manifests/latest Unauthorized shop/imagestreams/app/layers"},
+		{"a broken token at a push", "PUT", "/v2/shop/app/manifests/latest", "broken", " update /v2/shop/app/manifests/latest Unauthorized shop/imagestreams/app/layers"},
+		{"an invalid token at a deletion", "DELETE", "/v2/shop/app/manifests/sha256:" + strings.Repeat("a", 64), "wrong",
+			" delete /v2/shop/app/manifests/sha256:" + strings.Repeat("a", 64) + " Unauthorized shop/imagestreams/app/layers"},
+		{"the state of an upload", "PATCH", "/v2/shop/app/blobs/uploads/0?_state=signed&digest=x", "wrong", " update /v2/shop/app/blobs/uploads/0?digest=x Unauthorized shop/imagestreams/app/layers"},
+		{"a prune", "POST", "/extensions/v2/garbage", "wrong", ""},
+		{"no repository", "GET", "/v2/shop/", "alice", "alice get /v2/shop/ Method Not Allowed"},
+		{"an unknown path", "GET", "/v2/shop/app/nothing", "alice", "alice get /v2/shop/app/nothing Method Not Allowed"},
+		{"no credentials", "GET", "/v2/", "", "none"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			log.events = nil
+			request := httptest.NewRequest(tt.method, tt.path, nil)
+			request.TLS = nil
+			request.Header.Set("X-Remote-User", "root")
+			if tt.token != "" {
+				request.SetBasicAuth("any", tt.token)
+			}
+			s.ServeHTTP(httptest.NewRecorder(), request)
+			want := []string{tt.want}
+			switch {
+			case tt.want == "none":
+				want = nil
+			case tt.want == "":
+				want = log.events
+			}
+			if strings.Join(log.events, "\n") != strings.Join(want, "\n") {
+				t.Errorf("recorded\n%q\nwant\n%q", log.events, want)
+			}
+			for _, line := range log.events {
+				if strings.Contains(line, "signed") {
+					t.Errorf("recorded a state: %s", line)
+				}
+			}
+		})
+	}
+}
+
+func TestInvalidTokensAreThrottled(t *testing.T) {
+	s, _ := recording(t)
+	send := func(token, address string) int {
+		request := httptest.NewRequest(http.MethodGet, "/openshift/nothing", nil)
+		request.RemoteAddr = address + ":4711"
+		request.Header.Set("Authorization", "Bearer "+token)
+		response := httptest.NewRecorder()
+		s.ServeHTTP(response, request)
+		if response.Code == http.StatusTooManyRequests && response.Header().Get("Retry-After") == "" {
+			t.Error("the client does not learn when to try again")
+		}
+		return response.Code
+	}
+	if got := send("alice", "192.0.2.1"); got == http.StatusUnauthorized {
+		t.Fatalf("a valid token: %d", got)
+	}
+	statuses := map[int]int{}
+	for i := range 100 {
+		statuses[send("guess"+strings.Repeat("x", i), "192.0.2.1")]++
+	}
+	if statuses[http.StatusUnauthorized] == 0 || statuses[http.StatusTooManyRequests] < 40 || len(statuses) != 2 {
+		t.Errorf("answers to invalid tokens by status: %v", statuses)
+	}
+	for _, address := range []string{"192.0.2.1", "192.0.2.2"} {
+		if got := send("alice", address); got == http.StatusUnauthorized || got == http.StatusTooManyRequests {
+			t.Errorf("a valid token from %s: %d", address, got)
+		}
+	}
+}

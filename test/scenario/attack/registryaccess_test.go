@@ -1,0 +1,111 @@
+package attack
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+)
+
+// registryEvents returns what the audit log has of the requests to the registry about a project:
+// user, verb and status code.
+func (s *stage) registryEvents(project string) (events []string, err error) {
+	content, err := os.ReadFile(s.Path("log", "audit.log"))
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(string(content)) {
+		var event struct {
+			RequestURI, Verb string
+			User             struct{ Username string }
+			ResponseStatus   struct{ Code int }
+		}
+		if strings.Contains(line, `"/v2/`+project+`/`) || strings.Contains(line, `"requestURI":"/v2/`+project+"/") {
+			if err := json.Unmarshal([]byte(line), &event); err != nil {
+				return nil, fmt.Errorf("read audit log: %w", err)
+			}
+			_, path, _ := strings.Cut(event.RequestURI, "/v2/"+project+"/")
+			path, _, _ = strings.Cut(path, "?")
+			events = append(events, fmt.Sprintf("%s %s %s %d", event.User.Username, event.Verb, path, event.ResponseStatus.Code))
+		}
+	}
+	return events, nil
+}
+
+func TestTenantCannotUseRegistryUnseen(t *testing.T) {
+	s := tenants(t)
+	s.waitBuilder(t, s.evil)
+	s.waitBuilder(t, s.shop)
+	if err := s.push(t, s.shop, "app:latest", noise(t, 10<<10)); err != nil {
+		t.Fatal(err)
+	}
+	manifest := "/v2/" + s.shop + "/app/manifests/latest"
+	if status, body := s.pull(t, "builder", s.shop, "GET", manifest); status != http.StatusOK {
+		t.Fatalf("a pull of the owner: %d %s", status, body)
+	}
+	for _, method := range []string{"GET", "PUT", "DELETE"} {
+		if status, body := s.pull(t, "builder", s.evil, method, manifest); status == http.StatusOK {
+			t.Errorf("%s of another tenant: %d %s", method, status, body)
+		}
+	}
+	owner, other := "system:serviceaccount:"+s.shop+":builder", "system:serviceaccount:"+s.evil+":builder"
+	s.WaitFor("the audit log", func(context.Context) error {
+		events, err := s.registryEvents(s.shop)
+		if err != nil {
+			return err
+		}
+		all := strings.Join(events, "\n")
+		for _, want := range []string{
+			owner + " update app/manifests/latest 201", owner + " get app/manifests/latest 200", other + " get app/manifests/latest 403",
+			other + " update app/manifests/latest 403", other + " delete app/manifests/latest 403",
+		} {
+			if !strings.Contains(all, want) {
+				return fmt.Errorf("it lacks %q:\n%s", want, all)
+			}
+		}
+		return nil
+	})
+}
+
+func TestInvalidTokensCannotFloodRegistry(t *testing.T) {
+	s := tenants(t)
+	s.waitBuilder(t, s.shop)
+	transport := s.transport().Clone()
+	t.Cleanup(transport.CloseIdleConnections)
+	transport.DialContext = func(ctx context.Context, network, _ string) (conn net.Conn, err error) {
+		dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 68)}}
+		err = s.Do(func() error {
+			conn, err = dialer.DialContext(ctx, network, "127.0.0.1:5000")
+			return err
+		})
+		return conn, err
+	}
+	client := &http.Client{Transport: transport}
+	statuses := map[int]int{}
+	for i := range 120 {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+s.Address.String()+":5000/v2/"+s.shop+"/app/manifests/latest", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.SetBasicAuth("any", fmt.Sprintf("sha256~guess-%d", i))
+		resp, err := client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode == http.StatusTooManyRequests && resp.Header.Get("Retry-After") == "" {
+			t.Error("the client does not learn when to try again")
+		}
+		statuses[resp.StatusCode]++
+	}
+	if statuses[http.StatusUnauthorized] == 0 || statuses[http.StatusTooManyRequests] < 50 || len(statuses) != 2 {
+		t.Errorf("answers to invalid tokens by status: %v", statuses)
+	}
+	if err := s.push(t, s.shop, "app:latest", noise(t, 10<<10)); err != nil {
+		t.Errorf("a push from another address: %v", err)
+	}
+}
