@@ -22,13 +22,14 @@ type Shell struct {
 // commandEnd precedes the exit code in the line that follows a command's output.
 const commandEnd = "\x01end "
 
-// Shell starts a shell in a directory. It ends with the test.
+// Shell starts a shell in a directory, with an empty home: no user is logged in. It ends with the
+// test.
 func (c *Cluster) Shell(t testing.TB, dir string) *Shell {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	command := c.command(ctx, "bash", "--norc", "--noprofile")
 	command.Dir = dir
-	command.Env = append(command.Env, "PATH="+c.RepositoryFile("bin")+":"+os.Getenv("PATH"))
+	command.Env = append(command.Env, "HOME="+t.TempDir(), "PATH="+c.RepositoryFile("bin")+":"+os.Getenv("PATH"))
 	c.runs = true // a command may start the cluster
 	input, err := command.StdinPipe()
 	if err != nil {
