@@ -58,7 +58,7 @@ func writeCommand(page *strings.Builder, command *cobra.Command, level int) {
 	if description == "" {
 		description = command.Short
 	}
-	fmt.Fprintf(page, "%s\n\n", block("text", description))
+	fmt.Fprintf(page, "%s\n\n", prose(description))
 	if command.Runnable() {
 		fmt.Fprintf(page, "%s\n\n", block("text", command.UseLine()))
 	}
@@ -94,6 +94,20 @@ func flagLine(flag *pflag.Flag) string {
 		line += fmt.Sprintf(" Default: `%s`.", flag.DefValue)
 	}
 	return line
+}
+
+// escaper keeps Markdown from interpreting text that was written for a terminal.
+var escaper = strings.NewReplacer("<", "&lt;", "*", "\\*", "_", "\\_", "[", "\\[")
+
+// prose returns a command's description as paragraphs. One with indented lines, such as a list or an
+// example, stays as it is.
+func prose(description string) string {
+	for line := range strings.Lines(description) {
+		if strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t") {
+			return block("text", description)
+		}
+	}
+	return escaper.Replace(strings.TrimSpace(description))
 }
 
 // block returns text as a fenced block, which Markdown doesn't interpret.
