@@ -99,8 +99,8 @@ func flagLine(flag *pflag.Flag) string {
 // escaper keeps Markdown from interpreting text that was written for a terminal.
 var escaper = strings.NewReplacer("<", "&lt;", "*", "\\*", "_", "\\_", "[", "\\[")
 
-// prose returns a command's description as paragraphs. One with indented lines, such as a list or an
-// example, stays as it is.
+// prose returns a command's description as paragraphs. One with indented lines, such as a list or
+// an example, stays as it is.
 func prose(description string) string {
 	for line := range strings.Lines(description) {
 		if strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t") {
