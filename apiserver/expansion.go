@@ -54,7 +54,8 @@ func bodyLimit(r *http.Request) (count func(piece []byte) int, limit int) {
 	if info.Namespace == "" || !builtIn(info.APIGroup) {
 		limit = maxLooseValues
 	}
-	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // upstream treats an invalid type as JSON or rejects it
+	// upstream treats an invalid type as JSON or rejects it
+	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
 	case strings.HasSuffix(media, "protobuf"):
 		return (&messages{}).count, limit

@@ -51,7 +51,8 @@ type concealed struct{}
 func conceal(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// A client that sends slowly must not occupy one of the seats of priority and fairness.
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(publicBodyTimeout)) // writers of tests do not support deadlines
+		// writers of tests do not support deadlines
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(publicBodyTimeout))
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxPublicBody))
 		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 		var tooLarge *http.MaxBytesError

@@ -46,7 +46,8 @@ type APIServer struct {
 	// KubeletCertFile, KubeletKeyFile and KubeletCAFile are the credentials for connections to
 	// kubelets.
 	KubeletCertFile, KubeletKeyFile, KubeletCAFile string
-	// FrontProxyCAFile, FrontProxyCertFile and FrontProxyKeyFile authenticate it to aggregated API servers.
+	// FrontProxyCAFile, FrontProxyCertFile and FrontProxyKeyFile authenticate it to aggregated API
+	// servers.
 	FrontProxyCAFile, FrontProxyCertFile, FrontProxyKeyFile string
 	// ServiceAccountKeyFile signs tokens; ServiceAccountKeyFiles (public) verify them.
 	ServiceAccountKeyFile  string
@@ -185,7 +186,8 @@ func (s *APIServer) fill(opts *options.ServerRunOptions) {
 		opts.SecureServing.SNICertKeys = append(opts.SecureServing.SNICertKeys, cliflag.NamedCertKey(named))
 	}
 	opts.Features.EnableProfiling = false
-	opts.GenericServerRunOptions.HSTSDirectives = []string{"max-age=31536000"} // for browsers, which open login pages here
+	// for browsers, which open login pages here
+	opts.GenericServerRunOptions.HSTSDirectives = []string{"max-age=31536000"}
 
 	opts.Etcd.StorageConfig.Transport.ServerList = []string{"unix://" + s.EtcdSocket}
 	opts.Etcd.EncryptionProviderConfigFilepath = s.EncryptionConfigFile
@@ -224,7 +226,8 @@ func (s *APIServer) fillAuthentication(opts *options.ServerRunOptions) {
 	admission.EnablePlugins = append([]string{"NodeRestriction"}, s.EnabledPlugins...)
 	admission.DisablePlugins = s.DisabledPlugins
 	if s.LimitSecretReferences {
-		admission.Decorators = slices.Insert(admission.Decorators, 0, limitReferences()) // before other decorators hide the plugin
+		// before other decorators hide the plugin
+		admission.Decorators = slices.Insert(admission.Decorators, 0, limitReferences())
 	}
 }
 

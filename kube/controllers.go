@@ -20,12 +20,14 @@ type Controllers struct {
 	// Kubeconfig is the path of the controller manager's kubeconfig. Each controller uses its own
 	// service account, as RBAC expects.
 	Kubeconfig string
-	// ClusterCIDR is the pods' network and NodeMaskSize the prefix length of one host's share of it.
+	// ClusterCIDR is the pods' network and NodeMaskSize the prefix length of one host's share of
+	// it.
 	ClusterCIDR  string
 	NodeMaskSize int
 	// ServiceCIDR is the services' network. Pod addresses must be outside of it.
 	ServiceCIDR string
-	// ServiceAccountKeyFile signs service account tokens; RootCAFile is published in every namespace.
+	// ServiceAccountKeyFile signs service account tokens; RootCAFile is published in every
+	// namespace.
 	ServiceAccountKeyFile, RootCAFile string
 	// SigningCertFile and SigningKeyFile are the CA that signs certificate signing requests.
 	SigningCertFile, SigningKeyFile string
@@ -51,7 +53,8 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 		return fmt.Errorf("set up controllers: %w", err)
 	}
 	all, disabled, aliases := app.KnownControllers(), app.ControllersDisabledByDefault(), app.ControllerAliases()
-	flags := opts.Flags(all, disabled, aliases) // before fill: registering a flag sets its option to upstream's default
+	// before fill: registering a flag sets its option to upstream's default
+	flags := opts.Flags(all, disabled, aliases)
 	c.fill(opts)
 	if err := apply(c.Arguments, "kubernetesMasterConfig.controllerArguments", flags); err != nil {
 		return err

@@ -14,13 +14,13 @@ import (
 const (
 	// drainQuietPeriod is how long no byte passes on a closed connection until it ends.
 	drainQuietPeriod = 5 * time.Second
-	// drainTimeout ends a closed connection that is never quiet. It is shorter than the time that the
-	// former certificate stays valid, a third of at least an hour.
+	// drainTimeout ends a closed connection that is never quiet. It is shorter than the time that
+	// the former certificate stays valid, a third of at least an hour.
 	drainTimeout = 10 * time.Minute
 )
 
-// drainer dials connections to kubelets. client-go closes all of them when the certificate of the API
-// server's client is renewed, which would fail the requests on them ("use of closed network
+// drainer dials connections to kubelets. client-go closes all of them when the certificate of the
+// API server's client is renewed, which would fail the requests on them ("use of closed network
 // connection"). A connection of a drainer therefore works on until it is quiet.
 type drainer struct {
 	dialer net.Dialer
@@ -71,8 +71,8 @@ func (c *drainedConn) Close() error {
 	return nil
 }
 
-// endWhenQuiet closes the connection if no byte passes within the quiet period, and else looks again
-// after another one, until the deadline.
+// endWhenQuiet closes the connection if no byte passes within the quiet period, and else looks
+// again after another one, until the deadline.
 func (c *drainedConn) endWhenQuiet(passed int64, deadline time.Time) {
 	time.AfterFunc(c.drainer.quiet, func() {
 		if now := c.passed.Load(); now != passed && time.Now().Before(deadline) {

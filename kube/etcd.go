@@ -138,8 +138,8 @@ func (e *Etcd) config() (*embed.Config, error) {
 	// A single member waits for no peer: a short election makes it ready 0.5 s earlier.
 	c.TickMs, c.ElectionMs = 10, 100
 	c.AutoCompactionMode, c.AutoCompactionRetention = embed.CompactorModePeriodic, "5m"
-	// Raft keeps SnapshotCatchUpEntries writes in memory, and SnapshotCount of them in its log on disk,
-	// however large they are. There is no other member that has to catch up.
+	// Raft keeps SnapshotCatchUpEntries writes in memory, and SnapshotCount of them in its log on
+	// disk, however large they are. There is no other member that has to catch up.
 	c.SnapshotCount, c.SnapshotCatchUpEntries = 1000, 100
 	c.QuotaBackendBytes = databaseQuota
 	c.WarningApplyDuration = time.Second

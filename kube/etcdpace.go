@@ -18,21 +18,21 @@ const (
 	// largeValue is the size in bytes above which a write is paced.
 	largeValue = 16 << 10
 	// ownerRate and totalRate are the bytes of large values per second, for one namespace or
-	// cluster-scoped resource, and for all. ownerBurst and totalBurst are what may come at once. Between two compactions the total
-	// stays below the quota of the database.
+	// cluster-scoped resource, and for all. ownerBurst and totalBurst are what may come at once.
+	// Between two compactions the total stays below the quota of the database.
 	ownerRate, ownerBurst = 512 << 10, 32 << 20
 	totalRate, totalBurst = 4 << 20, 256 << 20
 	// maxPaced is the maximum number of limiters in memory.
 	maxPaced = 10_000
-	// fullFraction is the fraction of the database's quota from which namespaces of users get no new
-	// objects and no large changes.
+	// fullFraction is the fraction of the database's quota from which namespaces of users get no
+	// new objects and no large changes.
 	fullFraction = 0.8
 )
 
-// pacer delays large writes, and rejects writes of users when the database is nearly full. Each write
-// of a large object takes several times its size of memory, in the log of etcd and the caches of the
-// API server, and stays in the database until the next compaction, even if it is a small patch of one
-// object. A full database stops the whole control plane.
+// pacer delays large writes, and rejects writes of users when the database is nearly full. Each
+// write of a large object takes several times its size of memory, in the log of etcd and the caches
+// of the API server, and stays in the database until the next compaction, even if it is a small
+// patch of one object. A full database stops the whole control plane.
 type pacer struct {
 	// used returns the bytes of the database in use. It is nil until etcd has started.
 	used atomic.Pointer[func() int64]
@@ -104,7 +104,8 @@ func (p *pacer) limiter(owner string) *rate.Limiter {
 	return limiter
 }
 
-// creates reports whether a transaction creates its object: it applies only if the key doesn't exist.
+// creates reports whether a transaction creates its object: it applies only if the key doesn't
+// exist.
 func creates(txn *etcdserverpb.TxnRequest) bool {
 	for _, condition := range txn.GetCompare() {
 		if condition.GetTarget() == etcdserverpb.Compare_MOD && condition.GetResult() == etcdserverpb.Compare_EQUAL && condition.GetModRevision() == 0 {
@@ -115,8 +116,8 @@ func creates(txn *etcdserverpb.TxnRequest) bool {
 }
 
 // ownerOf returns whose write the write of a key is: a namespace of users, such as shop for
-// /kubernetes.io/configmaps/shop/settings, or a cluster-scoped resource, such as images. It is empty
-// for nodes and for namespaces of the platform.
+// /kubernetes.io/configmaps/shop/settings, or a cluster-scoped resource, such as images. It is
+// empty for nodes and for namespaces of the platform.
 func ownerOf(key string) (owner string, isNamespace bool) {
 	const (
 		clusterScoped = 3 // /kubernetes.io/images/sha256:1

@@ -36,8 +36,8 @@ func write(key string, size int, create bool) *etcdserverpb.TxnRequest {
 	}
 }
 
-// try sends a write to a pacer. It does not wait for long: the context ends before the pacer admits a
-// write above the burst.
+// try sends a write to a pacer. It does not wait for long: the context ends before the pacer admits
+// a write above the burst.
 func try(t *testing.T, p *pacer, txn *etcdserverpb.TxnRequest) (applied bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -135,7 +135,8 @@ func TestEtcdPacesLargeWrites(t *testing.T) {
 	}
 	defer client.Close()
 	put := func(key string, size int) error {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // in which half of a large value becomes free
+		// in which half of a large value becomes free
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := client.Txn(ctx).Then(clientv3.OpPut(key, strings.Repeat("x", size))).Commit()
 		return err

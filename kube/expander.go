@@ -130,7 +130,8 @@ func (l otherNamespaceLister) Get(name string) (*v1.PersistentVolumeClaim, error
 	}
 	pv, err := l.volumes.Get(claim.Spec.VolumeName)
 	if err != nil {
-		return nil, fmt.Errorf("find volume of claim %s/%s: %v", claim.Namespace, name, err) // %v hides "not found", which upstream would not retry
+		// %v hides "not found", which upstream would not retry
+		return nil, fmt.Errorf("find volume of claim %s/%s: %v", claim.Namespace, name, err)
 	}
 	if pv.Spec.FlexVolume != nil {
 		return nil, apierrors.NewNotFound(v1.Resource("persistentvolumeclaims"), name)

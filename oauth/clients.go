@@ -24,7 +24,8 @@ func ensureClients(ctx context.Context, clients store.Objects[*oauthv1.OAuthClie
 		console = append(console, consoleURL)
 	}
 	for _, wanted := range []*oauthv1.OAuthClient{
-		// The web console of OpenShift 3.11 has no secret and sends no challenge. Its codes go to one address over TLS.
+		// The web console of OpenShift 3.11 has no secret and sends no challenge. Its codes go to
+		// one address over TLS.
 		{ObjectMeta: metav1.ObjectMeta{
 			Name: client.WebConsole, Annotations: map[string]string{client.ChallengeAnnotation: client.ChallengeOptional},
 		}, RedirectURIs: console},

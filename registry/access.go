@@ -20,7 +20,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/clientaddr"
 )
 
-// Users come with a token of the API server, as the password of basic authentication or as the bearer token that the path below gives them for it.
+// Users come with a token of the API server, as the password of basic authentication or as the
+// bearer token that the path below gives them for it.
 
 // tokenPath answers docker's token protocol.
 const tokenPath = "/openshift/token"
@@ -81,8 +82,8 @@ func (s *server) authenticate(ctx context.Context, c caller) error {
 	return err
 }
 
-// turn waits until the shares of the caller's address and token have a place for a question to the API
-// server.
+// turn waits until the shares of the caller's address and token have a place for a question to the
+// API server.
 func (s *server) turn(ctx context.Context, c caller) (free func(), err error) {
 	if s.shares == nil {
 		return func() {}, nil
@@ -102,8 +103,8 @@ func (s *server) turn(ctx context.Context, c caller) (free func(), err error) {
 	}, nil
 }
 
-// may says whether the caller has a right. Requests that ask the same at the same time, such as those of many nodes that start one image, get the answer to
-// one question.
+// may says whether the caller has a right. Requests that ask the same at the same time, such as
+// those of many nodes that start one image, get the answer to one question.
 func (s *server) may(ctx context.Context, c caller, right authorizationv1.ResourceAttributes) (bool, error) {
 	free, err := s.turn(ctx, c)
 	if err != nil {
@@ -113,7 +114,8 @@ func (s *server) may(ctx context.Context, c caller, right authorizationv1.Resour
 	right.Group = "image.openshift.io"
 	question := strings.Join([]string{c.token, right.Verb, right.Namespace, right.Resource, right.Subresource, right.Name}, "\n")
 	answers := s.reviewed.DoChan(question, func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewTimeout) // others wait for the answer too
+		// others wait for the answer too
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewTimeout)
 		defer cancel()
 		return s.review(ctx, c, right)
 	})
@@ -205,7 +207,8 @@ func challenge(w http.ResponseWriter, r *http.Request, err errcode.Error) {
 
 func serveError(w http.ResponseWriter, err error) { _ = errcode.ServeJSON(w, err) }
 
-// serveToken gives the token in basic authentication back as a bearer token, after the API server has confirmed it.
+// serveToken gives the token in basic authentication back as a bearer token, after the API server
+// has confirmed it.
 func (s *server) serveToken(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet { // clients then use GET
 		w.Header().Set("Allow", http.MethodGet)

@@ -118,7 +118,8 @@ func holds(content *imagev1.ImageStreamLayers, image, digest string) bool {
 
 // digestIn returns the digest in the location of an image, or "".
 func digestIn(event imagev1.TagEvent) string {
-	parsed, _ := record.ParseReference(event.DockerImageReference) // sourceOf reports an invalid reference
+	// sourceOf reports an invalid reference
+	parsed, _ := record.ParseReference(event.DockerImageReference)
 	return parsed.Digest
 }
 

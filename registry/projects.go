@@ -58,7 +58,8 @@ func (s *server) own(ctx context.Context, store *store, project string) error {
 		return nil
 	}
 	uid, err := s.namespaces.uid(ctx, project)
-	if err != nil || uid == "" || s.owners.get(project) == uid { // without a namespace only administrators of the cluster have a right
+	// without a namespace only administrators of the cluster have a right
+	if err != nil || uid == "" || s.owners.get(project) == uid {
 		return err
 	}
 	s.owners.changing.Lock()

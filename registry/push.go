@@ -47,7 +47,8 @@ func (s *server) pushManifest(w http.ResponseWriter, r *http.Request, store *sto
 	}
 	s.pushes.RLock()
 	defer s.pushes.RUnlock()
-	mapping, problem := mappingOf(r.Context(), store, t, content) // storing reports problems of the push to the client
+	// storing reports problems of the push to the client
+	mapping, problem := mappingOf(r.Context(), store, t, content)
 	if problem == nil {
 		if err := s.mayHave(r.Context(), mapping); err != nil {
 			serveError(w, pushRefusal(err))

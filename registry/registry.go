@@ -1,12 +1,14 @@
-// Package registry is the cluster's own image registry, at docker-registry.default.svc:5000. What it holds are the images of image streams: a repository
-// `<project>/<stream>` is an image stream, its rights are those on imagestreams/layers, a push makes the stream and tags the image into it, and a pull
-// also serves what a stream only refers to in another registry.
+// Package registry is the cluster's own image registry, at docker-registry.default.svc:5000. What
+// it holds are the images of image streams: a repository `<project>/<stream>` is an image stream,
+// its rights are those on imagestreams/layers, a push makes the stream and tags the image into it,
+// and a pull also serves what a stream only refers to in another registry.
 //
-// Blobs and manifests are stored and served by github.com/distribution/distribution; this package stands in front of it. It is set up at the
-// first request, so a cluster whose registry nobody uses pays for a listener.
+// Blobs and manifests are stored and served by github.com/distribution/distribution; this package
+// stands in front of it. It is set up at the first request, so a cluster whose registry nobody uses
+// pays for a listener.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, integrated registry; 3.11 Cluster Administration, chapters 11 and 12; the OCI
-// distribution specification 1.1.
+// Source: OpenShift Container Platform 3.9 Architecture, integrated registry; 3.11 Cluster
+// Administration, chapters 11 and 12; the OCI distribution specification 1.1.
 package registry
 
 import (
@@ -48,20 +50,23 @@ type Registry struct {
 	CertFile, KeyFile string
 	// Hosts are further names, with ports, under which references mean this registry.
 	Hosts []string
-	// Client reaches the API server with the rights of system:registry, and those to watch namespaces and to list and remove images. Users' requests go out with
-	// their own tokens.
+	// Client reaches the API server with the rights of system:registry, and those to watch
+	// namespaces and to list and remove images. Users' requests go out with their own tokens.
 	Client *rest.Config
 	// Advertise is the IP address of this host that the service docker-registry leads to.
 	Advertise net.IP
-	// Storage holds the images. Without `redirect` in it, clients are not sent to the storage itself.
+	// Storage holds the images. Without `redirect` in it, clients are not sent to the storage
+	// itself.
 	Storage configuration.Storage
 	// Remotes is how other registries are read.
 	Remotes *registryclient.Pool
-	// Route is the host by which clients outside reach the registry, below the domain of routes; none if empty.
+	// Route is the host by which clients outside reach the registry, below the domain of routes;
+	// none if empty.
 	Route string
 	// Reserve is what pushes leave of the disk of Storage, if it is a directory.
 	Reserve Reserve
-	// ProjectQuota is how many bytes a project may have, or Unlimited. QuotaAnnotation changes it for one project.
+	// ProjectQuota is how many bytes a project may have, or Unlimited. QuotaAnnotation changes it
+	// for one project.
 	ProjectQuota int64
 
 	// Recorder authenticates requests and records them in the API server's audit log.
@@ -70,7 +75,8 @@ type Registry struct {
 	note func(string)
 }
 
-// Notes takes a function that shows in the status of the host what the registry does without; "" for nothing.
+// Notes takes a function that shows in the status of the host what the registry does without; ""
+// for nothing.
 func (r *Registry) Notes(note func(string)) { r.note = note }
 
 // Name is the part's name.
@@ -160,8 +166,8 @@ func (r *Registry) server(ctx context.Context) (*server, error) {
 	}, nil
 }
 
-// settings are distribution's. The states of uploads are signed with what follows from the registry's key, which stays secret: with the same key an
-// upload goes on after a restart.
+// settings are distribution's. The states of uploads are signed with what follows from the
+// registry's key, which stays secret: with the same key an upload goes on after a restart.
 func (r *Registry) settings() (*configuration.Configuration, error) {
 	key, err := os.ReadFile(r.KeyFile)
 	if err != nil {

@@ -22,7 +22,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/throttle"
 )
 
-// server decides about each request of the protocol and passes it to the store, or to where the image really is.
+// server decides about each request of the protocol and passes it to the store, or to where the
+// image really is.
 type server struct {
 	*Registry
 	name     string // that nobody else has, by which it knows what it has asked itself
@@ -34,7 +35,8 @@ type server struct {
 	shares   *shares
 	throttle *throttle.Throttle
 	reviewed singleflight.Group
-	// pushes is held for reading while a manifest is stored and tagged, and for writing while something is removed.
+	// pushes is held for reading while a manifest is stored and tagged, and for writing while
+	// something is removed.
 	pushes sync.RWMutex
 
 	namespaces *namespaces
@@ -43,7 +45,8 @@ type server struct {
 	uploads    *uploads
 }
 
-// maxLookups is how many questions the registry asks the API server at a time; further requests wait, which costs little memory.
+// maxLookups is how many questions the registry asks the API server at a time; further requests
+// wait, which costs little memory.
 const maxLookups = 32
 
 // slots bounds how much is done at a time.
@@ -163,7 +166,8 @@ func targetOf(r *http.Request) (target, error) {
 	return t.in(name)
 }
 
-// routeOf reads a path as distribution does; the route of another is empty. The repository may have any name.
+// routeOf reads a path as distribution does; the route of another is empty. The repository may have
+// any name.
 func routeOf(r *http.Request) (t target, repository string) {
 	var match mux.RouteMatch
 	if !v2.Router().Match(r, &match) || match.Route == nil {
@@ -183,8 +187,9 @@ func (t target) in(repository string) (target, error) {
 	return t, nil
 }
 
-// startUpload begins the upload of a blob. One that is already in a repository which the caller may read is mounted, anything else is uploaded.
-// What is asked for stands in the query alone: distribution would take it from a form in the body too, which nobody has checked.
+// startUpload begins the upload of a blob. One that is already in a repository which the caller may
+// read is mounted, anything else is uploaded. What is asked for stands in the query alone:
+// distribution would take it from a form in the body too, which nobody has checked.
 func (s *server) startUpload(w http.ResponseWriter, r *http.Request, store *store, t target) {
 	query := r.URL.Query()
 	if from := query.Get("from"); from != "" {
@@ -203,7 +208,8 @@ func (s *server) startUpload(w http.ResponseWriter, r *http.Request, store *stor
 	s.upload(w, r, store, t.namespace)
 }
 
-// mountable says whether distribution can mount a blob: it would link a digest of another algorithm than sha256 to nothing.
+// mountable says whether distribution can mount a blob: it would link a digest of another algorithm
+// than sha256 to nothing.
 func mountable(blob string) bool {
 	id, err := digest.Parse(blob)
 	return err == nil && id.Algorithm() == digest.Canonical

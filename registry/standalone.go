@@ -17,8 +17,10 @@ import (
 	"github.com/distribution/distribution/v3/registry/api/errcode"
 	v2 "github.com/distribution/distribution/v3/registry/api/v2"
 	"github.com/distribution/distribution/v3/registry/auth"
-	_ "github.com/distribution/distribution/v3/registry/auth/htpasswd" // registers the authentication `htpasswd`
-	_ "github.com/distribution/distribution/v3/registry/auth/token"    // registers the authentication `token`
+	// Registers the authentication `htpasswd`.
+	_ "github.com/distribution/distribution/v3/registry/auth/htpasswd"
+	// Registers the authentication `token`.
+	_ "github.com/distribution/distribution/v3/registry/auth/token"
 	"github.com/distribution/reference"
 
 	"github.com/slipway-platform/slipway/internal/keypair"

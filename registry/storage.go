@@ -9,7 +9,8 @@ import (
 
 	"github.com/distribution/distribution/v3/configuration"
 	"github.com/distribution/distribution/v3/registry/storage/driver/factory"
-	_ "github.com/distribution/distribution/v3/registry/storage/driver/filesystem" // registers the storage `filesystem`
+	// Registers the storage `filesystem`.
+	_ "github.com/distribution/distribution/v3/registry/storage/driver/filesystem"
 
 	"github.com/slipway-platform/slipway/registry/s3"
 )

@@ -67,7 +67,8 @@ func (c *collection) visit(ctx context.Context, name string, removed map[string]
 	}
 	for _, layer := range v.layers {
 		if v.used[layer.name.String()] || c.candidates == nil && !c.goes(ctx, layer, path.Join(linkDir(name, layersDir, layer.name), linkFile)) {
-			c.used[layer.id.String()], v.used[layer.id.String()] = true, true // distribution follows a name to its id
+			// distribution follows a name to its id
+			c.used[layer.id.String()], v.used[layer.id.String()] = true, true
 		}
 	}
 	c.visits = append(c.visits, v)

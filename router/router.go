@@ -68,10 +68,11 @@ type session struct {
 	hosts   map[*routev1.Route]*routev1.Route // routes with the hosts that the router assigns
 	checked map[*routev1.Route]error          // problems of the certificates of routes
 
-	mu       sync.Mutex
-	asked    []*routev1.Route                               // all routes of the newest configuration
-	refused  map[model.ServiceAliasConfigKey]*routev1.Route // routes that HAProxy rejected, as they were then
-	again    func()                                         // triggers a new configuration
+	mu    sync.Mutex
+	asked []*routev1.Route // all routes of the newest configuration
+	// routes that HAProxy rejected, as they were then
+	refused  map[model.ServiceAliasConfigKey]*routev1.Route
+	again    func() // triggers a new configuration
 	observed *metrics
 
 	fallback atomic.Pointer[[]byte] // the default certificate with its key, if it changed

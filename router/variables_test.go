@@ -149,7 +149,8 @@ func TestStatisticsAreCached(t *testing.T) {
 func TestBindPortsAfterSync(t *testing.T) {
 	for after, bound := range map[string]bool{"false": true, "true": false} {
 		asked := make(chan struct{}, 100)
-		silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { // routes are never known
+		// routes are never known
+		silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			asked <- struct{}{}
 			<-r.Context().Done()
 		}))

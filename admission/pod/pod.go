@@ -5,7 +5,8 @@
 // (admissionConfig.pluginConfig). SystemPriority, which reserves the platform's priority classes
 // for the platform, is on unless it is disabled.
 //
-// Source: OpenShift 3.11 Cluster Administration, 7.3 and 16.6, and the reference of 3.11's master configuration.
+// Source: OpenShift 3.11 Cluster Administration, 7.3 and 16.6, and the reference of 3.11's master
+// configuration.
 package pod
 
 import (

@@ -21,7 +21,8 @@ const ServiceAuthority = "openshift.io/ServiceAuthority"
 // without the file.
 func AuthorityFeature(configMap, key string) apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{{
-		Name: ServiceAuthority, Before: "NodeRestriction", // but after ServiceAccount, which adds the volume
+		// but after ServiceAccount, which adds the volume
+		Name: ServiceAuthority, Before: "NodeRestriction",
 		New: func(io.Reader) (admission.Interface, error) {
 			return &authority{admission.NewHandler(admission.Create), configMap, key}, nil
 		},

@@ -2,7 +2,8 @@
 // are Kubernetes' RBAC objects in OpenShift's form, restrictions of the subjects that a project's
 // administrators can bind, and access reviews.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, 4.2.4, and 3.11 Cluster Administration, chapter 10.
+// Source: OpenShift Container Platform 3.9 Architecture, 4.2.4, and 3.11 Cluster Administration,
+// chapter 10.
 package authorization
 
 import (

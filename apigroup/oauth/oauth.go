@@ -1,7 +1,8 @@
 // Package oauth serves the API group oauth.openshift.io: OAuth clients, the grants of users to
 // clients, authorization codes and access tokens.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, 4.7.7. The wire types are github.com/openshift/api/oauth/v1's.
+// Source: OpenShift Container Platform 3.9 Architecture, 4.7.7. The wire types are
+// github.com/openshift/api/oauth/v1's.
 package oauth
 
 import (

@@ -23,7 +23,8 @@ import (
 // Controller creates the missing service accounts for builds and deployments in every project, with
 // their roles, and removes Slipway's finalizer from projects that are being deleted.
 //
-// Source: OpenShift 3.11 Cluster Administration, 9.4 (managed service accounts and their roles) and 10.2.3 (local role bindings).
+// Source: OpenShift 3.11 Cluster Administration, 9.4 (managed service accounts and their roles) and
+// 10.2.3 (local role bindings).
 type Controller struct {
 	// Client is a connection with all rights.
 	Client *rest.Config
@@ -42,7 +43,8 @@ func (c *Controller) Name() string { return "projects" }
 // Run reconciles projects until ctx ends. It calls ready when its caches are full.
 func (c *Controller) Run(ctx context.Context, ready func()) error {
 	config := rest.CopyConfig(c.Client)
-	config.QPS = -1 // no limit: a burst of new projects must not wait for minutes, and there are few workers
+	// no limit: a burst of new projects must not wait for minutes, and there are few workers
+	config.QPS = -1
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("connect for projects: %w", err)

@@ -1,7 +1,8 @@
 // Package project serves the API group project.openshift.io: projects, which are the namespaces
 // that a user may see, and project requests, with which users create projects.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, 3.4 Projects and Users, and 3.11 Cluster Administration, chapter 6.
+// Source: OpenShift Container Platform 3.9 Architecture, 3.4 Projects and Users, and 3.11 Cluster
+// Administration, chapter 6.
 package project
 
 import (

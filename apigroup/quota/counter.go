@@ -97,7 +97,8 @@ func (c *counter) check(ctx context.Context, one *quotav1.ClusterResourceQuota, 
 		return nil
 	}
 	err = c.count(ctx, one.Name)
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) { // a request has reserved something in between, or the quota was deleted
+	// a request has reserved something in between, or the quota was deleted
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		c.stale([]string{one.Name})
 		return nil
 	}

@@ -73,7 +73,8 @@ func (h *hosts) permitted(ctx context.Context, route, old *routev1.Route) field.
 	if route.Spec.Subdomain != old.Spec.Subdomain && !h.may(ctx, "update", route) {
 		return field.ErrorList{field.Invalid(at.Child("subdomain"), route.Spec.Subdomain, "field is immutable")}
 	}
-	if route.Spec.WildcardPolicy != old.Spec.WildcardPolicy { // an old route would claim the domain of all younger routes
+	// an old route would claim the domain of all younger routes
+	if route.Spec.WildcardPolicy != old.Spec.WildcardPolicy {
 		return field.ErrorList{field.Invalid(at.Child("wildcardPolicy"), route.Spec.WildcardPolicy, "field is immutable")}
 	}
 	changed := hasCertificates(route.Spec.TLS) && !apiequality.Semantic.DeepEqual(certificates(route.Spec.TLS), certificates(old.Spec.TLS))

@@ -2,8 +2,8 @@
 // providers, the mapping between the two, and groups of users. RBAC and security context
 // constraints refer to users and groups by name.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, 4.8.1; 3.11 Cluster Administration, chapter 5. The wire types are
-// github.com/openshift/api/user/v1's.
+// Source: OpenShift Container Platform 3.9 Architecture, 4.8.1; 3.11 Cluster Administration,
+// chapter 5. The wire types are github.com/openshift/api/user/v1's.
 package user
 
 import (

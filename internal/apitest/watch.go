@@ -14,7 +14,8 @@ import (
 func (s *Server) watch(w http.ResponseWriter, r *http.Request, t target) {
 	query := r.URL.Query()
 	if query.Get("sendInitialEvents") != "" {
-		fail(w, apierrors.NewBadRequest("streaming lists are not supported")) // clients fall back to lists
+		// clients fall back to lists
+		fail(w, apierrors.NewBadRequest("streaming lists are not supported"))
 		return
 	}
 	since, err := strconv.ParseInt(query.Get("resourceVersion"), 10, 64)

@@ -47,7 +47,8 @@ func Create(group string) error {
 func Add(group string, pid int) error {
 	var problems []error
 	for _, dir := range hierarchies() {
-		if filepath.Base(dir) == "systemd" { // systemd tracks the processes of a service with this hierarchy
+		// systemd tracks the processes of a service with this hierarchy
+		if filepath.Base(dir) == "systemd" {
 			continue
 		}
 		problems = append(problems, write(filepath.Join(dir, group), "cgroup.procs", strconv.Itoa(pid)))

@@ -84,7 +84,8 @@ func TestBudgetLimitsConcurrentWork(t *testing.T) {
 func TestAccountLimitsSession(t *testing.T) {
 	host := registry(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", string(types.OCIManifestSchema1))
-		_, _ = w.Write(append([]byte("{}"), bytes.Repeat([]byte(" "), maxAnswer-2)...)) // the client hangs up
+		// the client hangs up
+		_, _ = w.Write(append([]byte("{}"), bytes.Repeat([]byte(" "), maxAnswer-2)...))
 	})
 	s, err := Client{Account: open(t, NewBudget(50), "shop")}.Session()
 	if err != nil {

@@ -66,7 +66,8 @@ func TestExpandingJSONIsRejected(t *testing.T) {
 	host := registry(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", string(types.OCIManifestSchema1))
 		field := map[bool]string{true: "tags", false: "layers"}[strings.HasSuffix(r.URL.Path, "/tags/list")]
-		_, _ = io.WriteString(w, `{"`+field+`": [{}`+strings.Repeat(",{}", maxListed)+`]}`) // the client hangs up
+		// the client hangs up
+		_, _ = io.WriteString(w, `{"`+field+`": [{}`+strings.Repeat(",{}", maxListed)+`]}`)
 	})
 	_, ofManifest := session(t).Manifest(t.Context(), host+"/app:v1")
 	_, ofTags := session(t).Tags(t.Context(), host+"/app")

@@ -36,7 +36,8 @@ func (r Runtime) WaitReady(ctx context.Context) error {
 // reason.
 func (r Runtime) Ready(ctx context.Context) error {
 	if _, err := os.Stat(r.Socket); err != nil {
-		return fmt.Errorf("connect to containerd: %w", err) // without this check, gRPC would log each failed connection
+		// without this check, gRPC would log each failed connection
+		return fmt.Errorf("connect to containerd: %w", err)
 	}
 	connection, err := grpc.NewClient("unix://"+r.Socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

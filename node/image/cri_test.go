@@ -65,7 +65,8 @@ func (n *node) run(t *testing.T, image string) string {
 	t.Helper()
 	ctx := t.Context()
 	name := strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-"))
-	cgroup := fmt.Sprintf("/slipway-test-%d-%s", os.Getpid(), name) // no other run of the tests uses it
+	// no other run of the tests uses it
+	cgroup := fmt.Sprintf("/slipway-test-%d-%s", os.Getpid(), name)
 	t.Cleanup(func() {
 		if err := teardown.Cgroups(cgroup); err != nil {
 			t.Error(err)

@@ -1,6 +1,6 @@
 // Package image loads container images into a host's containerd: images that slipway creates from
-// programs on the host (pause, tools, slipway itself), archives of an administrator, and images that
-// Service pulls from registries for pods.
+// programs on the host (pause, tools, slipway itself), archives of an administrator, and images
+// that Service pulls from registries for pods.
 //
 // Created images are reproducible: the same programs result in the same digest on each host and at
 // each start, and existing images are not created again. They are pinned, so that kubelet keeps

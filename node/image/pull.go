@@ -24,11 +24,12 @@ type puller struct {
 	hosts       hosts
 }
 
-// maxDownloads is the number of layers of an image that are fetched at a time, the CRI plugin's own.
+// maxDownloads is the number of layers of an image that are fetched at a time, the CRI plugin's
+// own.
 const maxDownloads = 3
 
-// pull pulls an image, unpacks it, names it as the CRI plugin does, and returns its ID, which is the
-// digest of its configuration.
+// pull pulls an image, unpacks it, names it as the CRI plugin does, and returns its ID, which is
+// the digest of its configuration.
 func (p *puller) pull(ctx context.Context, ref reference.Named, credentials credentialsFunc) (id string, err error) {
 	resolver := docker.NewResolver(docker.ResolverOptions{Hosts: p.hosts.of(ctx, credentials)})
 	image, err := p.client.Pull(ctx, ref.String(),
@@ -50,8 +51,8 @@ func (p *puller) pull(ctx context.Context, ref reference.Named, credentials cred
 	return id, nil
 }
 
-// recordNames returns the names under which the CRI plugin has a pulled image: its ID, the repository with
-// the digest, and the tag if it has one.
+// recordNames returns the names under which the CRI plugin has a pulled image: its ID, the
+// repository with the digest, and the tag if it has one.
 func recordNames(ref reference.Named, id, digest string) []string {
 	list := []string{id, ref.Name() + "@" + digest}
 	if tagged, ok := ref.(reference.NamedTagged); ok {

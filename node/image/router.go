@@ -27,7 +27,8 @@ func Router(haproxy string) (Image, error) {
 	entries := append(programs,
 		file("etc/passwd", 0o644, "root:x:0:0:root:/root:/bin/sh\nhaproxy:x:99:99::/var/lib/haproxy:/bin/false\nnobody:x:65534:65534:nobody:/:/bin/false\n"),
 		file("etc/group", 0o644, "root:x:0:\nhaproxy:x:99:\nnogroup:x:65534:\n"),
-		dir("var", 0o755), dir("var/lib", 0o755), dir("var/lib/haproxy", 0o775), // any user of the pod is in group 0
+		// any user of the pod is in group 0
+		dir("var", 0o755), dir("var/lib", 0o755), dir("var/lib/haproxy", 0o775),
 	)
 	return Image{
 		Name:    RouterName,
@@ -49,5 +50,6 @@ func fileCapability(number int) string {
 	const version2, effective = 0x02000000, 1
 	value := binary.LittleEndian.AppendUint32(nil, version2|effective)
 	value = binary.LittleEndian.AppendUint32(value, 1<<number) // permitted
-	return string(append(value, make([]byte, 12)...))          // inheritable, and both of the upper half
+	// inheritable, and both of the upper half
+	return string(append(value, make([]byte, 12)...))
 }

@@ -23,9 +23,9 @@ import (
 // containerd's. It pulls images itself, because pods name the registries: containerd would connect
 // to any address and report what the server there responds. Everything else it passes on.
 //
-// Connections follow the policy of Dialer, after the resolution of names and at each redirect. Hosts
-// in the hosts.toml files of RegistryConfigDir are the administrator's and can be anywhere. Errors
-// contain a reason, and nothing that a server sent.
+// Connections follow the policy of Dialer, after the resolution of names and at each redirect.
+// Hosts in the hosts.toml files of RegistryConfigDir are the administrator's and can be anywhere.
+// Errors contain a reason, and nothing that a server sent.
 type Service struct {
 	// Store is containerd's. Pulled images are added to it.
 	Store Store
@@ -75,8 +75,8 @@ func (s *Service) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// listen listens on a Unix socket that only its owner can connect to. A socket that a killed process
-// left is replaced.
+// listen listens on a Unix socket that only its owner can connect to. A socket that a killed
+// process left is replaced.
 func listen(socket string) (net.Listener, error) {
 	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("remove former socket: %w", err)

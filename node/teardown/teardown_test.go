@@ -43,7 +43,8 @@ func startProcess(t *testing.T, name string, args ...string) *exec.Cmd {
 // ownCgroup returns a cgroup that no other run of the tests uses.
 func ownCgroup(name string) string { return fmt.Sprintf("/slipway-test-%d-%s", os.Getpid(), name) }
 
-// startPods starts containerd with two pods, each with a container whose process ignores SIGTERM, in the cgroup root.
+// startPods starts containerd with two pods, each with a container whose process ignores SIGTERM,
+// in the cgroup root.
 func startPods(t *testing.T, root string) (r containerd.Runtime, daemon *containerdtest.Daemon) {
 	t.Helper()
 	r, programs := containerdtest.New(t)

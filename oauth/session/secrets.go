@@ -37,7 +37,8 @@ func ReadSecrets(path string) ([]Secret, error) {
 	}
 	var file legacyv1.SessionSecrets
 	if err := yaml.UnmarshalStrict(content, &file); err != nil {
-		return nil, fmt.Errorf("read session secrets %q: it is no SessionSecrets", path) // the cause would show a secret
+		// the cause would show a secret
+		return nil, fmt.Errorf("read session secrets %q: it is no SessionSecrets", path)
 	}
 	if len(file.Secrets) == 0 {
 		return nil, fmt.Errorf("read session secrets %q: it holds none", path)

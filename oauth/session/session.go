@@ -118,8 +118,9 @@ func CheckCSRF(r *http.Request, value string) bool {
 	return err == nil && sent.Value != "" && subtle.ConstantTimeCompare([]byte(sent.Value), []byte(value)) == 1
 }
 
-// State returns the `state` of an OAuth flow that begins in the browser of the request, and sets the cookie
-// it is derived from if the browser has none. The value doesn't disclose the one for forms.
+// State returns the `state` of an OAuth flow that begins in the browser of the request, and sets
+// the cookie it is derived from if the browser has none. The value doesn't disclose the one for
+// forms.
 func State(w http.ResponseWriter, r *http.Request) string { return stateOf(CSRF(w, r)) }
 
 // CheckState reports whether a `state` belongs to a flow that began in the browser of the request.

@@ -42,7 +42,8 @@ func (a *Activity) Used(token *oauthv1.OAuthAccessToken) {
 
 // Run extends tokens until ctx ends.
 func (a *Activity) Run(ctx context.Context) {
-	written := map[types.UID]int32{} // what stands in the store now, as long as the cache may be behind
+	// what stands in the store now, as long as the cache may be behind
+	written := map[types.UID]int32{}
 	for {
 		select {
 		case <-ctx.Done():

@@ -53,7 +53,8 @@ func (a *Authenticator) AuthenticateToken(ctx context.Context,
 	case kerrors.IsNotFound(err):
 		return nil, false, nil
 	case err != nil:
-		return nil, false, errors.New("find access token: the store cannot be read") // the cause would name the token
+		// the cause would name the token
+		return nil, false, errors.New("find access token: the store cannot be read")
 	}
 	now := time.Now()
 	if expired(found.CreationTimestamp, found.ExpiresIn, now) {

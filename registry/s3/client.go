@@ -53,7 +53,8 @@ func (s *settings) signingRegion() string {
 	return s.region
 }
 
-// address returns the host that requests go to, with the port if the settings name one, and whether they use HTTPS.
+// address returns the host that requests go to, with the port if the settings name one, and whether
+// they use HTTPS.
 func (s *settings) address() (host string, secure bool, err error) {
 	switch {
 	case s.endpoint == "" && s.fips && s.dualStack:
@@ -72,8 +73,8 @@ func (s *settings) address() (host string, secure bool, err error) {
 	return u.Host, u.Scheme == "https", nil
 }
 
-// credentials returns those of the settings. Without them, it takes those that Amazon's own tools use: of the environment, of a file, or of
-// the role of the machine or pod.
+// credentials returns those of the settings. Without them, it takes those that Amazon's own tools
+// use: of the environment, of a file, or of the role of the machine or pod.
 func (s *settings) credentials() *credentials.Credentials {
 	switch {
 	case s.accessKey != "" && s.v4:
@@ -86,8 +87,8 @@ func (s *settings) credentials() *credentials.Credentials {
 	})
 }
 
-// lookup returns whether URLs name the bucket in their path or in their host. If the settings don't say, it is the path for servers other
-// than Amazon's, as in OpenShift 3.
+// lookup returns whether URLs name the bucket in their path or in their host. If the settings don't
+// say, it is the path for servers other than Amazon's, as in OpenShift 3.
 func (s *settings) lookup() minio.BucketLookupType {
 	switch {
 	case s.pathStyle != nil && *s.pathStyle:
@@ -100,7 +101,8 @@ func (s *settings) lookup() minio.BucketLookupType {
 	return minio.BucketLookupPath
 }
 
-// known reports whether the client knows a region of Amazon. For any other name, it would go to a default region.
+// known reports whether the client knows a region of Amazon. For any other name, it would go to a
+// default region.
 func known(region string) bool {
 	client, err := minio.New("s3.amazonaws.com", &minio.Options{Creds: credentials.NewStaticV4("a", "b", ""), Region: region, Secure: true})
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// uploads lists multipart uploads of objects whose names begin with prefix. A failure is the last element.
+// uploads lists multipart uploads of objects whose names begin with prefix. A failure is the last
+// element.
 func (s *storage) uploads(ctx context.Context, prefix string) iter.Seq2[minio.ObjectMultipartInfo, error] {
 	return func(yield func(minio.ObjectMultipartInfo, error) bool) {
 		for key, id := "", ""; ; {
@@ -32,8 +33,8 @@ func (s *storage) uploads(ctx context.Context, prefix string) iter.Seq2[minio.Ob
 	}
 }
 
-// reopen makes room for more parts after one that is too small to be followed by another. It completes the upload, and copies the object to
-// the first parts of a new upload.
+// reopen makes room for more parts after one that is too small to be followed by another. It
+// completes the upload, and copies the object to the first parts of a new upload.
 func (w *writer) reopen() error {
 	size := w.stored
 	if err := w.complete(w.ctx); err != nil {
@@ -87,7 +88,8 @@ func (s *storage) copyParts(ctx context.Context, from, to string, size int64) er
 	return (&writer{storage: s, key: s.key(to), upload: upload, parts: copied}).complete(ctx)
 }
 
-// copyRange has S3 copy the first bytes of an object to the first parts of an upload, several at a time.
+// copyRange has S3 copy the first bytes of an object to the first parts of an upload, several at a
+// time.
 func (s *storage) copyRange(ctx context.Context, from, to, upload string, size int64) ([]minio.ObjectPart, error) {
 	parts := make([]minio.ObjectPart, (size+s.copyPart-1)/s.copyPart)
 	group, ctx := errgroup.WithContext(ctx)

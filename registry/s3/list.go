@@ -11,7 +11,8 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// objects lists objects in the order of their names. If listing fails or ctx ends, the last element is the error.
+// objects lists objects in the order of their names. If listing fails or ctx ends, the last element
+// is the error.
 func (s *storage) objects(ctx context.Context, options minio.ListObjectsOptions) iter.Seq2[minio.ObjectInfo, error] {
 	options.FetchOwner = new(bool)
 	return func(yield func(minio.ObjectInfo, error) bool) {

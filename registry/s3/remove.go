@@ -52,8 +52,8 @@ func (s *storage) removeBelow(ctx context.Context, dir string) (count int, err e
 	return count, errors.Join(append(problems, failure, ctx.Err())...)
 }
 
-// abortBelow discards the uploads of a file, or of all files in a directory, and returns their number. Otherwise their parts would take
-// space forever.
+// abortBelow discards the uploads of a file, or of all files in a directory, and returns their
+// number. Otherwise their parts would take space forever.
 func (s *storage) abortBelow(ctx context.Context, path string) (count int, err error) {
 	for upload, err := range s.uploads(ctx, s.key(path)) {
 		if err != nil {

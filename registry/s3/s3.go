@@ -1,8 +1,9 @@
-// Package s3 stores the registry's files in an S3 bucket. It is a storage driver for distribution's registry. It takes the same settings
-// and writes the same objects as distribution's own S3 driver, which depends on a library that is no longer maintained.
+// Package s3 stores the registry's files in an S3 bucket. It is a storage driver for distribution's
+// registry. It takes the same settings and writes the same objects as distribution's own S3 driver,
+// which depends on a library that is no longer maintained.
 //
-// A bucket has no directories: a directory exists as long as an object's name begins with its path. A file that is being written is a
-// multipart upload, and can't be read before Commit.
+// A bucket has no directories: a directory exists as long as an object's name begins with its path.
+// A file that is being written is a multipart upload, and can't be read before Commit.
 package s3
 
 import (
@@ -38,7 +39,8 @@ func Check(parameters map[string]any) error {
 // Factory makes drivers. It implements factory.StorageDriverFactory.
 type Factory struct{}
 
-// Create returns the driver that parameters describe. It reports all problems of the parameters together and sends no request.
+// Create returns the driver that parameters describe. It reports all problems of the parameters
+// together and sends no request.
 func (Factory) Create(_ context.Context, parameters map[string]any) (driver.StorageDriver, error) {
 	s, err := read(parameters)
 	if err != nil {
@@ -85,7 +87,8 @@ func (s *settings) objectOptions() (minio.PutObjectOptions, error) {
 // Name is the name of the driver in errors and metrics.
 func (*storage) Name() string { return "s3" }
 
-// key returns the name of a file's object. For a directory, it returns the prefix of its objects' names without the slash.
+// key returns the name of a file's object. For a directory, it returns the prefix of its objects'
+// names without the slash.
 func (s *storage) key(file string) string {
 	return strings.Trim(strings.TrimRight(s.root, "/")+file, "/")
 }
@@ -161,7 +164,8 @@ func (s *storage) Stat(ctx context.Context, path string) (driver.FileInfo, error
 // redirectPeriod is how long a URL of RedirectURL is valid.
 const redirectPeriod = 20 * time.Minute
 
-// RedirectURL returns a signed URL that the client of a request can read the file from. It is empty for requests that don't read.
+// RedirectURL returns a signed URL that the client of a request can read the file from. It is empty
+// for requests that don't read.
 func (s *storage) RedirectURL(r *http.Request, file string) (string, error) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return "", nil
@@ -194,8 +198,8 @@ func (s *storage) resign(method string, signed *url.URL) (*url.URL, error) {
 	return signer.PreSignV2(request, access.AccessKeyID, access.SecretAccessKey, period, s.lookup() == minio.BucketLookupDNS).URL, nil
 }
 
-// sum returns the checksum of a request's body for its signature. Without it, the client would sign the body in chunks, which fewer
-// servers accept.
+// sum returns the checksum of a request's body for its signature. Without it, the client would sign
+// the body in chunks, which fewer servers accept.
 func sum(content []byte) string {
 	digest := sha256.Sum256(content)
 	return hex.EncodeToString(digest[:])

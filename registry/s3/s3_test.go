@@ -64,7 +64,8 @@ func TestFileIsWhatWasWritten(t *testing.T) {
 	}
 }
 
-// writeFile writes content in pieces, with one writer or with one for each, and returns what can be read then.
+// writeFile writes content in pieces, with one writer or with one for each, and returns what can be
+// read then.
 func writeFile(t *testing.T, files driver.StorageDriver, content []byte, pieces []int, closed bool) []byte {
 	t.Helper()
 	const path = "/uploads/data"

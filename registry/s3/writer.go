@@ -10,8 +10,8 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// writer writes a file as a multipart upload of equal parts and a last one. Close keeps the upload, so that another writer can continue
-// it.
+// writer writes a file as a multipart upload of equal parts and a last one. Close keeps the upload,
+// so that another writer can continue it.
 type writer struct {
 	*storage
 	ctx    context.Context // the request's, because Write has none

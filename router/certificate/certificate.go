@@ -78,7 +78,8 @@ func Pair(chain, key []byte) ([]byte, error) {
 		if i > 0 && bytes.Equal(der, pair.Certificate[0]) {
 			continue
 		}
-		_ = pem.Encode(&bundle, &pem.Block{Type: "CERTIFICATE", Bytes: der}) // writing to a buffer never fails
+		// writing to a buffer never fails
+		_ = pem.Encode(&bundle, &pem.Block{Type: "CERTIFICATE", Bytes: der})
 	}
 	secret, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
 	if err != nil {
@@ -134,7 +135,8 @@ func strong(certificate *x509.Certificate) error {
 	}
 	switch certificate.SignatureAlgorithm {
 	case x509.MD2WithRSA, x509.MD5WithRSA, x509.SHA1WithRSA, x509.DSAWithSHA1, x509.ECDSAWithSHA1:
-		if !bytes.Equal(certificate.RawIssuer, certificate.RawSubject) { // no client verifies the signature of a root
+		// no client verifies the signature of a root
+		if !bytes.Equal(certificate.RawIssuer, certificate.RawSubject) {
 			return fmt.Errorf("it is signed with %s, which is not safe", certificate.SignatureAlgorithm)
 		}
 	}

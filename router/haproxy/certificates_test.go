@@ -121,7 +121,8 @@ func TestRefusedCertificateDoesNotDelayOthers(t *testing.T) {
 // reload.
 func TestUntrustedPodsGetNoRequests(t *testing.T) {
 	t.Parallel()
-	b := newFixture(t, map[string]string{"ROUTER_DEFAULT_CONNECT_TIMEOUT": "300ms"}) // also the delay between retries
+	// also the delay between retries
+	b := newFixture(t, map[string]string{"ROUTER_DEFAULT_CONNECT_TIMEOUT": "300ms"})
 	inside := b.authority.Issue(t, "pod")
 	b.pod("tls", "tls", &inside)
 	b.run()

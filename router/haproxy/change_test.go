@@ -107,7 +107,8 @@ func TestReloadsLoseNoRequest(t *testing.T) {
 	stop := b.load("http://web.com")
 	for i := range 10 {
 		name := "extra" + strconv.Itoa(i)
-		b.route(name, name+".com", "web", annotated("haproxy.router.openshift.io/timeout", strconv.Itoa(i+20)+"s")) // no spare backend has this shape
+		// no spare backend has this shape
+		b.route(name, name+".com", "web", annotated("haproxy.router.openshift.io/timeout", strconv.Itoa(i+20)+"s"))
 		b.apply()
 		b.until("http://"+name+".com", "web")
 	}

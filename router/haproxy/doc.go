@@ -1,10 +1,11 @@
 // Package haproxy runs HAProxy with the configuration of a router. It has three parts, each in its
 // own files:
 //
-//   - Configuration: Writer converts a model.State to a Config: frame and tables (writer.go, frame.go,
-//     tables.go, backend.go), or the output of a custom template (custom.go). It starts no process.
-//   - Process: process.go starts, watches and ends HAProxy, orphans.go finds one whose router was killed,
-//     files.go writes its files, and runtime.go sends commands to its runtime interface.
+//   - Configuration: Writer converts a model.State to a Config: frame and tables (writer.go,
+//     frame.go, tables.go, backend.go), or the output of a custom template (custom.go). It starts
+//     no process.
+//   - Process: process.go starts, watches and ends HAProxy, orphans.go finds one whose router was
+//     killed, files.go writes its files, and runtime.go sends commands to its runtime interface.
 //   - Engine: a state machine that makes HAProxy serve the newest Config.
 //
 // The runtime interface supports changes of servers, tables and certificates (plan.go, served.go,

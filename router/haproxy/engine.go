@@ -312,8 +312,8 @@ func (e *Engine) step(ctx context.Context, now *running) (wait time.Duration) {
 	return max(wait, 0)
 }
 
-// makeSearchable lets every user search a directory. A directory that is searchable is left alone: a
-// pod's volume can belong to another user.
+// makeSearchable lets every user search a directory. A directory that is searchable is left alone:
+// a pod's volume can belong to another user.
 func makeSearchable(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {

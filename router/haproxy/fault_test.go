@@ -39,7 +39,8 @@ func TestHangingHAProxyDoesNotTakeOver(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b.route("slow", "slow.com", "web", annotated("haproxy.router.openshift.io/timeout", "20s")) // no spare backend has this shape
+	// no spare backend has this shape
+	b.route("slow", "slow.com", "web", annotated("haproxy.router.openshift.io/timeout", "20s"))
 	b.apply()
 	b.route("plain", "plain.com", "web")
 	b.apply()

@@ -140,7 +140,8 @@ func (b *fixture) pod(service, name string, certificate *certtest.Pair) *httptes
 		fmt.Fprintf(w, "%s %s%s %s", name, r.Host, r.URL.Path, r.Proto)
 	}))
 	b.made++
-	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.1.%d:0", b.made)) // each pod has its own address
+	// each pod has its own address
+	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.1.%d:0", b.made))
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -67,7 +67,8 @@ func TestLongConnectionsOutliveReloads(t *testing.T) {
 	before := b.reloaded()
 	for i := range 3 {
 		name := fmt.Sprint("next", i)
-		b.route(name, name+".com", "web", annotated("haproxy.router.openshift.io/timeout", fmt.Sprint(20+i, "s"))) // no spare backend has this shape
+		// no spare backend has this shape
+		b.route(name, name+".com", "web", annotated("haproxy.router.openshift.io/timeout", fmt.Sprint(20+i, "s")))
 		b.apply()
 		b.until("http://"+name+".com", "web")
 		fmt.Fprintln(socket, name)
@@ -99,7 +100,8 @@ func TestFormerProcessesHaveALimit(t *testing.T) {
 			t.Fatalf("%+v, %v", response, err)
 		}
 		before, name := b.reloaded(), fmt.Sprint("next", i)
-		b.route(name, name+".com", "web", annotated("haproxy.router.openshift.io/timeout", fmt.Sprint(20+i, "s"))) // no spare backend has this shape
+		// no spare backend has this shape
+		b.route(name, name+".com", "web", annotated("haproxy.router.openshift.io/timeout", fmt.Sprint(20+i, "s")))
 		b.apply()
 		b.until("http://"+name+".com", "web")
 		eventually.True(t, "there was a reload", func() bool { return b.reloaded() > before })

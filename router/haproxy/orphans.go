@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// orphans returns the HAProxy masters of a router of the same working directory that was killed. They
-// still serve its last configuration.
+// orphans returns the HAProxy masters of a router of the same working directory that was killed.
+// They still serve its last configuration.
 func orphans(dir string) (masters []*process, err error) {
 	pids, parents, err := ofDir(dir)
 	if err != nil {

@@ -18,14 +18,15 @@ import (
 
 // reload is the start of a HAProxy that takes over.
 type reload struct {
-	config   *Config
-	number   int // of the configuration
-	spares   map[string][]string
-	files    map[string][]byte // files of the configuration; valid after done
-	socket   string            // of the next process only
-	before   []*process
-	next     *process                      // valid after done
-	rejected []model.ServiceAliasConfigKey // routes for which HAProxy rejects the configuration; valid after done
+	config *Config
+	number int // of the configuration
+	spares map[string][]string
+	files  map[string][]byte // files of the configuration; valid after done
+	socket string            // of the next process only
+	before []*process
+	next   *process // valid after done
+	// routes for which HAProxy rejects the configuration; valid after done
+	rejected []model.ServiceAliasConfigKey
 	took     [2]time.Duration
 	cancel   func()
 	done     chan error // receives the result once

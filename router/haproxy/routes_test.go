@@ -15,7 +15,8 @@ import (
 
 func TestRequestsReachTheServiceOfTheirRoute(t *testing.T) {
 	t.Parallel()
-	b := newFixture(t, map[string]string{"ROUTER_DEFAULT_CONNECT_TIMEOUT": "300ms"}) // also the delay between retries
+	// also the delay between retries
+	b := newFixture(t, map[string]string{"ROUTER_DEFAULT_CONNECT_TIMEOUT": "300ms"})
 	b.pod("web", "web", nil)
 	b.pod("test", "test", nil)
 	b.pod("deep", "deep", nil)
@@ -82,7 +83,8 @@ func TestRequestsReachTheServiceOfTheirRoute(t *testing.T) {
 
 func TestPodsAreVerifiedWithTheAuthorityOfServices(t *testing.T) {
 	t.Parallel()
-	b := newFixture(t, map[string]string{"ROUTER_DEFAULT_CONNECT_TIMEOUT": "300ms"}) // also the delay between retries
+	// also the delay between retries
+	b := newFixture(t, map[string]string{"ROUTER_DEFAULT_CONNECT_TIMEOUT": "300ms"})
 	b.writer.ServiceCA = filepath.Join(b.writer.Dir, "services.crt")
 	mine, another := b.authority.Issue(t, "pod", "mine.shop.svc"), b.authority.Issue(t, "pod", "another.shop.svc")
 	foreign := certtest.New(t).Issue(t, "pod", "foreign.shop.svc")

@@ -21,11 +21,15 @@ type served struct {
 	spares  map[string][]string                // free backends by shape
 	places  map[string]string                  // spare backends in use, by the name of their backend
 	publish *atomic.Pointer[map[string]string] // receives places
-	asked   map[string]string                  // shapes of requested spare backends, by the name of the requester
-	parked  map[string]Server                  // unused servers that could not be deleted yet, by backend and name
-	since   time.Time                          // when backends first differed from those that were read
-	damaged map[string]bool                    // backends, entries and files with a refused command: their state is unknown
-	broken  bool                               // HAProxy did not respond: its state is unknown
+	// shapes of requested spare backends, by the name of the requester
+	asked map[string]string
+	// unused servers that could not be deleted yet, by backend and name
+	parked map[string]Server
+	// when backends first differed from those that were read
+	since time.Time
+	// backends, entries and files with a refused command: their state is unknown
+	damaged map[string]bool
+	broken  bool // HAProxy did not respond: its state is unknown
 }
 
 // settled reports whether the backends are those that HAProxy read.

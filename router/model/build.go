@@ -107,7 +107,8 @@ func (s Source) endpoints(slice *discoveryv1.EndpointSlice,
 	if err != nil || s.Host != nil && !rules.Reachable(slice, address, s.Host) {
 		return nil
 	}
-	if ref := source.TargetRef; ref != nil && len(validation.IsDNS1123Subdomain(ref.Name)) == 0 { // the API server accepts any text
+	// the API server accepts any text
+	if ref := source.TargetRef; ref != nil && len(validation.IsDNS1123Subdomain(ref.Name)) == 0 {
 		target = ref.Name
 	}
 	for _, port := range slice.Ports {
@@ -134,8 +135,8 @@ func endpoint(ip string, port int32, target, portName string) Endpoint {
 	return e
 }
 
-// idleEndpoints returns the cluster addresses of an idle service. The first connection to such an address
-// waits for a pod.
+// idleEndpoints returns the cluster addresses of an idle service. The first connection to such an
+// address waits for a pod.
 func idleEndpoints(service *corev1.Service) (table []Endpoint) {
 	if service == nil || service.Spec.ClusterIP == "" || service.Spec.ClusterIP == corev1.ClusterIPNone ||
 		!idling.Marked(service.Annotations) {

@@ -7,8 +7,8 @@
 //
 // The two sides take turns on an otherwise quiet machine, each in a network namespace, a directory
 // and a control group of its own, and leave nothing behind, also when interrupted.
-// docs/benchmark.md says what is measured and how the stock side is set up. An aim that is missed
-// is printed as missed: the exit code tells only whether measuring worked.
+// docs/benchmark-method.md says what is measured and how the stock side is set up. An aim that is
+// missed is printed as missed: the exit code tells only whether measuring worked.
 package main
 
 import (

@@ -84,9 +84,9 @@ func (r *resolved) allowsRuntimeProfile() bool {
 	})
 }
 
-// checkAppArmor rejects every profile except the runtime's, which a pod without a profile has too. SCCs
-// have no field for AppArmor, so those that allow privileged containers, which have no profile, allow
-// every profile.
+// checkAppArmor rejects every profile except the runtime's, which a pod without a profile has too.
+// SCCs have no field for AppArmor, so those that allow privileged containers, which have no
+// profile, allow every profile.
 func (r *resolved) checkAppArmor(given *corev1.AppArmorProfile, at *field.Path) field.ErrorList {
 	if given == nil || given.Type == corev1.AppArmorProfileTypeRuntimeDefault || r.AllowPrivilegedContainer {
 		return nil

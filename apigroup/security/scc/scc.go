@@ -5,8 +5,8 @@
 // that the pod leaves unset (complete.go) and then checks every field of the result (check.go). The
 // first constraint without objections wins.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, 4.2.5 Security Context Constraints, and 3.11 Cluster
-// Administration, chapter 15.
+// Source: OpenShift Container Platform 3.9 Architecture, 4.2.5 Security Context Constraints, and
+// 3.11 Cluster Administration, chapter 15.
 package scc
 
 import (

@@ -170,7 +170,8 @@ func TestCheckSeccompAllowsListedProfiles(t *testing.T) {
 		{[]string{runtime}, []string{runtime, docker}, []string{unconfined, local}},
 		{[]string{docker}, []string{runtime, docker}, []string{unconfined, local}},
 		{[]string{unconfined}, []string{runtime, docker, unconfined}, []string{local}},
-		{[]string{local}, []string{local}, []string{runtime, docker, unconfined, "localhost/other.json"}}, // it may be stricter
+		// it may be stricter
+		{[]string{local}, []string{local}, []string{runtime, docker, unconfined, "localhost/other.json"}},
 	} {
 		c := restricted()
 		c.SeccompProfiles = test.listed

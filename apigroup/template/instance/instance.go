@@ -2,8 +2,8 @@
 // templates with the requester's rights, waits for the objects that must become ready, and deletes
 // them with the instance. Its state is stored in the API, so that it continues after a restart.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, templates and the template service broker; the conditions, annotations and checks are
-// those of OpenShift 3.11.
+// Source: OpenShift Container Platform 3.9 Architecture, templates and the template service broker;
+// the conditions, annotations and checks are those of OpenShift 3.11.
 package instance
 
 import (

@@ -182,7 +182,8 @@ func (l *reconciler) create(ctx context.Context, client dynamic.Interface, owner
 	}
 	existing, getErr := item.resource(l.objects).Get(ctx, item.object.GetName(), metav1.GetOptions{})
 	switch {
-	case apierrors.IsMethodNotSupported(getErr): // the resource cannot be read, such as a project request
+	case apierrors.IsMethodNotSupported(getErr):
+		// The resource cannot be read, such as a project request.
 		return nil, classify(err)
 	case getErr != nil:
 		return nil, getErr

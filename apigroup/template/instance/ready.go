@@ -179,7 +179,8 @@ func number(object *unstructured.Unstructured, path ...string) int64 {
 
 // conditionOf returns the status and the reason of a condition.
 func conditionOf(object *unstructured.Unstructured, kind string) (status, reason string) {
-	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions") // none if missing
+	// none if missing
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	for _, entry := range conditions {
 		if content, ok := entry.(map[string]any); ok && content["type"] == kind {
 			status, _ = content["status"].(string)

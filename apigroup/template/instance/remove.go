@@ -46,7 +46,8 @@ func (l *reconciler) delete(ctx context.Context, owner types.UID, entry template
 	uid := entry.Ref.UID
 	if uid == "" {
 		object, err := item.resource(l.objects).Get(ctx, entry.Ref.Name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) { // an object that cannot be read is not stored
+		// an object that cannot be read is not stored
+		if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
 			return nil
 		}
 		if err != nil {

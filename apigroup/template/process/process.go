@@ -1,7 +1,8 @@
 // Package process fills in the parameters of templates. It is pure: the API server and the client
 // share it.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, 3.8 Templates; the syntax of parameters and generators is that of OpenShift 3.11.
+// Source: OpenShift Container Platform 3.9 Architecture, 3.8 Templates; the syntax of parameters
+// and generators is that of OpenShift 3.11.
 package process
 
 import (

@@ -14,7 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp/conformance"
 )
 
-// The password of each is "secret". Each has the form that Apache's htpasswd gives it with -B, -m and -s.
+// The password of each is "secret". Each has the form that Apache's htpasswd gives it with -B, -m
+// and -s.
 const users = `# a comment
 bcrypt:$2y$05$hW2uSmk/btOEUfNaPjsmOOwQL2tf3R8B4hje3ZVc7M0tNBlHudLxq
 apr1:$apr1$mb0bpVDI$fDmOLawxCeMyAwPTOAwCT.

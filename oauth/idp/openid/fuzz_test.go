@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// FuzzIDToken proves that a token of an identity provider counts for this client and its time alone.
+// FuzzIDToken proves that a token of an identity provider counts for this client and its time
+// alone.
 func FuzzIDToken(f *testing.F) {
 	for _, seed := range []string{
 		`{"aud":"client","sub":"ann","exp":2000000000}`, `{"aud":["other","client"],"azp":"other","sub":"ann","exp":2e9}`, `{"aud":"client","sub":1,"exp":1e300}`,

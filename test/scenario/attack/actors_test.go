@@ -17,7 +17,8 @@ import (
 // actor is an identity that a row of the matrix is about.
 type actor struct {
 	name string
-	// base is the actor whose rights this one has too. Its section of the table holds the difference.
+	// base is the actor whose rights this one has too. Its section of the table holds the
+	// difference.
 	base string
 	rest.ImpersonationConfig
 	// own is the project where the actor has a role, and foreign another tenant's.
@@ -130,7 +131,8 @@ func (a actor) namespace(scope string) string {
 	return strings.TrimPrefix(scope, "in:") // a namespace of the platform, or "" for scope cluster
 }
 
-// platformScopes returns the scopes of the platform's namespaces in which a RoleBinding names the actor.
+// platformScopes returns the scopes of the platform's namespaces in which a RoleBinding names the
+// actor.
 func platformScopes(a actor, bindings []rbacv1.RoleBinding) (scopes []string) {
 	for _, binding := range bindings {
 		if binding.Namespace == a.own || binding.Namespace == a.foreign || strings.HasPrefix(binding.Namespace, "matrix") {

@@ -21,7 +21,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// methods are the HTTP methods by verb. The other verbs belong to long-running requests or to no request.
+// methods are the HTTP methods by verb. The other verbs belong to long-running requests or to no
+// request.
 var methods = map[string]string{
 	"get": http.MethodGet, "list": http.MethodGet, "create": http.MethodPost, "update": http.MethodPut, "patch": http.MethodPatch, "delete": http.MethodDelete,
 }
@@ -32,8 +33,9 @@ var asked = []string{"anonymous", "user", "viewer", "admin", "deployer", "node"}
 // refusal matches the message of the API server's authorization.
 var refusal = regexp.MustCompile(`cannot [a-z]+ (resource|path)`)
 
-// TestAnswersFollowTheMatrix sends a real request for every verb of every resource: a resource that filters or checks by itself must refuse
-// the actors that the matrix refuses. The objects that are named do not exist, and every request is a dry run.
+// TestAnswersFollowTheMatrix sends a real request for every verb of every resource: a resource that
+// filters or checks by itself must refuse the actors that the matrix refuses. The objects that are
+// named do not exist, and every request is a dry run.
 func TestAnswersFollowTheMatrix(t *testing.T) {
 	m := newMatrix(t)
 	table, err := readTable(matrixFile)
@@ -72,7 +74,8 @@ func (m *matrix) answers(t *testing.T, a actor, expected rights) {
 					t.Errorf("%s: %s %s: %v, where %s says that the right to %s is %v", a.name, methods[q.verb], q.path, err, matrixFile, q.cell, expected[q.cell])
 				}
 				reads := methods[q.verb] == http.MethodGet && q.scope != "foreign"
-				if err == nil && reads && a.name != "node" && strings.Contains(answer, m.foreign) { // a node reads namespaces and services
+				// a node reads namespaces and services
+				if err == nil && reads && a.name != "node" && strings.Contains(answer, m.foreign) {
 					t.Errorf("%s: %s %s shows the project of another tenant: %s", a.name, methods[q.verb], q.path, answer)
 				}
 			}
@@ -180,7 +183,8 @@ func (k kind) question(verb, scope string, a actor) (q question, ok bool) {
 		return q, false
 	case !whole && inProject && !k.namespaced:
 		return q, false
-	case !whole && !inProject && k.namespaced && verb != "list": // objects have no address without their project
+	case !whole && !inProject && k.namespaced && verb != "list":
+		// Objects have no address without their project.
 		return q, false
 	}
 	parts := []string{k.path}

@@ -1,5 +1,6 @@
-// Package attack attacks a real cluster as a tenant would: mallory administers one project and tries to reach the
-// project of alice, the host and the platform. Each file holds one kind of attack. A test passes when the attack fails.
+// Package attack attacks a real cluster as a tenant would: mallory administers one project and
+// tries to reach the project of alice, the host and the platform. Each file holds one kind of
+// attack. A test passes when the attack fails.
 package attack
 
 import (
@@ -22,7 +23,8 @@ type stage struct {
 	shop  string
 }
 
-// tenants returns the shared cluster with two users, each of whom administers a project that ends with the test.
+// tenants returns the shared cluster with two users, each of whom administers a project that ends
+// with the test.
 func tenants(t *testing.T) *stage {
 	t.Helper()
 	c := kit.Shared(t)

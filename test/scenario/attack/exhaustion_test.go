@@ -95,7 +95,8 @@ func TestTenantCannotExhaustNode(t *testing.T) {
 
 	probes := probe(t, c)
 	attack := func(name, script string) { mallory.May("POST", kit.CorePath("evil", "pods"), attacker(name, script)) }
-	attack("fork-bomb", "bomb() { bomb | bomb & }; bomb; exec sleep infinity") // the last ends only with the pod
+	// the last ends only with the pod
+	attack("fork-bomb", "bomb() { bomb | bomb & }; bomb; exec sleep infinity")
 	evil.WaitFor("end of the fork bomb's growth", func(ctx context.Context) error { return limitReached(ctx, evil, "fork-bomb") })
 	for name, script := range map[string]string{
 		"memory-hog":   "while :; do tail /dev/zero; done",

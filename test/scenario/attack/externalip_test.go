@@ -17,7 +17,8 @@ import (
 // denied tells whether the API server refuses a request, as invalid or as forbidden.
 func denied(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) }
 
-// platformAddresses returns addresses that no tenant may take or reach through a service, by what they are.
+// platformAddresses returns addresses that no tenant may take or reach through a service, by what
+// they are.
 func (s *stage) platformAddresses() map[string]string {
 	victim := s.OC("get", "service", "kubernetes", "-n", "default", "-o", "jsonpath={.spec.clusterIP}")
 	return map[string]string{

@@ -170,7 +170,8 @@ func TestMappingDoesNotDecideTheRecordOfAnother(t *testing.T) {
 	image := build(t)
 	s.stream(s.alice, s.shop, "app")
 	s.stream(s.mallory, s.evil, "copy")
-	// Mallory has the manifest, as anybody has of a public image, and says everything about it that she should not.
+	// Mallory has the manifest, as anybody has of a public image, and says everything about it that
+	// she should not.
 	s.mallory.May("POST", kit.GroupPath(imageGroup, s.evil, "imagestreammappings"), mapping(t, "copy", image.digest, "evil.example.com/copy:latest", func(claimed *imagev1.Image) {
 		claimed.DockerImageManifest, claimed.DockerImageManifestMediaType = image.manifest, string(types.OCIImageIndex)
 		claimed.DockerImageConfig = `{"config":{"User":"0","Labels":{"forged":"yes"}}}`

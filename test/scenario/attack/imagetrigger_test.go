@@ -15,8 +15,8 @@ const (
 	imageGroup = "image.openshift.io"
 )
 
-// privateImage gives a victim's project the image stream "app", whose tag "latest" is an image at registry.example.com. It returns the
-// digest of the image.
+// privateImage gives a victim's project the image stream "app", whose tag "latest" is an image at
+// registry.example.com. It returns the digest of the image.
 func (s *stage) privateImage(digit string) (digest string) {
 	digest = "sha256:" + strings.Repeat(digit, 64)
 	s.alice.May("POST", kit.GroupPath(imageGroup, s.shop, "imagestreams"), "{apiVersion: image.openshift.io/v1, kind: ImageStream, metadata: {name: app}}")
@@ -26,7 +26,8 @@ func (s *stage) privateImage(digit string) (digest string) {
 	return digest
 }
 
-// followers are objects of mallory whose triggers name the tag app:latest of a project. Each is shown with its path.
+// followers are objects of mallory whose triggers name the tag app:latest of a project. Each is
+// shown with its path.
 func (s *stage) followers(of string) map[string]string {
 	pod := "{metadata: {labels: {app: a}}, spec: {containers: [{name: a, image: 'none.example.com/a:1'}]}}"
 	annotation := func(path string) string {

@@ -130,7 +130,8 @@ func TestHostileRegistryCannotTakeMemory(t *testing.T) {
 				imports.Go(func() {
 					_, _ = who.Try("POST", kit.GroupPath("image.openshift.io", project, "imagestreamimports"), fmt.Sprintf(
 						`{apiVersion: image.openshift.io/v1, kind: ImageStreamImport, metadata: {name: greedy-%d}, spec: {import: true, repository:
-							{from: {kind: DockerImage, name: "%s/%s"}, importPolicy: {insecure: true}, includeManifest: true}}}`, n, registry, repository)) // refused or not, it must be bounded
+							// refused or not, it must be bounded
+							{from: {kind: DockerImage, name: "%s/%s"}, importPolicy: {insecure: true}, includeManifest: true}}}`, n, registry, repository))
 				})
 			}
 			imports.Wait()

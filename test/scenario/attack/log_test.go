@@ -11,7 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestDeploymentLogIsNotOfForeignPod has mallory read logs of deployments in alice's project, and nothing else there.
+// TestDeploymentLogIsNotOfForeignPod has mallory read logs of deployments in alice's project, and
+// nothing else there.
 func TestDeploymentLogIsNotOfForeignPod(t *testing.T) {
 	s := tenants(t)
 	owner := s.Administrator()

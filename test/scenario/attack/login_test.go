@@ -33,7 +33,8 @@ func siteOf(t *testing.T, c *kit.Cluster) *site {
 	return &site{c, t, "https://" + c.Address.String() + ":8443"}
 }
 
-// browser returns a client with cookies that follows no redirects. It connects from an address of the loopback device, or from any with nil.
+// browser returns a client with cookies that follows no redirects. It connects from an address of
+// the loopback device, or from any with nil.
 func (s *site) browser(from net.IP) *http.Client {
 	s.t.Helper()
 	pool := x509.NewCertPool()
@@ -185,7 +186,8 @@ func TestStrangerCannotLearnWhichClientsAndProjectsExist(t *testing.T) {
 			}
 		}
 	}
-	// A user learns of the broken account no more than of one that does not exist, and its owner gets an event.
+	// A user learns of the broken account no more than of one that does not exist, and its owner
+	// gets an event.
 	browser := web.browser(nil)
 	web.logIn(browser)
 	code := "/oauth/authorize?response_type=code&client_id="
@@ -238,8 +240,8 @@ spec:
 	}
 }
 
-// publicPaths are those of all public handlers, with the query and the form that a request to them has. The word
-// "treasure" stands for a secret.
+// publicPaths are those of all public handlers, with the query and the form that a request to them
+// has. The word "treasure" stands for a secret.
 func publicPaths(project string) map[string]struct {
 	query string
 	form  url.Values

@@ -16,15 +16,17 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// update rewrites the table from the answers of the server: go test ./test/scenario/attack -run TestMatrix -args -update
+// update rewrites the table from the answers of the server: go test ./test/scenario/attack -run
+// TestMatrix -args -update
 var update = flag.Bool("update", false, "rewrite testdata/matrix.txt")
 
 const matrixFile = "testdata/matrix.txt"
 
 var errRefused = errors.New("refused")
 
-// TestMatrixOfActorsAndRights asks for every actor whether it may use every verb of every resource, in its own project, in
-// another tenant's and in the cluster, and get every path. The table has the answers; what has no line there is refused.
+// TestMatrixOfActorsAndRights asks for every actor whether it may use every verb of every resource,
+// in its own project, in another tenant's and in the cluster, and get every path. The table has the
+// answers; what has no line there is refused.
 func TestMatrixOfActorsAndRights(t *testing.T) {
 	m := newMatrix(t)
 	table, err := readTable(matrixFile)
@@ -47,7 +49,8 @@ func TestMatrixOfActorsAndRights(t *testing.T) {
 			report(t, a, granted[a.name], expected)
 		}
 	}
-	for _, b := range actorsOf(m.foreign, m.own, m.node) { // of the other project, so that both tenants are asked
+	// of the other project, so that both tenants are asked
+	for _, b := range actorsOf(m.foreign, m.own, m.node) {
 		if b.name == "admin" {
 			grant(t, m.Cluster, []actor{b})
 			b.name = "admin of the other project"

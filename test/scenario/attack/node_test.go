@@ -125,7 +125,8 @@ func TestRouterTakesConnectionsWithoutRights(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(string(status), "\nUid:\t0\t") { // the master, which starts workers and takes no connection
+		// the master, which starts workers and takes no connection
+		if strings.Contains(string(status), "\nUid:\t0\t") {
 			continue
 		}
 		workers++

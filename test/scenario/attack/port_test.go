@@ -21,16 +21,18 @@ import (
 
 // port is one on which the host listens, with what a caller without a login gets there.
 type port struct {
-	// address is that of the listener; "*" stands for each address of the host, and thus for callers in pods.
+	// address is that of the listener; "*" stands for each address of the host, and thus for
+	// callers in pods.
 	address string
 	number  int
 	use     string
-	// answers are the status and the beginning of the body by URL, such as "401 Unauthorized". A request that gets no
-	// HTTP response has "closed".
+	// answers are the status and the beginning of the body by URL, such as "401 Unauthorized". A
+	// request that gets no HTTP response has "closed".
 	answers map[string]string
 }
 
-// ports are all on which a host listens with the default configuration. A port that is not here fails the test.
+// ports are all on which a host listens with the default configuration. A port that is not here
+// fails the test.
 func ports() []port {
 	return []port{
 		{"*", 8443, "API and OAuth server", map[string]string{"https:///api/v1/secrets": "403", "https:///metrics": "403", "https:///debug/pprof/": "403", "https:///livez": "200 ok"}},
@@ -48,8 +50,8 @@ func ports() []port {
 	}
 }
 
-// anyPorts are those whose number the kernel chooses: containerd's for commands in containers, whose URLs hold a secret,
-// and that of connections to idle services, which closes all others.
+// anyPorts are those whose number the kernel chooses: containerd's for commands in containers,
+// whose URLs hold a secret, and that of connections to idle services, which closes all others.
 func anyPorts(number int) (port, bool) {
 	return port{"", number, "a port that the kernel chose", map[string]string{"http:///": "4 or closed", "http:///exec/guess": "4 or closed"}}, number >= 32768
 }
@@ -94,14 +96,16 @@ func TestPodReachesNoLoopbackPortOfHost(t *testing.T) {
 			continue // pods ask it
 		}
 		_, err := evil.TryOC("exec", "scanner", "--", "sh", "-c", fmt.Sprintf("timeout 3 nc %s %d </dev/null", s.Address, p.number))
-		refused := err != nil && strings.Contains(err.Error(), "refused") // whatever else becomes of a connection that was made
+		// whatever else becomes of a connection that was made
+		refused := err != nil && strings.Contains(err.Error(), "refused")
 		if refused == (p.address == "*") {
 			t.Errorf("port %d (%s): a pod is refused: %t (%v)", p.number, p.use, refused, err)
 		}
 	}
 }
 
-// listeners are the addresses at which something of the host's network namespace accepts TCP connections.
+// listeners are the addresses at which something of the host's network namespace accepts TCP
+// connections.
 func (s *stage) listeners(t *testing.T) (found []netip.AddrPort) {
 	t.Helper()
 	for _, file := range []string{"tcp", "tcp6"} {
@@ -132,7 +136,8 @@ func (s *stage) listeners(t *testing.T) (found []netip.AddrPort) {
 	return found
 }
 
-// socketAddress reads an address as the kernel prints it: words in the byte order of the machine, and a port.
+// socketAddress reads an address as the kernel prints it: words in the byte order of the machine,
+// and a port.
 func socketAddress(text string) (netip.AddrPort, error) {
 	host, number, _ := strings.Cut(text, ":")
 	bytes, err := hex.DecodeString(host)

@@ -7,7 +7,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// container returns a container of the tools image that runs a shell command; fields are further ones of it.
+// container returns a container of the tools image that runs a shell command; fields are further
+// ones of it.
 func container(command string, fields ...string) string {
 	return strings.Join(append([]string{"{name: main, image: " + kit.ToolsImage + ", command: [sh, -c, '" + command + "']"}, fields...), ", ") + "}"
 }

@@ -135,10 +135,12 @@ func bulk(t *testing.T, number uint64, size int) v1.Image {
 	return image
 }
 
-// TestFullRegistryDoesNotStopTheAPI fills the registry of a cluster whose etcd, kubelet and registry share one small disk.
+// TestFullRegistryDoesNotStopTheAPI fills the registry of a cluster whose etcd, kubelet and
+// registry share one small disk.
 func TestFullRegistryDoesNotStopTheAPI(t *testing.T) {
 	c := kit.Start(t, kit.Options{
-		DataDir: disk(t, 3<<30), Master: "slipway: {registry: {reserve: 16%}}", // the default, as kubelet's is below
+		// the default, as kubelet's is below
+		DataDir: disk(t, 3<<30), Master: "slipway: {registry: {reserve: 16%}}",
 		Node: `kubeletArguments: {eviction-hard: ["nodefs.available<10%,imagefs.available<15%,nodefs.inodesFree<5%,memory.available<100Mi"]}`,
 	})
 	s := &stage{Cluster: c, mallory: c.User("mallory"), evil: "evil"}
@@ -163,7 +165,8 @@ func TestFullRegistryDoesNotStopTheAPI(t *testing.T) {
 	for number := range 50 {
 		s.mallory.May("POST", kit.CorePath(s.evil, "configmaps"), fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: c%d}, data: {a: %q}}", number, strings.Repeat("a", 10<<10)))
 	}
-	// The refused push gave its space back. Something else of the host takes that and a little more.
+	// The refused push gave its space back. Something else of the host takes that and a little
+	// more.
 	if err := unix.Statfs(c.DataDir, &free); err != nil {
 		t.Fatal(err)
 	}

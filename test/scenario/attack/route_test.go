@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestRouteCannotReachHost has endpoints at the host that the administrator wrote, as those that were there before the
-// API server refused them.
+// TestRouteCannotReachHost has endpoints at the host that the administrator wrote, as those that
+// were there before the API server refused them.
 func TestRouteCannotReachHost(t *testing.T) {
 	s := tenants(t)
 	const port = "1936" // where the router answers about its health, on each address of the host

@@ -14,13 +14,14 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestOldRouteCannotTakeHostThroughIngress gives an old route, by its owner reference, to an Ingress with the host of a younger
-// route of the victim. Hosts belong to the oldest route.
+// TestOldRouteCannotTakeHostThroughIngress gives an old route, by its owner reference, to an
+// Ingress with the host of a younger route of the victim. Hosts belong to the oldest route.
 func TestOldRouteCannotTakeHostThroughIngress(t *testing.T) {
 	s := tenants(t)
 	host := s.shop + ".example.com"
 	sum := sha256.Sum256([]byte(host + "/"))
-	name := "thief-" + hex.EncodeToString(sum[:])[:10] // as the controller names the route of the Ingress
+	// as the controller names the route of the Ingress
+	name := "thief-" + hex.EncodeToString(sum[:])[:10]
 	path := func(namespace, name string) string {
 		return kit.GroupPath("route.openshift.io", namespace, "routes") + name
 	}
@@ -30,7 +31,8 @@ func TestOldRouteCannotTakeHostThroughIngress(t *testing.T) {
 	s.mallory.May("POST", kit.CorePath(s.evil, "services"), "{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {ports: [{port: 80}]}}")
 	var old routev1.Route
 	decode(t, s.mallory.May("POST", path(s.evil, ""), manifest(name, "old."+host)), &old)
-	s.WaitFor("a younger route of the victim", func(context.Context) error { // routes have times of a second
+	// routes have times of a second
+	s.WaitFor("a younger route of the victim", func(context.Context) error {
 		var dry corev1.ConfigMap
 		decode(t, s.alice.May("POST", kit.CorePath(s.shop, "configmaps?"), "{apiVersion: v1, kind: ConfigMap, metadata: {name: clock}}"), &dry)
 		if !old.CreationTimestamp.Before(&dry.CreationTimestamp) {

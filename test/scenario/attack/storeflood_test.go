@@ -8,11 +8,12 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestTenantCannotFloodStore writes one large object again and again. Each write takes memory of the control plane, and a
-// part of the database until the next compaction.
+// TestTenantCannotFloodStore writes one large object again and again. Each write takes memory of
+// the control plane, and a part of the database until the next compaction.
 func TestTenantCannotFloodStore(t *testing.T) {
 	s := tenants(t)
-	const size, writes = 1 << 20, 80 // each takes less than a second, in which half of its size becomes free again
+	// each takes less than a second, in which half of its size becomes free again
+	const size, writes = 1 << 20, 80
 	flood := kit.CorePath(s.evil, "configmaps/flood")
 	s.mallory.May("POST", kit.CorePath(s.evil, "configmaps"), "{apiVersion: v1, kind: ConfigMap, metadata: {name: flood}}")
 	large, err := json.Marshal(map[string]any{"data": map[string]string{"large": strings.Repeat("x", size-1000)}})

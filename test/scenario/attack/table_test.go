@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// cell is one right: a verb on a resource or path in a scope. Resources are named as in RBAC, such as pods/exec;
-// name[x] is the one object with the name x.
+// cell is one right: a verb on a resource or path in a scope. Resources are named as in RBAC, such
+// as pods/exec; name[x] is the one object with the name x.
 type cell struct{ scope, verb, group, resource string }
 
 func (c cell) String() string {
@@ -120,7 +120,8 @@ func groupName(group string) string {
 	return group
 }
 
-// lines writes rights with one line for all resources of a scope, set of verbs and group. Each line begins with prefix.
+// lines writes rights with one line for all resources of a scope, set of verbs and group. Each line
+// begins with prefix.
 func (r rights) lines(prefix string) (lines []string) {
 	type place struct{ scope, group, resource string }
 	verbs := map[place][]string{}
@@ -140,7 +141,8 @@ func (r rights) lines(prefix string) (lines []string) {
 	return lines
 }
 
-// wrap appends words to a line. A line that becomes too long continues as another with the same front.
+// wrap appends words to a line. A line that becomes too long continues as another with the same
+// front.
 func wrap(front string, words []string) (lines []string) {
 	const width = 150
 	line := front

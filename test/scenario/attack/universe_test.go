@@ -16,7 +16,8 @@ import (
 // kind is a resource, a subresource, or a right that roles name without a resource of the API.
 type kind struct {
 	group, resource string
-	// path is where the server has it, such as /apis/apps/v1; it is empty for a right without a resource.
+	// path is where the server has it, such as /apis/apps/v1; it is empty for a right without a
+	// resource.
 	path       string
 	namespaced bool
 	verbs      []string
@@ -28,7 +29,8 @@ type universe struct {
 	paths []string
 }
 
-// extra are rights that the platform's handlers and upstream's admission ask for, and that no list of the server names.
+// extra are rights that the platform's handlers and upstream's admission ask for, and that no list
+// of the server names.
 var extra = []kind{
 	{group: "route.openshift.io", resource: "routers/metrics", verbs: []string{"get"}},
 	{group: "route.openshift.io", resource: "routes/custom-host", namespaced: true, verbs: []string{"create", "update"}},
@@ -92,7 +94,8 @@ func discoverAll(t *testing.T, c *kit.Cluster) universe {
 	return u
 }
 
-// isNamespace says whether a resource is a namespace itself, or a part of one: the right to it is a right in it.
+// isNamespace says whether a resource is a namespace itself, or a part of one: the right to it is a
+// right in it.
 func isNamespace(resource string) bool {
 	base, _, _ := strings.Cut(resource, "/")
 	return base == "namespaces" || base == "projects"
@@ -111,8 +114,8 @@ func (u *universe) add(k kind) {
 	u.kinds[at].verbs = slices.Compact(verbs)
 }
 
-// addRule adds what a rule names of groups that are served. Groups that no longer exist and OpenShift's old names
-// in the group core lead nowhere.
+// addRule adds what a rule names of groups that are served. Groups that no longer exist and
+// OpenShift's old names in the group core lead nowhere.
 func (u *universe) addRule(rule rbacv1.PolicyRule) {
 	for _, group := range rule.APIGroups {
 		for _, resource := range rule.Resources {
@@ -205,7 +208,8 @@ func (u universe) collapse(r rights) rights {
 	return short
 }
 
-// expand is the inverse of contract: a right in scope cluster counts in every project too, and one to a resource for all of its objects.
+// expand is the inverse of contract: a right in scope cluster counts in every project too, and one
+// to a resource for all of its objects.
 func (u universe) expand(r rights, scopes []string) rights {
 	long := rights{}
 	for right := range r {
