@@ -12,7 +12,7 @@ const (
 	// maxShare is a quarter of maxLookups: three other clients always find a place.
 	maxShare = maxLookups / 4
 	// maxWaiting bounds the requests that wait for their turn, and so the memory that they take.
-	maxWaiting = 256
+	maxWaiting = 1024
 )
 
 // errBusy rejects a request of a client that has too many others.

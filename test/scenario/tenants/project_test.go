@@ -40,7 +40,7 @@ func TestProjectsFollowTheConfiguredTemplate(t *testing.T) {
 	if err == nil {
 		t.Fatalf("a project was made of nothing: %s", answer)
 	}
-	has(t, answer, "the template makes 0 projects, must make one")
+	has(t, answer, "the template creates 0 projects, must create one")
 	if _, err := admin.Try("GET", "/api/v1/namespaces/cleo-shop", ""); !apierrors.IsNotFound(err) {
 		t.Errorf("the project that was refused: %v", err)
 	}
