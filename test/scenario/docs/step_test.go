@@ -40,3 +40,21 @@ func TestOutputIsCompared(t *testing.T) {
 		})
 	}
 }
+
+func TestAbbreviatedOutputIsNotComplete(t *testing.T) {
+	for name, tt := range map[string]struct {
+		page []string
+		want bool
+	}{
+		"not shown":      {nil, false},
+		"dots for lines": {[]string{"..."}, false},
+		"dots in a line": {[]string{"up for ..."}, false},
+		"all shown":      {[]string{"error: no such host"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := (step{printed: tt.page}).isComplete(); got != tt.want {
+				t.Errorf("got %t, want %t", got, tt.want)
+			}
+		})
+	}
+}
