@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// Clocks of other machines may be behind by this much when a certificate is new.
+// backdated is the tolerance for clocks of other machines that are behind.
 const backdated = time.Hour
 
 // authority is a certificate authority.
@@ -25,24 +25,26 @@ type authority struct {
 	key  crypto.Signer
 }
 
+// authoritySpec describes a certificate authority.
 type authoritySpec struct {
 	files Pair
 	name  string
-	// replaceable: nothing outside of the cluster knows the authority, and who trusts it learns of the next one.
+	// replaceable means that only the cluster uses the authority, and that its clients load the
+	// next one.
 	replaceable bool
 }
 
-// authoritySpecs lists the certificate authorities with the first part of their common names.
+// authoritySpecs lists the certificate authorities. name is the first part of the common name.
 func (i *issuer) authoritySpecs() []authoritySpec {
 	return []authoritySpec{
-		{files: i.identity.CA, name: "openshift-signer"},
-		{files: i.identity.FrontProxyCA, name: "frontproxy-signer"},
-		{files: i.identity.EtcdCA, name: "etcd-signer"},
-		{files: i.identity.ServiceSigner, name: "openshift-service-serving-signer", replaceable: true},
+		{files: i.credentials.CA, name: "openshift-signer"},
+		{files: i.credentials.FrontProxyCA, name: "frontproxy-signer"},
+		{files: i.credentials.EtcdCA, name: "etcd-signer"},
+		{files: i.credentials.ServiceSigner, name: "openshift-service-serving-signer", replaceable: true},
 	}
 }
 
-// checkAuthorities refuses to go on where an authority cannot be used and must not be replaced.
+// checkAuthorities reports an authority that is invalid and must not be replaced.
 func (i *issuer) checkAuthorities() error {
 	for _, a := range i.authoritySpecs() {
 		if a.replaceable {
@@ -59,9 +61,10 @@ func (i *issuer) checkAuthority(files Pair) error {
 	cert, certErr := readCertificate(files.Cert)
 	key, keyErr := readKey(files.Key)
 	if errors.Is(certErr, fs.ErrNotExist) && !i.hasLeaf(files) {
-		return nil // a first start, maybe one that was cut short: nothing depends on the authority yet
+		return nil // a first start, perhaps interrupted: nothing depends on the authority yet
 	}
-	remedy := fmt.Sprintf("restore %q and %q from a backup, or remove the folder %q to give the cluster a new identity (every kubeconfig and token in use then ends)", files.Cert, files.Key, i.spec.Dir)
+	remedy := fmt.Sprintf("restore %q and %q from a backup, or remove the folder %q to give the cluster new credentials "+
+		"(every kubeconfig and token in use then ends)", files.Cert, files.Key, i.spec.Dir)
 	switch {
 	case certErr != nil:
 		return fmt.Errorf("read certificate authority %q: %w; %s", files.Cert, withoutPath(certErr), remedy)
@@ -74,7 +77,7 @@ func (i *issuer) checkAuthority(files Pair) error {
 	}
 	now := i.spec.Now()
 	if now.After(cert.NotAfter) {
-		return fmt.Errorf("read certificate authority %q: it ended on %s and now is %s; set the machine's clock, or remove the folder %q to give the cluster a new identity",
+		return fmt.Errorf("read certificate authority %q: it expired on %s and now is %s; set the machine's clock, or remove the folder %q to give the cluster new credentials",
 			files.Cert, cert.NotAfter.Format(time.RFC3339), now.Format(time.RFC3339), i.spec.Dir)
 	}
 	if now.Before(cert.NotBefore) {
@@ -94,7 +97,7 @@ func (i *issuer) hasLeaf(files Pair) bool {
 	return false
 }
 
-// ensureAuthorities loads the authorities and signs those that are new.
+// ensureAuthorities loads the authorities and creates missing ones.
 func (i *issuer) ensureAuthorities() error {
 	i.authorities = map[string]*authority{}
 	for _, a := range i.authoritySpecs() {
@@ -106,48 +109,49 @@ func (i *issuer) ensureAuthorities() error {
 			}
 		}
 		i.authorities[a.files.Cert] = &authority{cert: cert, key: key}
-		if i.identity.CAExpiry.IsZero() || cert.NotAfter.Before(i.identity.CAExpiry) {
-			i.identity.CAExpiry = cert.NotAfter
+		if i.credentials.CAExpiry.IsZero() || cert.NotAfter.Before(i.credentials.CAExpiry) {
+			i.credentials.CAExpiry = cert.NotAfter
 		}
 	}
-	ca, err := os.ReadFile(i.identity.CA.Cert)
+	ca, err := os.ReadFile(i.credentials.CA.Cert)
 	if err != nil {
 		return fmt.Errorf("read certificate authority: %w", err)
 	}
-	if _, err = writeIfDifferent(i.identity.NodeCA, ca, public); err != nil {
+	if _, err = writeIfDifferent(i.credentials.NodeCA, ca, public); err != nil {
 		return err
 	}
 	return i.ensureServiceCA()
 }
 
-// serves reports whether an authority that may be replaced is good, and will be for a while.
+// serves reports whether a replaceable authority is valid and does not need to be renewed yet.
 func (i *issuer) serves(cert *x509.Certificate, key crypto.Signer) bool {
 	now := i.spec.Now()
 	renewal := cert.NotAfter.Add(-cert.NotAfter.Sub(cert.NotBefore) / renewalDivisor)
 	return cert.IsCA && samePublicKey(cert.PublicKey, key.Public()) && !now.Before(cert.NotBefore) && now.Before(renewal)
 }
 
-// ensureServiceCA writes the certificates that verify those of services: the signer's first, then those of former signers until they end, since
-// certificates of theirs are in use until they are issued anew.
+// ensureServiceCA writes the certificates that verify those of services: the signer's first, then
+// those of earlier signers until they expire, because certificates that they issued can still be in
+// use.
 func (i *issuer) ensureServiceCA() error {
-	signer := i.authorities[i.identity.ServiceSigner.Cert].cert
+	signer := i.authorities[i.credentials.ServiceSigner.Cert].cert
 	bundle := encodePEM("CERTIFICATE", signer.Raw)
-	former, err := os.ReadFile(i.identity.ServiceCA)
+	previous, err := os.ReadFile(i.credentials.ServiceCA)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read authorities of services: %w", err)
 	}
-	for block, rest := pem.Decode(former); block != nil; block, rest = pem.Decode(rest) {
+	for block, rest := pem.Decode(previous); block != nil; block, rest = pem.Decode(rest) {
 		cert, err := x509.ParseCertificate(block.Bytes)
 		if err == nil && !cert.Equal(signer) && i.spec.Now().Before(cert.NotAfter) {
 			bundle = append(bundle, encodePEM("CERTIFICATE", cert.Raw)...)
 		}
 	}
-	_, err = writeIfDifferent(i.identity.ServiceCA, bundle, public)
+	_, err = writeIfDifferent(i.credentials.ServiceCA, bundle, public)
 	return err
 }
 
-// signAuthority writes a self-signed certificate. The time in its name, OpenShift's way, keeps two
-// generations of an authority apart.
+// signAuthority writes a self-signed certificate. As in OpenShift, its name contains the time,
+// which distinguishes two generations of an authority.
 func (i *issuer) signAuthority(a authoritySpec, key crypto.Signer) (*x509.Certificate, error) {
 	now := i.spec.Now()
 	template := &x509.Certificate{
@@ -170,8 +174,8 @@ func (i *issuer) signAuthority(a authoritySpec, key crypto.Signer) (*x509.Certif
 	return x509.ParseCertificate(der)
 }
 
-// readCertificate reads the first certificate of a PEM file. The error is fs.ErrNotExist or
-// errDamaged where it is one of them.
+// readCertificate reads the first certificate of a PEM file. The error can be fs.ErrNotExist or
+// errDamaged.
 func readCertificate(path string) (*x509.Certificate, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -188,7 +192,7 @@ func readCertificate(path string) (*x509.Certificate, error) {
 	return cert, nil
 }
 
-// withoutPath is the cause of an error of the file system.
+// withoutPath returns the cause of a file system error.
 func withoutPath(err error) error {
 	if pathError := (*fs.PathError)(nil); errors.As(err, &pathError) {
 		return pathError.Err

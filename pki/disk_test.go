@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestFullDiskIsNamedAndLeavesNothingBroken starts on file systems that are full at different points.
-func TestFullDiskIsNamedAndLeavesNothingBroken(t *testing.T) {
+// TestFullDiskIsReportedAndBreaksNothing starts on file systems that fill up at different points.
+func TestFullDiskIsReportedAndBreaksNothing(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=16k"); err != nil {
 		t.Fatalf("mount %s: %v; this test needs root", dir, err)

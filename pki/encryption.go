@@ -17,22 +17,26 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// EncryptedResources returns the resources, as RESOURCE.GROUP, that hold secrets: Secrets, routes with their private
-// keys, and clients and tokens of the OAuth server.
+// EncryptedResources returns the resources, as RESOURCE.GROUP, that contain secrets: Secrets,
+// routes with their private keys, and clients and tokens of the OAuth server.
 func EncryptedResources() []string {
 	const group = ".oauth.openshift.io"
-	return []string{"secrets", "routes.route.openshift.io", "oauthclients" + group, "oauthaccesstokens" + group, "oauthauthorizetokens" + group}
+	return []string{
+		"secrets", "routes.route.openshift.io",
+		"oauthclients" + group, "oauthaccesstokens" + group, "oauthauthorizetokens" + group,
+	}
 }
 
-// encryptionHead begins the file.
-const encryptionHead = `# The keys that the API server stores secrets with. Keep a copy beside each backup of the store: without its key
-# nobody can read what is encrypted. The first key of a list encrypts, all of them decrypt.
+// encryptionHead is the comment at the beginning of the file.
+const encryptionHead = `# The API server encrypts secrets with these keys. Keep a copy with each backup of etcd: without its key,
+# encrypted data is lost. The first key of a list encrypts. All keys decrypt.
 `
 
-// EnsureEncryption makes sure that the file encryption.yaml in dir encrypts EncryptedResources or, with encrypt false,
-// only decrypts them. A new file gets a generated key for XSalsa20 and Poly1305 (secretbox). Keys in a file that exists are never changed or
-// removed. Objects from before are readable in each case. It returns the path of the file, which is empty without a file and
-// without encrypt.
+// EnsureEncryption makes the file encryption.yaml in dir encrypt EncryptedResources or, if encrypt
+// is false, only decrypt them. A new file gets a generated key for XSalsa20 and Poly1305
+// (secretbox). EnsureEncryption never changes or removes keys of an existing file, so existing
+// objects stay readable. It returns the path of the file. The path is empty if there is no file and
+// encrypt is false.
 func EnsureEncryption(dir string, encrypt bool) (path string, err error) {
 	return editEncryption(dir, func(file *apiserverv1.EncryptionConfiguration) (bool, error) {
 		if len(file.Resources) == 0 && !encrypt {
@@ -57,7 +61,8 @@ func EnsureEncryption(dir string, encrypt bool) (path string, err error) {
 	})
 }
 
-// RotateEncryption adds a key to the file of EnsureEncryption, which the API server encrypts with as soon as it has read the file again.
+// RotateEncryption adds a key to the file of EnsureEncryption. The API server uses it after it
+// reloads the file.
 func RotateEncryption(dir string) error {
 	_, err := editEncryption(dir, func(file *apiserverv1.EncryptionConfiguration) (bool, error) {
 		for i := range file.Resources {
@@ -68,12 +73,13 @@ func RotateEncryption(dir string) error {
 				}
 			}
 		}
-		return false, errors.New("rotate encryption key: the cluster has none of its own; it gets one at its start unless slipway.encryptSecrets is false or apiServerArguments names a configuration of encryption")
+		return false, errors.New("rotate encryption key: Slipway has not generated a key; it does at its start " +
+			"unless slipway.encryptSecrets is false or apiServerArguments sets an encryption configuration")
 	})
 	return err
 }
 
-// placePlain puts the provider that stores plain text last, or first if nothing is to be encrypted.
+// placePlain moves the provider for plain text to the end, or to the beginning if encrypt is false.
 func placePlain(resource *apiserverv1.ResourceConfiguration, encrypt bool) {
 	plain := apiserverv1.ProviderConfiguration{Identity: &apiserverv1.IdentityConfiguration{}}
 	others := slices.DeleteFunc(slices.Clone(resource.Providers), func(p apiserverv1.ProviderConfiguration) bool { return p.Identity != nil })
@@ -91,7 +97,7 @@ func newEncryptionKey(name string) apiserverv1.Key {
 	return apiserverv1.Key{Name: name, Secret: base64.StdEncoding.EncodeToString(secret)}
 }
 
-// freeName returns a name that none of the keys has.
+// freeName returns an unused name for a key.
 func freeName(keys []apiserverv1.Key) string {
 	for number := len(keys) + 1; ; number++ {
 		name := fmt.Sprintf("key%d", number)
@@ -101,9 +107,11 @@ func freeName(keys []apiserverv1.Key) string {
 	}
 }
 
-// editEncryption reads the file, lets edit change it, writes it if it differs afterwards, and returns its path. edit
-// returns false if there is to be no file. The parsed file is empty if there is none.
-func editEncryption(dir string, edit func(*apiserverv1.EncryptionConfiguration) (bool, error)) (string, error) {
+// editEncryption reads the file, calls edit, and writes the file if its content changed. If the
+// file is missing, edit gets an empty configuration. If edit returns false, editEncryption writes
+// nothing and returns an empty path.
+func editEncryption(dir string,
+	edit func(*apiserverv1.EncryptionConfiguration) (bool, error)) (string, error) {
 	path := filepath.Join(dir, "encryption.yaml")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("create folder of certificates: %w", err)
@@ -119,8 +127,9 @@ func editEncryption(dir string, edit func(*apiserverv1.EncryptionConfiguration) 
 	}
 	var file apiserverv1.EncryptionConfiguration
 	if yaml.UnmarshalStrict(before, &file) != nil {
-		// The cause would show a key.
-		return "", fmt.Errorf("read encryption configuration %q: it is no EncryptionConfiguration of %s", path, apiserverv1.SchemeGroupVersion)
+		// err could contain a key.
+		return "", fmt.Errorf("read encryption configuration %q: it is not an EncryptionConfiguration of %s",
+			path, apiserverv1.SchemeGroupVersion)
 	}
 	file.Kind, file.APIVersion = "EncryptionConfiguration", apiserverv1.SchemeGroupVersion.String()
 	if keep, err := edit(&file); err != nil || !keep {

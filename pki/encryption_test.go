@@ -13,7 +13,7 @@ import (
 
 var storedName = value.DefaultContext("/registry/secrets/default/a")
 
-// transformer reads the file as the API server does and returns what it does to Secrets.
+// transformer loads the file as the API server does and returns the transformer of Secrets.
 func transformer(t *testing.T, path string) value.Transformer {
 	t.Helper()
 	config, err := encryptionconfig.LoadEncryptionConfig(t.Context(), path, false, "test")
@@ -37,7 +37,7 @@ func encrypted(t *testing.T, secrets value.Transformer, text string) []byte {
 	return stored
 }
 
-// decrypted returns the stored text and whether it is to be stored anew.
+// decrypted returns the stored text, and whether it must be stored again.
 func decrypted(t *testing.T, secrets value.Transformer, stored []byte) (string, bool) {
 	t.Helper()
 	text, stale, err := secrets.TransformFromStorage(t.Context(), stored, storedName)
@@ -47,7 +47,7 @@ func decrypted(t *testing.T, secrets value.Transformer, stored []byte) (string, 
 	return string(text), stale
 }
 
-// encryption makes sure of the file and returns its path and its content.
+// encryption ensures that the file exists and returns its path and content.
 func encryption(t *testing.T, dir string, encrypt bool) (path, content string) {
 	t.Helper()
 	path, err := EnsureEncryption(dir, encrypt)
@@ -70,10 +70,10 @@ func TestAPIServerEncrypts(t *testing.T) {
 		t.Errorf("stored as %q", stored)
 	}
 	if got, stale := decrypted(t, secrets, stored); got != "text" || stale {
-		t.Errorf("what is encrypted: %q, stale %v", got, stale)
+		t.Errorf("encrypted text: %q, stale %v", got, stale)
 	}
 	if got, stale := decrypted(t, secrets, []byte("text")); got != "text" || !stale {
-		t.Errorf("plain text from before: %q, stale %v", got, stale)
+		t.Errorf("existing plain text: %q, stale %v", got, stale)
 	}
 	if _, again := encryption(t, dir, true); again != first {
 		t.Errorf("the second call writes %s, the first %s", again, first)
@@ -93,7 +93,7 @@ func TestEncryptionCanBeTurnedOffAndOn(t *testing.T) {
 	_, off := encryption(t, dir, false)
 	secrets := transformer(t, path)
 	if got, stale := decrypted(t, secrets, stored); got != "text" || !stale {
-		t.Errorf("what was encrypted before: %q, stale %v", got, stale)
+		t.Errorf("existing encrypted text: %q, stale %v", got, stale)
 	}
 	if got := encrypted(t, secrets, "text"); string(got) != "text" || off == on {
 		t.Errorf("stored as %q", got)
@@ -106,7 +106,7 @@ func TestEncryptionCanBeTurnedOffAndOn(t *testing.T) {
 func TestRotationKeepsOldKeys(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "pki")
 	if err := RotateEncryption(dir); err == nil {
-		t.Error("a key was rotated where there is none")
+		t.Error("RotateEncryption succeeded without a key")
 	}
 	path, _ := encryption(t, dir, true)
 	stored := encrypted(t, transformer(t, path), "text")
@@ -122,7 +122,8 @@ func TestRotationKeepsOldKeys(t *testing.T) {
 	}
 }
 
-// TestFileOfEarlierVersionIsCompleted takes over the file that earlier versions wrote for Secrets alone.
+// TestFileOfEarlierVersionIsCompleted starts with a file of an earlier version, which encrypted
+// only Secrets.
 func TestFileOfEarlierVersionIsCompleted(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "encryption.yaml")
@@ -148,7 +149,7 @@ resources:
 	stored := encrypted(t, before.Transformers[schema.GroupResource{Resource: "secrets"}], "text")
 	encryption(t, dir, true)
 	if got, stale := decrypted(t, transformer(t, path), stored); got != "text" || stale {
-		t.Errorf("what was encrypted before: %q, stale %v", got, stale)
+		t.Errorf("existing encrypted text: %q, stale %v", got, stale)
 	}
 }
 

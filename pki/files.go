@@ -2,21 +2,23 @@ package pki
 
 import "path/filepath"
 
-// Pair is a certificate and its private key, absolute paths of PEM files.
+// Pair contains the absolute paths of a certificate and its private key, which are PEM files.
 type Pair struct {
 	Cert, Key string
 }
 
-// Files are the absolute paths of a host's identity.
+// Files are the absolute paths of a host's credentials.
 type Files struct {
 	// CA signs the certificates of API server, kubelets and clients.
 	CA Pair
-	// FrontProxyCA signs FrontProxy alone, so that no other client can pretend to be the aggregator.
+	// FrontProxyCA signs only FrontProxy, so that no other client can act as the aggregator.
 	FrontProxyCA Pair
-	// EtcdCA signs EtcdServer and EtcdClient alone, so that no cluster user can open the store.
+	// EtcdCA signs only EtcdServer and EtcdClient, so that no user of the cluster can connect to
+	// etcd.
 	EtcdCA Pair
-	// ServiceSigner signs the serving certificates of services (service-signer.crt), and ServiceCA is what verifies them: its
-	// certificate and those of its predecessors that have not ended.
+	// ServiceSigner signs the serving certificates of services (service-signer.crt). ServiceCA
+	// verifies them: it contains the signer's certificate and the unexpired ones of earlier
+	// signers.
 	ServiceSigner Pair
 	ServiceCA     string
 
@@ -24,51 +26,55 @@ type Files struct {
 	APIServer Pair
 	// Registry is the serving certificate of the image registry.
 	Registry Pair
-	// KubeletClient is the API server's identity towards kubelets: `system:openshift-node-admin` in
-	// `system:node-admins`, as in OpenShift 3.
+	// KubeletClient is the API server's client certificate for kubelets:
+	// `system:openshift-node-admin` in `system:node-admins`, as in OpenShift 3.
 	KubeletClient Pair
-	// FrontProxy is the aggregator's identity towards aggregated API servers, `front-proxy-client`.
+	// FrontProxy is the aggregator's client certificate for aggregated API servers,
+	// `front-proxy-client`.
 	FrontProxy Pair
-	// EtcdServer is what etcd shows to clients and, as a client and as a server, to its peers.
+	// EtcdServer is etcd's serving certificate for clients, and its client and serving certificate
+	// for peers.
 	EtcdServer Pair
-	// EtcdClient is the API server's identity towards etcd, also for etcdctl.
+	// EtcdClient is the API server's client certificate for etcd. etcdctl can use it, too.
 	EtcdClient Pair
-	// ServiceAccountKey signs the tokens of service accounts and ServiceAccountPublicKey verifies them.
+	// ServiceAccountKey signs the tokens of service accounts. ServiceAccountPublicKey verifies
+	// them.
 	ServiceAccountKey, ServiceAccountPublicKey string
 
-	// AdminKubeconfig is `system:admin`, in `system:masters` and `system:cluster-admins`; its
-	// certificates are inside.
+	// AdminKubeconfig is for `system:admin` in `system:masters` and `system:cluster-admins`. It
+	// contains its certificates.
 	AdminKubeconfig string
-	// MasterKubeconfig is `system:openshift-master`, in `system:masters`: our own controllers.
+	// MasterKubeconfig is for `system:openshift-master` in `system:masters`: Slipway's controllers.
 	MasterKubeconfig string
-	// ControllerManagerKubeconfig is `system:kube-controller-manager`.
+	// ControllerManagerKubeconfig is for `system:kube-controller-manager`.
 	ControllerManagerKubeconfig string
-	// SchedulerKubeconfig is `system:kube-scheduler`.
+	// SchedulerKubeconfig is for `system:kube-scheduler`.
 	SchedulerKubeconfig string
 
 	// KubeletServer is the kubelet's serving certificate.
 	KubeletServer Pair
-	// NodeCA is the node's copy of the certificate of CA, which verifies clients of the kubelet.
+	// NodeCA is the node's copy of CA's certificate, which verifies clients of the kubelet.
 	NodeCA string
-	// NodeKubeconfig is `system:node:<name>`, in `system:nodes`: the kubelet.
+	// NodeKubeconfig is for `system:node:<name>` in `system:nodes`: the kubelet.
 	NodeKubeconfig string
-	// ProxyKubeconfig is `system:kube-proxy`.
+	// ProxyKubeconfig is for `system:kube-proxy`.
 	ProxyKubeconfig string
-	// AgentKubeconfig is `system:slipway-node`, in `system:slipway-nodes`: the network agent of a
-	// node. It is not in `system:nodes`, whose rights go by the name of a node; what it may do is a
-	// role that is bound to the group. The following are for one part of the node each and have
-	// their roles in the same way.
+	// AgentKubeconfig is for `system:slipway-node` in `system:slipway-nodes`: the network agent of
+	// a node. It is not in `system:nodes`, whose rights depend on the name of a node. A role that
+	// is bound to the group has its rights. Each of the following kubeconfigs is for one component
+	// of the node, with a role in the same way.
 	AgentKubeconfig string
-	// DNSKubeconfig is `system:slipway-dns`, in `system:slipway-dns-servers`: the DNS server.
+	// DNSKubeconfig is for `system:slipway-dns` in `system:slipway-dns-servers`: the DNS server.
 	DNSKubeconfig string
-	// RouterKubeconfig is `system:slipway-router`, in `system:slipway-routers`: the router of the
-	// node.
+	// RouterKubeconfig is for `system:slipway-router` in `system:slipway-routers`: the router of
+	// the node.
 	RouterKubeconfig string
-	// IdlingKubeconfig is `system:slipway-idling`, in `system:slipway-idling-proxies`: the proxy of
-	// idle services.
+	// IdlingKubeconfig is for `system:slipway-idling` in `system:slipway-idling-proxies`: the proxy
+	// of idle services.
 	IdlingKubeconfig string
-	// StorageKubeconfig is `system:slipway-storage`, in `system:slipway-storages`: what makes and deletes PersistentVolumes of the
-	// node's own disk. The kubelet and the agent must not.
+	// StorageKubeconfig is for `system:slipway-storage` in `system:slipway-storages`: the driver
+	// that creates and deletes PersistentVolumes on the node's own disk. Kubelet and agent have no
+	// such rights.
 	StorageKubeconfig string
 }
 

@@ -21,11 +21,11 @@ import (
 // tokenKeyBits is the size of the RSA key that signs the tokens of service accounts.
 const tokenKeyBits = 2048
 
-// errDamaged marks a file that exists and does not hold what it should.
+// errDamaged reports a file with invalid content.
 var errDamaged = errors.New("damaged")
 
-// readKey reads a private key in any of the usual PEM forms. The error is fs.ErrNotExist or
-// errDamaged where it is one of them.
+// readKey reads a private key in any of the usual PEM forms. The error can be fs.ErrNotExist or
+// errDamaged.
 func readKey(path string) (crypto.Signer, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -52,7 +52,7 @@ func readKey(path string) (crypto.Signer, error) {
 	return signer, nil
 }
 
-// loadKeys reads the private key of each file of the identity and makes those that lack.
+// loadKeys reads the private keys of all credentials and generates missing ones.
 func (i *issuer) loadKeys() error {
 	var missing []keyFile
 	for _, file := range i.keyFiles() {
@@ -86,17 +86,18 @@ func (i *issuer) loadKeys() error {
 	return nil
 }
 
-// keyFile is a private key and the certificate or public key that depends on it.
+// keyFile is a private key, and the certificate or public key that depends on it.
 type keyFile struct {
 	path, cert string
-	// signsTokens: the tokens of service accounts are signed with RS256, as ever, because others verify them too.
+	// signsTokens selects RSA: tokens of service accounts are signed with RS256, because other
+	// programs verify them, too.
 	signsTokens bool
 	// leaf: the certificate is signed by an authority of the host.
 	leaf bool
 }
 
 func (i *issuer) keyFiles() []keyFile {
-	files := []keyFile{{path: i.identity.ServiceAccountKey, cert: i.identity.ServiceAccountPublicKey, signsTokens: true}}
+	files := []keyFile{{path: i.credentials.ServiceAccountKey, cert: i.credentials.ServiceAccountPublicKey, signsTokens: true}}
 	for _, a := range i.authoritySpecs() {
 		files = append(files, keyFile{path: a.files.Key, cert: a.files.Cert})
 	}
@@ -106,13 +107,13 @@ func (i *issuer) keyFiles() []keyFile {
 	return files
 }
 
-// newKey is a key that is in no file yet, and in PEM.
+// newKey is a key that is not in a file yet, with its PEM encoding.
 type newKey struct {
 	signer  crypto.Signer
 	encoded []byte
 }
 
-// generateKeys generates keys for files, in their order, with one worker per processor.
+// generateKeys generates the keys of files, in their order, with one worker per processor.
 func generateKeys(files []keyFile) ([]newKey, error) {
 	keys, errs := make([]newKey, len(files)), make([]error, len(files))
 	next := make(chan int)
@@ -136,8 +137,8 @@ func generateKeys(files []keyFile) ([]newKey, error) {
 	return keys, errors.Join(errs...)
 }
 
-// writeKey writes a new key of an authority or of service accounts. A certificate of the key that it
-// replaces is removed first, so that a certificate is never beside a key that is not its own.
+// writeKey writes a new key of an authority or of service accounts. It first removes the
+// certificate of the previous key, so that a certificate and its key always match.
 func writeKey(file keyFile, encoded []byte) error {
 	if err := removeFile(file.cert); err != nil {
 		return err
@@ -145,8 +146,9 @@ func writeKey(file keyFile, encoded []byte) error {
 	return atomicfile.Write(file.path, encoded, secret)
 }
 
-// generateKey makes an RSA key for tokens, and for certificates one on the curve P-256: an RSA key takes a hundred milliseconds to make and every handshake
-// with it some more, and a host has seventeen keys. The key comes in PEM, too.
+// generateKey generates an RSA key for tokens, and a P-256 key for certificates. Generating an RSA
+// key takes 100 ms, every handshake with it takes longer, and a host has over 20 keys. generateKey
+// also returns the key in PEM.
 func generateKey(signsTokens bool) (crypto.Signer, []byte, error) {
 	if signsTokens {
 		key, err := rsa.GenerateKey(rand.Reader, tokenKeyBits)
@@ -163,7 +165,7 @@ func generateKey(signsTokens bool) (crypto.Signer, []byte, error) {
 	return key, encodePEM("EC PRIVATE KEY", der), err
 }
 
-// tighten takes a private key away from everyone but its owner.
+// tighten removes the access of other users to a private key.
 func tighten(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && info.Mode().Perm()&0o077 != 0 {
@@ -175,7 +177,7 @@ func tighten(path string) error {
 	return nil
 }
 
-// samePublicKey reports whether two public keys are one.
+// samePublicKey reports whether two public keys are equal.
 func samePublicKey(a, b crypto.PublicKey) bool {
 	key, ok := a.(interface{ Equal(crypto.PublicKey) bool })
 	return ok && key.Equal(b)

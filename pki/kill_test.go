@@ -10,10 +10,11 @@ import (
 	"time"
 )
 
-// childDir, in the environment, makes the test binary a process that issues for a folder until it is killed.
+// childDir is an environment variable. If it is set, the test binary issues certificates in that
+// folder until it is killed.
 const childDir = "PKI_TEST_CHILD_DIR"
 
-// runChild changes addresses and replaces keys all the time, so that Ensure is always writing.
+// runChild changes addresses and replaces keys continuously, so that Ensure is always writing.
 func runChild(dir string) {
 	spec := specIn(dir)
 	for n := 0; ; n++ {
@@ -28,8 +29,8 @@ func runChild(dir string) {
 	}
 }
 
-// TestKillAtAnyMoment kills a process that is issuing, at many moments, beginning with the first start. A machine
-// on which the process comes to nothing in that time gives it more with every further run.
+// TestKillAtAnyMoment kills an issuing process at many moments, starting with the first start. If a
+// machine is too slow to complete a first start in that time, each further run gets more time.
 func TestKillAtAnyMoment(t *testing.T) {
 	dir := t.TempDir()
 	spec := specIn(dir)
@@ -71,9 +72,9 @@ func TestKillAtAnyMoment(t *testing.T) {
 	for _, l := range leavesOf(spec) {
 		verify(t, l)
 	}
-	leftovers, err := filepath.Glob(filepath.Join(spec.Dir, ".*.new"))
-	if err != nil || len(leftovers) > 1 {
-		t.Errorf("temporary files %v, %v, want at most that of the last kill", leftovers, err)
+	remaining, err := filepath.Glob(filepath.Join(spec.Dir, ".*.new"))
+	if err != nil || len(remaining) > 1 {
+		t.Errorf("temporary files %v, %v, want at most that of the last kill", remaining, err)
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 
 // ensureKubeconfigs writes a kubeconfig for each client.
 func (i *issuer) ensureKubeconfigs() error {
-	f := i.identity.Files
+	f := i.credentials.Files
 	for _, own := range []struct{ path, user, ca string }{
 		{f.MasterKubeconfig, "system:openshift-master", f.CA.Cert},
 		{f.ControllerManagerKubeconfig, "system:kube-controller-manager", f.CA.Cert},
@@ -37,7 +37,7 @@ func (i *issuer) ensureKubeconfigs() error {
 	return i.ensureAdmin()
 }
 
-// ensureOwn writes the kubeconfig of a part of this host, which names files.
+// ensureOwn writes the kubeconfig of a component of this host. It refers to certificate files.
 func (i *issuer) ensureOwn(path, user, ca string) error {
 	client := clientOf(path)
 	config, err := kubeconfig(i.spec.LoopbackURL, user,
@@ -57,13 +57,13 @@ func (i *issuer) ensureOwn(path, user, ca string) error {
 	return err
 }
 
-// ensureAdmin writes the administrator's kubeconfig, which holds its certificates. What else the
-// administrator keeps in it, such as contexts of projects, stays.
+// ensureAdmin writes the administrator's kubeconfig, which contains its certificates. It keeps
+// other content, such as contexts of projects.
 func (i *issuer) ensureAdmin() error {
 	const user = "system:admin"
-	pair, path := i.client("admin"), i.identity.AdminKubeconfig
+	pair, path := i.client("admin"), i.credentials.AdminKubeconfig
 	var content [3][]byte
-	for n, file := range []string{i.identity.CA.Cert, pair.Cert, pair.Key} {
+	for n, file := range []string{i.credentials.CA.Cert, pair.Cert, pair.Key} {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			return fmt.Errorf("read certificate: %w", err)
@@ -76,15 +76,15 @@ func (i *issuer) ensureAdmin() error {
 	if err != nil {
 		return err
 	}
-	found, err := clientcmd.LoadFromFile(path)
+	config, err := clientcmd.LoadFromFile(path)
 	if err != nil {
-		found = clientcmdapi.NewConfig() // missing or damaged
+		config = clientcmdapi.NewConfig() // missing or damaged
 	}
-	if holds(found, want) {
+	if holds(config, want) {
 		return tighten(path)
 	}
-	merge(found, want, user)
-	data, err := clientcmd.Write(*found)
+	merge(config, want, user)
+	data, err := clientcmd.Write(*config)
 	if err != nil {
 		return fmt.Errorf("encode kubeconfig %q: %w", path, err)
 	}
@@ -98,8 +98,10 @@ func (i *issuer) ensureAdmin() error {
 	return nil
 }
 
-// kubeconfig has one cluster, user and context, named as OpenShift 3 does: `default/<host-port>/<user>`.
-func kubeconfig(server, user string, cluster *clientcmdapi.Cluster, auth *clientcmdapi.AuthInfo) (*clientcmdapi.Config, error) {
+// kubeconfig returns a configuration with one cluster, user and context. Their names are OpenShift
+// 3's: `default/<host-port>/<user>`.
+func kubeconfig(server, user string, cluster *clientcmdapi.Cluster,
+	auth *clientcmdapi.AuthInfo) (*clientcmdapi.Config, error) {
 	address, err := url.Parse(server)
 	if err != nil || address.Host == "" {
 		return nil, fmt.Errorf("write kubeconfig of %s: %q is not a URL of an API server", user, server)
@@ -115,7 +117,8 @@ func kubeconfig(server, user string, cluster *clientcmdapi.Cluster, auth *client
 	return config, nil
 }
 
-// holds reports whether config has the cluster, user and context of want and some current context.
+// holds reports whether config contains the cluster, user and context of want, and has a current
+// context.
 func holds(config, want *clientcmdapi.Config) bool {
 	for name, cluster := range want.Clusters {
 		have := config.Clusters[name]
@@ -137,7 +140,7 @@ func holds(config, want *clientcmdapi.Config) bool {
 	return config.Contexts[config.CurrentContext] != nil
 }
 
-// merge puts want into config and drops what an earlier address of this API server has left of user.
+// merge adds want to config and removes entries of user for an earlier address of this API server.
 func merge(config, want *clientcmdapi.Config, user string) {
 	for name, context := range config.Contexts {
 		outdated := strings.HasPrefix(context.AuthInfo, user+"/") && want.AuthInfos[context.AuthInfo] == nil
@@ -167,7 +170,7 @@ func sameContext(a, b *clientcmdapi.Context) bool {
 	return a != nil && a.Cluster == b.Cluster && a.AuthInfo == b.AuthInfo
 }
 
-// sameAuthority reports whether cluster trusts the authority that those of want trust.
+// sameAuthority reports whether cluster and the clusters of want trust the same authority.
 func sameAuthority(cluster *clientcmdapi.Cluster, want *clientcmdapi.Config) bool {
 	for _, own := range want.Clusters {
 		if cluster != nil && bytes.Equal(cluster.CertificateAuthorityData, own.CertificateAuthorityData) {

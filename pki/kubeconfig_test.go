@@ -14,13 +14,14 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// caller is who a server sees.
+// caller is the user and groups that a server authenticates.
 type caller struct {
 	User   string
 	Groups []string
 }
 
-// TestKubeconfigsAuthenticate calls a server that has the API server's certificate with each kubeconfig.
+// TestKubeconfigsAuthenticate sends a request with each kubeconfig to a server that has the API
+// server's certificate.
 func TestKubeconfigsAuthenticate(t *testing.T) {
 	spec := newSpec(t)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -63,10 +64,10 @@ func TestKubeconfigsAuthenticate(t *testing.T) {
 		}
 		if path == files.AdminKubeconfig {
 			if config.CertFile != "" || len(config.CertData) == 0 {
-				t.Errorf("%s names files, want its certificates inside", path)
+				t.Errorf("%s refers to files, want embedded certificates", path)
 			}
 		} else if config.CertFile == "" || config.KeyFile == "" || len(config.CertData) > 0 {
-			t.Errorf("%s holds certificates, want that it names files, which clients read again", path)
+			t.Errorf("%s embeds certificates, want references to files, which clients reload", path)
 		}
 		if got := call(t, config); !sameSet(got.Groups, want.Groups) || got.User != want.User {
 			t.Errorf("%s: the server sees %v, want %v", path, got, want)
@@ -85,11 +86,11 @@ func call(t *testing.T, config *rest.Config) caller {
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	var who caller
-	if err := json.NewDecoder(response.Body).Decode(&who); err != nil {
+	var got caller
+	if err := json.NewDecoder(response.Body).Decode(&got); err != nil {
 		t.Fatal(err)
 	}
-	return who
+	return got
 }
 
 func TestAdminKubeconfigHasOpenShiftNames(t *testing.T) {
@@ -108,7 +109,7 @@ func TestAdminKubeconfigHasOpenShiftNames(t *testing.T) {
 	}
 }
 
-func TestAdminKubeconfigKeepsWhatOthersAdded(t *testing.T) {
+func TestAdminKubeconfigKeepsOtherContexts(t *testing.T) {
 	spec := newSpec(t)
 	config, err := clientcmd.LoadFromFile(spec.AdminKubeconfig)
 	if err != nil {
@@ -155,7 +156,7 @@ func checkContexts(t *testing.T, path, current string, contexts ...string) {
 	}
 }
 
-func TestImpossibleURLIsNamed(t *testing.T) {
+func TestErrorContainsInvalidURL(t *testing.T) {
 	spec := newSpec(t)
 	spec.APIURL = "192.0.2.10"
 	_, err := Ensure(spec)

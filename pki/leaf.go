@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// leaf is a certificate that an authority signs.
+// leaf is a certificate that an authority issues.
 type leaf struct {
 	files     Pair
 	authority Pair
@@ -31,7 +31,7 @@ type leaf struct {
 
 // leaves lists all certificates of a host.
 func (i *issuer) leaves() []leaf {
-	f, s := i.identity.Files, i.spec
+	f, s := i.credentials.Files, i.spec
 	server := []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	client := []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	both := append(slices.Clone(server), client...)
@@ -62,7 +62,8 @@ func (i *issuer) client(name string) Pair {
 	return clientOf(filepath.Join(i.spec.Dir, name+".kubeconfig"))
 }
 
-// clientOf is the certificate beside a kubeconfig, of the same name.
+// clientOf returns the client certificate of a kubeconfig, which is in the same folder and has the
+// same name.
 func clientOf(kubeconfig string) Pair {
 	name := strings.TrimSuffix(kubeconfig, ".kubeconfig")
 	return Pair{Cert: name + ".crt", Key: name + ".key"}
@@ -83,7 +84,7 @@ func (s Spec) registryHosts() []string {
 
 func loopback() []string { return []string{"localhost", "127.0.0.1", "::1"} }
 
-// ensureLeaves issues the certificates that are not good.
+// ensureLeaves issues certificates that are missing or no longer valid.
 func (i *issuer) ensureLeaves() error {
 	for _, l := range i.leaves() {
 		ca, key := i.authorities[l.authority.Cert], i.keys[l.files.Key]
@@ -101,12 +102,13 @@ func (i *issuer) ensureLeaves() error {
 	return nil
 }
 
-// good reports whether a certificate says what l says and can be used for some time to come.
+// good reports whether a certificate matches l and does not need to be renewed yet.
 func (i *issuer) good(cert *x509.Certificate, l leaf, ca *authority, key crypto.Signer) bool {
 	dns, ips := split(l.hosts)
 	now := i.spec.Now()
 	renewal := cert.NotAfter.Add(-cert.NotAfter.Sub(cert.NotBefore) / renewalDivisor)
-	lasts := now.Before(renewal) || !cert.NotAfter.Before(ca.cert.NotAfter) // none can outlive its authority
+	// A certificate cannot outlive its authority.
+	lasts := now.Before(renewal) || !cert.NotAfter.Before(ca.cert.NotAfter)
 	return samePublicKey(cert.PublicKey, key.Public()) &&
 		cert.CheckSignatureFrom(ca.cert) == nil &&
 		cert.Subject.CommonName == l.user &&
@@ -152,7 +154,7 @@ func (i *issuer) sign(l leaf, ca *authority, key crypto.Signer) error {
 	return nil
 }
 
-// split sorts hosts into names and IP addresses, each once.
+// split splits hosts into names and IP addresses and removes duplicates.
 func split(hosts []string) (dns []string, ips []net.IP) {
 	hosts = slices.Clone(hosts)
 	slices.Sort(hosts)
@@ -175,7 +177,7 @@ func texts(ips []net.IP) []string {
 	return list
 }
 
-// sameSet reports whether two lists hold the same values, in any order and number.
+// sameSet reports whether two lists contain the same values, in any order and number.
 func sameSet[T cmp.Ordered](a, b []T) bool {
 	a, b = slices.Clone(a), slices.Clone(b)
 	slices.Sort(a)

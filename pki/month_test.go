@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// TestLeavesAreRenewedForFortyDays checks certificates of a month with the clock of forty days: every
-// leaf is renewed before it ends, not before two thirds of its life, and connections succeed at the
-// beginning and at the end of the time between two checks.
+// TestLeavesAreRenewedForFortyDays issues certificates that are valid for a month and moves the
+// clock over forty days. Every leaf is renewed before it expires, but not in the first two thirds
+// of its lifetime. Connections succeed at the start and at the end of each check interval.
 func TestLeavesAreRenewedForFortyDays(t *testing.T) {
 	const day = 24 * time.Hour
 	const lifetime, interval, period = 30 * day, 12 * time.Hour, 40 * day
@@ -32,7 +32,7 @@ func TestLeavesAreRenewedForFortyDays(t *testing.T) {
 			cert := read(t, l.files.Cert)
 			if serial := cert.SerialNumber.String(); serials[l.files] != serial {
 				if left := expiry[l.files].Sub(now); serials[l.files] != "" && (left <= interval || left > lifetime/renewalDivisor+day) {
-					t.Errorf("%s is renewed when %s of its life is left", l.files.Cert, left)
+					t.Errorf("%s is renewed %s before it expires", l.files.Cert, left)
 				}
 				serials[l.files], expiry[l.files] = serial, cert.NotAfter
 				renewals[l.files]++
@@ -70,8 +70,8 @@ func pool(t *testing.T, path string) *x509.CertPool {
 	return authorities
 }
 
-// handshake connects a client to a server at a time. The server verifies the client if it has a
-// certificate.
+// handshake connects a client to a server at the time at. The server verifies the client if the
+// client has a certificate.
 func handshake(t *testing.T, server, client Pair, authorities *x509.CertPool, at time.Time) {
 	t.Helper()
 	clock := func() time.Time { return at }

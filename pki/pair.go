@@ -11,27 +11,27 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// The two files of a pair cannot be replaced by one rename. While a pair is replaced, both are
-// symbolic links into a directory, which is itself a link that one rename points to another
-// directory. For server.crt and server.key these are, one after the other:
+// One rename cannot replace the two files of a pair. Therefore, during a replacement both files are
+// symbolic links into a directory. That directory is a symbolic link, too, and one rename changes
+// its target. For server.crt and server.key, the steps are:
 //
 //	server.crt -> .server.pair/server.crt    .server.pair -> .server.old
 //	server.crt -> .server.pair/server.crt    .server.pair -> .server.new
 //	server.crt, a file again                 .server.pair, .server.old and .server.new are gone
 //
-// Whoever reads both files gets the old pair or the new one, also if the process is killed at any
+// A reader of both files gets the old pair or the new one, even if the process is killed at any
 // moment. A reader that opens one file before the rename and the other one after it gets files that
-// do not match, and must read both again, as the servers of Kubernetes do.
+// do not match. It must read both files again, as the servers of Kubernetes do.
 
-// stage returns a hidden path beside the pair.
+// stage returns the path of a hidden file in the directory of the pair.
 func (p Pair) stage(kind string) string {
 	dir, name := filepath.Split(p.Cert)
 	return filepath.Join(dir, "."+strings.TrimSuffix(name, ".crt")+"."+kind)
 }
 
-// replace replaces the certificate and its key by a new pair, both in PEM. A file that does not exist
-// is created. Without a certificate, as at the first start, no reader has a pair yet: it is written
-// after its key.
+// replace writes a new certificate and its key, both in PEM. It creates missing files. If there is
+// no certificate, as at the first start, no reader uses the pair yet. Then replace writes the key
+// first and the certificate second.
 func (p Pair) replace(cert, key []byte) error {
 	if _, err := os.Lstat(p.Cert); errors.Is(err, fs.ErrNotExist) {
 		if err := atomicfile.Write(p.Key, key, secret); err != nil {
@@ -39,8 +39,8 @@ func (p Pair) replace(cert, key []byte) error {
 		}
 		return atomicfile.Write(p.Cert, cert, public)
 	}
-	former, next := p.stage("old"), p.stage("new")
-	for _, dir := range []string{former, next} {
+	old, next := p.stage("old"), p.stage("new")
+	for _, dir := range []string{old, next} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return fmt.Errorf("replace certificate %q: %w", p.Cert, err)
 		}
@@ -61,11 +61,11 @@ func (p Pair) replace(cert, key []byte) error {
 		if err != nil {
 			return fmt.Errorf("replace certificate %q: %w", p.Cert, err)
 		}
-		if err := atomicfile.Write(filepath.Join(former, name), before, mode); err != nil {
+		if err := atomicfile.Write(filepath.Join(old, name), before, mode); err != nil {
 			return err
 		}
 	}
-	if err := p.point(former); err != nil {
+	if err := p.point(old); err != nil {
 		return err
 	}
 	for _, path := range p.files() {
@@ -79,8 +79,8 @@ func (p Pair) replace(cert, key []byte) error {
 	return p.settle()
 }
 
-// settle turns links of the pair into the files that they lead to, and removes the directories. It
-// finishes what a killed process began.
+// settle replaces links of the pair with the files that they refer to, and removes the directories.
+// It completes a replacement that a killed process started.
 func (p Pair) settle() error {
 	linked := false
 	for _, path := range p.files() {
@@ -103,20 +103,21 @@ func (p Pair) settle() error {
 	}
 	for _, kind := range []string{"pair", "old", "new"} {
 		if err := os.RemoveAll(p.stage(kind)); err != nil {
-			return fmt.Errorf("remove former certificate: %w", err)
+			return fmt.Errorf("remove previous certificate: %w", err)
 		}
 	}
 	return nil
 }
 
-// staged reports whether a link leads into the directory of the pair. An administrator's own links
-// are left alone.
+// staged reports whether a link refers to the directory of the pair. An administrator's own links
+// stay unchanged.
 func (p Pair) staged(path string) bool {
 	target, err := os.Readlink(path)
 	return err == nil && filepath.Dir(target) == filepath.Base(p.stage("pair"))
 }
 
-// settleFile replaces a link by the file that it leads to, or removes it if there is none.
+// settleFile replaces a link with the file that it refers to, or removes the link if that file does
+// not exist.
 func settleFile(path string) error {
 	target, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -132,12 +133,13 @@ func settleFile(path string) error {
 	return nil
 }
 
-// point has the link of the pair lead to a directory.
+// point sets the target of the pair's link.
 func (p Pair) point(dir string) error { return link(filepath.Base(dir), p.stage("pair")) }
 
 func (p Pair) files() []string { return []string{p.Cert, p.Key} }
 
-// link makes path a symbolic link to target, in place of what is there, and syncs the directory.
+// link creates a symbolic link to target, replaces an existing file at path, and syncs the
+// directory.
 func link(target, path string) error {
 	temporary := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".link")
 	if err := errors.Join(removeIfExists(temporary), os.Symlink(target, temporary), os.Rename(temporary, path)); err != nil {

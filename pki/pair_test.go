@@ -26,7 +26,7 @@ func TestKeysAreReplacedOnRequest(t *testing.T) {
 	}
 	for name := range after {
 		if _, ok := before[name]; !ok {
-			t.Errorf("%s is left", name)
+			t.Errorf("%s was not removed", name)
 		}
 	}
 	for _, l := range leavesOf(spec) {
@@ -42,7 +42,7 @@ func TestKeysAreReplacedOnRequest(t *testing.T) {
 	}
 }
 
-func TestReadersFindMatchingPairs(t *testing.T) {
+func TestReadersGetMatchingPairs(t *testing.T) {
 	spec := newSpec(t)
 	pair := filesOf(spec).KubeletClient
 	var done atomic.Bool
@@ -61,7 +61,7 @@ func TestReadersFindMatchingPairs(t *testing.T) {
 					return
 				}
 				if again, err := os.ReadFile(pair.Cert); err != nil || string(again) != string(cert) {
-					continue // replaced between the two
+					continue // replaced between the two reads
 				}
 				if _, err := tls.X509KeyPair(cert, key); err != nil {
 					t.Error(err)
@@ -78,11 +78,12 @@ func TestReadersFindMatchingPairs(t *testing.T) {
 	readers.Wait()
 }
 
-func TestKilledReplacementIsFinished(t *testing.T) {
+func TestKilledReplacementIsCompleted(t *testing.T) {
 	spec := newSpec(t)
 	pair := filesOf(spec).KubeletServer
 	before := contents(t, spec.Dir)
-	// As a process leaves them that is killed before the rename that puts the new pair in place.
+	// The state that a process leaves if it is killed before the rename that puts the new pair in
+	// place.
 	for path, mode := range map[string]os.FileMode{pair.Cert: public, pair.Key: secret} {
 		if err := os.MkdirAll(pair.stage("old"), 0o700); err != nil {
 			t.Fatal(err)
@@ -114,6 +115,6 @@ func TestKilledReplacementIsFinished(t *testing.T) {
 		t.Errorf("%d files, want %d", len(after), len(before))
 	}
 	if info, err := os.Lstat(pair.Key); err != nil || info.Mode() != secret {
-		t.Errorf("the key is %v, %v, want a file of its owner", info.Mode(), err)
+		t.Errorf("the key is %v, %v, want a file that only its owner can read", info.Mode(), err)
 	}
 }

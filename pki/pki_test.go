@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// template is a folder with an identity that tests copy, because new keys take seconds.
+// template is a folder with credentials that tests copy, because generating keys takes seconds.
 var template = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "pki-test-")
 	if err != nil {
@@ -52,7 +52,7 @@ func specIn(dir string) Spec {
 	}
 }
 
-// newSpec is the spec of a folder that holds an identity already.
+// newSpec returns the spec of a folder that already contains credentials.
 func newSpec(t *testing.T) Spec {
 	t.Helper()
 	from, err := template()
@@ -68,16 +68,16 @@ func newSpec(t *testing.T) Spec {
 	return spec
 }
 
-func ensure(t *testing.T, spec Spec) *Identity {
+func ensure(t *testing.T, spec Spec) *Credentials {
 	t.Helper()
-	identity, err := Ensure(spec)
+	credentials, err := Ensure(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return identity
+	return credentials
 }
 
-// contents are all files below a folder.
+// contents returns the content of all files in a folder and its subfolders, by path.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -97,7 +97,7 @@ func contents(t *testing.T, dir string) map[string]string {
 
 func leavesOf(spec Spec) []leaf {
 	spec = spec.completed()
-	return (&issuer{spec: spec, identity: &Identity{Files: filesOf(spec)}}).leaves()
+	return (&issuer{spec: spec, credentials: &Credentials{Files: filesOf(spec)}}).leaves()
 }
 
 func TestFirstStartWritesEverything(t *testing.T) {
@@ -169,7 +169,7 @@ func TestCertificatesAreUsable(t *testing.T) {
 	}
 }
 
-// verify checks a certificate and its key against its authority with each of its usages.
+// verify checks a certificate and its key against its authority, with each of its usages.
 func verify(t *testing.T, l leaf) {
 	t.Helper()
 	pair, err := tls.LoadX509KeyPair(l.files.Cert, l.files.Key)
@@ -193,17 +193,17 @@ func verify(t *testing.T, l leaf) {
 		t.Errorf("%s: key %T, signed with %v, want ECDSA on P-256 with SHA-256", l.files.Cert, pair.PrivateKey, pair.Leaf.SignatureAlgorithm)
 	}
 	if lifetime := pair.Leaf.NotAfter.Sub(time.Now()); lifetime > year || lifetime < year-time.Hour {
-		t.Errorf("%s: ends in %v, want a year", l.files.Cert, lifetime)
+		t.Errorf("%s: expires in %v, want a year", l.files.Cert, lifetime)
 	}
 }
 
 func TestTokensOfServiceAccountsAreSignedWithRSA(t *testing.T) {
 	spec := newSpec(t)
-	identity, err := Ensure(spec)
+	credentials, err := Ensure(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := readKey(identity.ServiceAccountKey)
+	key, err := readKey(credentials.ServiceAccountKey)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,10 +212,10 @@ func TestTokensOfServiceAccountsAreSignedWithRSA(t *testing.T) {
 	}
 }
 
-// Earlier versions made RSA keys for everything.
-func TestKeysOfAnotherKindAreKept(t *testing.T) {
+// Earlier versions generated RSA keys for all certificates.
+func TestExistingRSAKeysAreKept(t *testing.T) {
 	spec := newSpec(t)
-	identity, err := Ensure(spec)
+	credentials, err := Ensure(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func TestKeysOfAnotherKindAreKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := identity.APIServer.Key
+	file := credentials.APIServer.Key
 	content := encodePEM("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(old))
 	if err := os.WriteFile(file, content, secret); err != nil {
 		t.Fatal(err)
@@ -234,7 +234,7 @@ func TestKeysOfAnotherKindAreKept(t *testing.T) {
 	if got, err := os.ReadFile(file); err != nil || string(got) != string(content) {
 		t.Errorf("the key was replaced: %v", err)
 	}
-	if _, err := tls.LoadX509KeyPair(identity.APIServer.Cert, file); err != nil {
+	if _, err := tls.LoadX509KeyPair(credentials.APIServer.Cert, file); err != nil {
 		t.Errorf("its certificate: %v", err)
 	}
 }
@@ -269,12 +269,12 @@ func TestStartsAtTheSameTimeAgree(t *testing.T) {
 		t.Fatal(err)
 	}
 	var starts sync.WaitGroup
-	failures := make([]error, 4)
-	for n := range failures {
-		starts.Go(func() { _, failures[n] = Ensure(spec) })
+	errs := make([]error, 4)
+	for n := range errs {
+		starts.Go(func() { _, errs[n] = Ensure(spec) })
 	}
 	starts.Wait()
-	for _, err := range failures {
+	for _, err := range errs {
 		if err != nil {
 			t.Error(err)
 		}
@@ -300,7 +300,7 @@ func TestLooseModesOfKeysAreTightened(t *testing.T) {
 	}
 }
 
-func TestFewCertificatesHaveEveryRight(t *testing.T) {
+func TestOnlyTwoCertificatesAreInSystemMasters(t *testing.T) {
 	spec := newSpec(t)
 	var powerful []string
 	err := filepath.WalkDir(spec.Dir, func(path string, _ fs.DirEntry, err error) error {

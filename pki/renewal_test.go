@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/parttest"
 )
 
-func TestLeavesAreIssuedAnew(t *testing.T) {
+func TestLeavesAreReissued(t *testing.T) {
 	all := []string{
 		"admin.crt", "aggregator-front-proxy.crt", "etcd.server.crt", "kube-controller-manager.crt", "kube-proxy.crt", "kube-scheduler.crt", "master.etcd-client.crt",
 		"master.kubelet-client.crt", "master.server.crt", "node.crt", "openshift-master.crt", "registry.crt", "server.crt",
@@ -31,7 +31,7 @@ func TestLeavesAreIssuedAnew(t *testing.T) {
 		{"address of the machine", func(t *testing.T, s *Spec) {
 			s.APIHosts, s.NodeHosts = []string{"host.example.com", "192.0.2.11", "172.30.0.1"}, []string{"192.0.2.11"}
 		}, []string{"etcd.server.crt", "master.server.crt", "registry.crt", "server.crt"}},
-		{"address that went away", func(t *testing.T, s *Spec) { s.NodeHosts = []string{"192.0.2.10"} }, []string{"etcd.server.crt", "registry.crt", "server.crt"}},
+		{"removed address", func(t *testing.T, s *Spec) { s.NodeHosts = []string{"192.0.2.10"} }, []string{"etcd.server.crt", "registry.crt", "server.crt"}},
 		{"order of addresses", func(t *testing.T, s *Spec) { slices.Reverse(s.APIHosts); slices.Reverse(s.NodeHosts) }, nil},
 		{"spelling of addresses", func(t *testing.T, s *Spec) {
 			s.NodeHosts = []string{"2001:DB8:0::1", "192.0.2.10"}
@@ -62,7 +62,7 @@ func TestLeavesAreIssuedAnew(t *testing.T) {
 		{"damaged public key", func(t *testing.T, s *Spec) { truncate(t, filesOf(*s).ServiceAccountPublicKey) }, []string{"serviceaccounts.public.key"}},
 		{"more than a third of life left", later(240 * 24 * time.Hour), nil},
 		{"less than a third of life left", later(245 * 24 * time.Hour), append([]string{"admin.kubeconfig"}, all...)},
-		{"life at its end", later(3 * year), append([]string{"admin.kubeconfig"}, all...)},
+		{"expired", later(3 * year), append([]string{"admin.kubeconfig"}, all...)},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestRenewalKeepsTheKey(t *testing.T) {
 	}
 }
 
-func TestLeafEndsWithItsAuthority(t *testing.T) {
+func TestLeafExpiresWithItsAuthority(t *testing.T) {
 	spec := newSpec(t)
 	later(10*year-24*time.Hour)(t, &spec)
 	ensure(t, spec)
@@ -131,13 +131,13 @@ func TestAuthoritiesAreNeverReplaced(t *testing.T) {
 		{"missing certificate", func(t *testing.T, s *Spec) { remove(t, filesOf(*s).CA.Cert) }, func(f Files) string { return f.CA.Cert }, "no such file"},
 		{"both missing", func(t *testing.T, s *Spec) { remove(t, filesOf(*s).CA.Cert); remove(t, filesOf(*s).CA.Key) }, func(f Files) string { return f.CA.Cert }, "no such file"},
 		{"damaged certificate", func(t *testing.T, s *Spec) { truncate(t, filesOf(*s).FrontProxyCA.Cert) }, func(f Files) string { return f.FrontProxyCA.Cert }, "damaged"},
-		{"key of another", func(t *testing.T, s *Spec) { copyFile(t, filesOf(*s).EtcdCA.Key, filesOf(*s).CA.Key) }, func(f Files) string { return f.CA.Cert }, "belongs to another certificate"},
-		{"leaf in its place", func(t *testing.T, s *Spec) {
+		{"key of another authority", func(t *testing.T, s *Spec) { copyFile(t, filesOf(*s).EtcdCA.Key, filesOf(*s).CA.Key) }, func(f Files) string { return f.CA.Cert }, "belongs to another certificate"},
+		{"leaf instead of the authority", func(t *testing.T, s *Spec) {
 			copyFile(t, filesOf(*s).APIServer.Cert, filesOf(*s).CA.Cert)
 			copyFile(t, filesOf(*s).APIServer.Key, filesOf(*s).CA.Key)
 		}, func(f Files) string { return f.CA.Cert }, "not an authority"},
-		{"ended", later(11 * year), func(f Files) string { return f.CA.Cert }, "it ended on"},
-		{"clock before its begin", later(-year), func(f Files) string { return f.CA.Cert }, "set the machine's clock"},
+		{"expired", later(11 * year), func(f Files) string { return f.CA.Cert }, "it expired on"},
+		{"clock before NotBefore", later(-year), func(f Files) string { return f.CA.Cert }, "set the machine's clock"},
 		{"missing signing key of service accounts", func(t *testing.T, s *Spec) { remove(t, filesOf(*s).ServiceAccountKey) }, func(f Files) string { return f.ServiceAccountKey }, "no such file"},
 		{"damaged signing key of service accounts", func(t *testing.T, s *Spec) { overwrite(t, filesOf(*s).ServiceAccountKey, "") }, func(f Files) string { return f.ServiceAccountKey }, "damaged"},
 	}
@@ -160,37 +160,37 @@ func TestAuthoritiesAreNeverReplaced(t *testing.T) {
 	}
 }
 
-func TestTheSignerOfServicesIsReplacedAndTheFormerOneIsTrusted(t *testing.T) {
+func TestServiceSignerIsReplacedAndPreviousOneStaysTrusted(t *testing.T) {
 	for name, spoil := range map[string]func(*testing.T, *Spec){
-		"nearly over": later(7 * year),
-		"damaged":     func(t *testing.T, s *Spec) { truncate(t, filesOf(*s).ServiceSigner.Cert) },
-		"without key": func(t *testing.T, s *Spec) { remove(t, filesOf(*s).ServiceSigner.Key) },
+		"expires soon": later(7 * year),
+		"damaged":      func(t *testing.T, s *Spec) { truncate(t, filesOf(*s).ServiceSigner.Cert) },
+		"without key":  func(t *testing.T, s *Spec) { remove(t, filesOf(*s).ServiceSigner.Key) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := newSpec(t)
-			former := read(t, filesOf(spec).ServiceSigner.Cert)
+			previous := read(t, filesOf(spec).ServiceSigner.Cert)
 			spoil(t, &spec)
-			identity := ensure(t, spec)
-			signer := read(t, identity.ServiceSigner.Cert)
-			if signer.Equal(former) {
-				t.Fatal("it is the former one")
+			credentials := ensure(t, spec)
+			signer := read(t, credentials.ServiceSigner.Cert)
+			if signer.Equal(previous) {
+				t.Fatal("it was not replaced")
 			}
 			var trusted []string
-			rest, err := os.ReadFile(identity.ServiceCA)
+			rest, err := os.ReadFile(credentials.ServiceCA)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for block, rest := pem.Decode(rest); block != nil; block, rest = pem.Decode(rest) {
 				trusted = append(trusted, string(block.Bytes))
 			}
-			if want := []string{string(signer.Raw), string(former.Raw)}; !slices.Equal(trusted, want) {
-				t.Errorf("%d certificates are trusted, want the signer and the former one", len(trusted))
+			if want := []string{string(signer.Raw), string(previous.Raw)}; !slices.Equal(trusted, want) {
+				t.Errorf("%d certificates are trusted, want the signer and the previous one", len(trusted))
 			}
 		})
 	}
 }
 
-func TestRenewerIssuesBeforeTheEnd(t *testing.T) {
+func TestRenewerIssuesBeforeExpiry(t *testing.T) {
 	spec := newSpec(t)
 	var days atomic.Int64
 	spec.Now = func() time.Time { return time.Now().Add(time.Duration(days.Load()) * 24 * time.Hour) }
@@ -205,7 +205,7 @@ func TestRenewerIssuesBeforeTheEnd(t *testing.T) {
 	default:
 	}
 	days.Store(300)
-	// A round that had begun before issues a part of them.
+	// A check that is already running can issue some of them.
 	eventually.True(t, "master.server.crt is issued", func() bool {
 		select {
 		case names := <-issued:
@@ -217,7 +217,7 @@ func TestRenewerIssuesBeforeTheEnd(t *testing.T) {
 	part.Stop()
 }
 
-func TestRenewerNamesWhatIsWrongAtItsStart(t *testing.T) {
+func TestRenewerReportsErrorAtStart(t *testing.T) {
 	spec := newSpec(t)
 	remove(t, filesOf(spec).CA.Key)
 	renewer := &Renewer{Spec: func() (Spec, error) { return spec, nil }}
@@ -227,7 +227,6 @@ func TestRenewerNamesWhatIsWrongAtItsStart(t *testing.T) {
 	}
 }
 
-// later moves the clock.
 func read(t *testing.T, path string) *x509.Certificate {
 	t.Helper()
 	cert, err := readCertificate(path)
@@ -248,7 +247,7 @@ func remove(t *testing.T, path string) {
 	}
 }
 
-// truncate cuts a file in half.
+// truncate removes the second half of a file.
 func truncate(t *testing.T, path string) {
 	t.Helper()
 	info, err := os.Stat(path)

@@ -7,28 +7,28 @@ import (
 	"time"
 )
 
-// Renewer is a part that issues certificates anew before they end. A server or client that reads its
-// files by itself when they change needs no hook: the API server, etcd and every client of a
-// kubeconfig of this package do.
+// Renewer is a component that renews certificates before they expire. A server or client that
+// reloads its files needs no hook: the API server, etcd and every client of a kubeconfig of this
+// package do.
 type Renewer struct {
-	// Spec returns what the identity must state; it is asked at each check, so that a change of the
-	// machine's addresses is found.
+	// Spec returns the required credentials. Each check calls it, so that it can react to a change
+	// of the machine's addresses.
 	Spec func() (Spec, error)
-	// Interval is the time between checks; 0 means an hour.
+	// Interval is the time between checks. The default is one hour.
 	Interval time.Duration
 
 	hooks []func(issued []string)
 }
 
-// OnRenew adds a function that is called, in Run, with the names of what was issued anew, as in
-// Identity.Issued. It must be called before Run.
+// OnRenew adds a function that Run calls with the names of renewed files, as in Credentials.Issued.
+// Call OnRenew before Run.
 func (r *Renewer) OnRenew(hook func(issued []string)) { r.hooks = append(r.hooks, hook) }
 
-// Name is the part's name.
+// Name returns the name of the component.
 func (r *Renewer) Name() string { return "certificates" }
 
-// Run checks until ctx ends. The first check must succeed; later ones are logged when they fail and
-// tried again, because a running host is better than one that stopped for a full disk.
+// Run checks until ctx ends. The first check must succeed. Run logs errors of later checks and
+// retries, because a running host is better than one that stopped because of a full disk.
 func (r *Renewer) Run(ctx context.Context, ready func()) error {
 	interval := r.Interval
 	if interval == 0 {
@@ -46,7 +46,7 @@ func (r *Renewer) Run(ctx context.Context, ready func()) error {
 			return nil
 		case <-ticker.C:
 			if err := r.renew(); err != nil {
-				slog.Error("cannot renew certificates", "error", err)
+				slog.Error("renew certificates", "error", err)
 			}
 		}
 	}
@@ -55,21 +55,21 @@ func (r *Renewer) Run(ctx context.Context, ready func()) error {
 func (r *Renewer) renew() error {
 	spec, err := r.Spec()
 	if err != nil {
-		return fmt.Errorf("find what certificates must state: %w", err)
+		return fmt.Errorf("determine names and addresses of certificates: %w", err)
 	}
-	identity, err := Ensure(spec)
+	credentials, err := Ensure(spec)
 	if err != nil {
 		return fmt.Errorf("renew certificates: %w", err)
 	}
-	if left := identity.CAExpiry.Sub(spec.completed().Now()); left < year/2 {
-		slog.Warn("a certificate authority ends soon", "at", identity.CAExpiry, "folder", spec.Dir)
+	if remaining := credentials.CAExpiry.Sub(spec.completed().Now()); remaining < year/2 {
+		slog.Warn("a certificate authority expires soon", "expiry", credentials.CAExpiry, "path", spec.Dir)
 	}
-	if len(identity.Issued) == 0 {
+	if len(credentials.Issued) == 0 {
 		return nil
 	}
-	slog.Info("issued certificates", "names", identity.Issued)
+	slog.Info("issued certificates", "names", credentials.Issued)
 	for _, hook := range r.hooks {
-		hook(identity.Issued)
+		hook(credentials.Issued)
 	}
 	return nil
 }

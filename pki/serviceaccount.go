@@ -8,30 +8,30 @@ import (
 	"os"
 )
 
-// checkServiceAccounts refuses to replace the key that signed the tokens in use: the public key
-// tells that there was one.
+// checkServiceAccounts refuses to replace the key that signed existing tokens. If the public key
+// exists, so did the private key.
 func (i *issuer) checkServiceAccounts() error {
-	_, err := readKey(i.identity.ServiceAccountKey)
+	_, err := readKey(i.credentials.ServiceAccountKey)
 	if err == nil {
 		return nil
 	}
-	_, publicErr := os.Lstat(i.identity.ServiceAccountPublicKey)
+	_, publicErr := os.Lstat(i.credentials.ServiceAccountPublicKey)
 	if errors.Is(err, fs.ErrNotExist) && publicErr != nil {
 		return nil // a first start
 	}
 	return fmt.Errorf("read signing key of service accounts %q: %w; restore it from a backup, or remove %q and %q to have new ones (every service account token in use then ends)",
-		i.identity.ServiceAccountKey, withoutPath(err), i.identity.ServiceAccountKey, i.identity.ServiceAccountPublicKey)
+		i.credentials.ServiceAccountKey, withoutPath(err), i.credentials.ServiceAccountKey, i.credentials.ServiceAccountPublicKey)
 }
 
 // ensureServiceAccounts writes the public key of the signing key.
 func (i *issuer) ensureServiceAccounts() error {
-	der, err := x509.MarshalPKIXPublicKey(i.keys[i.identity.ServiceAccountKey].Public())
+	der, err := x509.MarshalPKIXPublicKey(i.keys[i.credentials.ServiceAccountKey].Public())
 	if err != nil {
 		return fmt.Errorf("encode public key of service accounts: %w", err)
 	}
-	written, err := writeIfDifferent(i.identity.ServiceAccountPublicKey, encodePEM("PUBLIC KEY", der), public)
+	written, err := writeIfDifferent(i.credentials.ServiceAccountPublicKey, encodePEM("PUBLIC KEY", der), public)
 	if written && err == nil {
-		i.issued(i.identity.ServiceAccountPublicKey)
+		i.issued(i.credentials.ServiceAccountPublicKey)
 	}
 	return err
 }

@@ -15,7 +15,7 @@ const (
 	public = 0o644
 )
 
-// writeIfDifferent writes a file unless it holds content already.
+// writeIfDifferent writes a file unless it already has the content.
 func writeIfDifferent(path string, content []byte, mode os.FileMode) (written bool, err error) {
 	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, content) {
 		return false, nil
@@ -23,7 +23,7 @@ func writeIfDifferent(path string, content []byte, mode os.FileMode) (written bo
 	return true, atomicfile.Write(path, content, mode)
 }
 
-// removeFile removes a file, if it exists, so that it stays removed.
+// removeFile removes a file, if it exists, durably.
 func removeFile(path string) error {
 	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
 		return fmt.Errorf("remove %q: %w", path, err)

@@ -23,7 +23,7 @@ func TestKeysOfServiceAccountsAreExchanged(t *testing.T) {
 		"without a public key too": {"new", nil, "new", []string{"new"}},
 	} {
 		h := &Host{Config: &config.Config{Master: &config.MasterConfig{}}}
-		h.credentials = &pki.Identity{Files: pki.Files{ServiceAccountKey: "own", ServiceAccountPublicKey: "own.pub"}}
+		h.credentials = &pki.Credentials{Files: pki.Files{ServiceAccountKey: "own", ServiceAccountPublicKey: "own.pub"}}
 		h.Master.ServiceAccountConfig = legacyv1.ServiceAccountConfig{PrivateKeyFile: tt.private, PublicKeyFiles: tt.public}
 		signing, verifying := h.serviceAccountKeys()
 		if diff := cmp.Diff([]any{tt.signing, tt.verifying}, []any{signing, verifying}); diff != "" {

@@ -26,7 +26,7 @@ type Host struct {
 	file string // the configuration file of the command line, absolute, or ""
 
 	address     netip.Addr // of this machine
-	credentials *pki.Identity
+	credentials *pki.Credentials
 	process     string        // the name of this process
 	allReady    chan struct{} // closed when all components of the process are ready
 

@@ -1,5 +1,5 @@
-// Package encryption stores objects again whose encryption has changed: those of a cluster that
-// stored them as plain text, and those that were encrypted with an earlier key.
+// Package encryption rewrites stored objects after a change of their encryption: objects that are
+// stored as plain text, and objects that are encrypted with an earlier key.
 package encryption
 
 import (
@@ -22,34 +22,34 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// The ConfigMap that says under which version of the encryption everything is stored. It lies in
-// the store itself, so that it is true of a store that was restored from a backup.
+// The ConfigMap that records the version of the encryption under which everything is stored. It is
+// in the store itself, so that it is also correct after a restore from a backup.
 const (
 	Namespace = "kube-system"
 	Name      = "slipway-encryption"
 	Key       = "version"
 )
 
-// Rewriter stores all objects of some resources again, once for each version of the encryption. The
-// API server writes an object that has not changed only if it is not encrypted with the present
-// key, so a Rewriter that was interrupted starts from the beginning.
+// Rewriter rewrites all objects of some resources, once for each version of the encryption. The API
+// server writes an unchanged object only if it is not encrypted with the current key. Therefore, a
+// Rewriter that was interrupted starts from the beginning.
 type Rewriter struct {
-	// Client may read and update the resources.
+	// Client has rights to read and update the resources.
 	Client *rest.Config
-	// Resources are those that the API server encrypts.
+	// Resources are the resources that the API server encrypts.
 	Resources []schema.GroupVersionResource
-	// File is the API server's EncryptionConfiguration. If it is empty, there is nothing to do.
+	// File is the API server's EncryptionConfiguration. If it is empty, Run does nothing.
 	File string
 }
 
-// Name is the part's name.
+// Name returns the name of the component.
 func (*Rewriter) Name() string { return "encryption" }
 
-// checkInterval is the time after which the file is read again, and objects that could not be
-// stored are tried again. The API server reads its file once a minute.
+// checkInterval is the time between reads of the file, and between retries of failed updates. The
+// API server reads its file once a minute.
 const checkInterval = 10 * time.Second
 
-// Run stores what has to be stored again until ctx ends.
+// Run rewrites objects until ctx ends.
 func (r *Rewriter) Run(ctx context.Context, ready func()) error {
 	ready()
 	done, warned := "", ""
@@ -64,10 +64,10 @@ func (r *Rewriter) Run(ctx context.Context, ready func()) error {
 			done, warned = version, ""
 		case ctx.Err() == nil && !errors.Is(err, errNotLoaded) && err.Error() != warned:
 			warned = err.Error()
-			slog.Warn("store objects with secrets again", "error", err, "retryAfter", checkInterval)
+			slog.Warn("rewrite objects with secrets", "error", err, "retryAfter", checkInterval)
 		}
 		if count > 0 {
-			slog.Info("objects with secrets are stored under the present encryption", "objects", count)
+			slog.Info("objects with secrets are stored with the current encryption", "count", count)
 		}
 		select {
 		case <-ctx.Done():
@@ -78,7 +78,7 @@ func (r *Rewriter) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// version is that of the encryption in the file.
+// version returns the version of the encryption in the file.
 func (r *Rewriter) version() (string, error) {
 	content, err := os.ReadFile(r.File)
 	if err != nil {
@@ -88,10 +88,10 @@ func (r *Rewriter) version() (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// errNotLoaded says that the API server still uses an earlier version of the file.
+// errNotLoaded reports that the API server still uses an earlier version of the file.
 var errNotLoaded = errors.New("the API server has not read the present encryption configuration yet")
 
-// rewrite returns how many objects it has sent to the API server.
+// rewrite returns the number of objects that it sent to the API server.
 func (r *Rewriter) rewrite(ctx context.Context, version string) (count int, err error) {
 	client, err := kubernetes.NewForConfig(r.Client)
 	if err != nil {
@@ -109,7 +109,7 @@ func (r *Rewriter) rewrite(ctx context.Context, version string) (count int, err 
 	if mark.Data[Key] == version {
 		return 0, nil
 	}
-	// A metric has the hash of what the API server has read.
+	// A metric contains the hash of the configuration that the API server loaded.
 	metrics, err := client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("ask API server for its encryption configuration: %w", err)
@@ -138,11 +138,12 @@ func (r *Rewriter) rewrite(ctx context.Context, version string) (count int, err 
 	return count, nil
 }
 
-// pageLimit is the number of objects that are read at a time.
+// pageLimit is the number of objects per list request.
 const pageLimit = 100
 
-// all stores all objects of a resource as they are.
-func all(ctx context.Context, objects dynamic.NamespaceableResourceInterface) (count int, err error) {
+// all updates all objects of a resource without changing them.
+func all(ctx context.Context,
+	objects dynamic.NamespaceableResourceInterface) (count int, err error) {
 	var problems []error
 	options := metav1.ListOptions{Limit: pageLimit}
 	for {
@@ -157,7 +158,7 @@ func all(ctx context.Context, objects dynamic.NamespaceableResourceInterface) (c
 			case err == nil:
 				count++
 			case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
-				// Deleted, or stored by somebody else meanwhile.
+				// Another client deleted or stored it.
 			default:
 				problems = append(problems, fmt.Errorf("update %s/%s: %w", object.GetNamespace(), object.GetName(), err))
 			}

@@ -25,12 +25,12 @@ const stopTime = 15 * time.Second
 
 // stock is the side of separate programs.
 type stock struct {
-	host     *host.Host
-	programs string
-	payload  payload.Programs
-	identity *pki.Identity
-	nodeName string
-	running  []*program
+	host        *host.Host
+	programs    string
+	payload     payload.Programs
+	credentials *pki.Credentials
+	nodeName    string
+	running     []*program
 }
 
 // program is one running stock program.
@@ -53,7 +53,7 @@ func newStock(h *host.Host, programs string) (side, error) {
 	if s.payload, err = payload.Unpack(filepath.Join(programs, "payload")); err != nil {
 		return nil, err
 	}
-	s.identity, err = pki.Ensure(pki.Spec{
+	s.credentials, err = pki.Ensure(pki.Spec{
 		Dir:             h.Path("pki"),
 		AdminKubeconfig: h.Path("admin.kubeconfig"),
 		APIHosts:        []string{host.Address, serviceAddress},
@@ -94,7 +94,7 @@ func (s *stock) start(ctx context.Context, last time.Time) (*cluster, time.Time,
 	if err := s.launch(cancel, "kubelet"); err != nil {
 		return fail(err)
 	}
-	c, err := connectCluster(s.host, s.identity.AdminKubeconfig)
+	c, err := connectCluster(s.host, s.credentials.AdminKubeconfig)
 	if err != nil {
 		return fail(err)
 	}

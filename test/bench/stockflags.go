@@ -8,7 +8,7 @@ import (
 // nothing waits for leases (a control plane of one has nobody to share with) and that etcd serves
 // on loopback alone.
 func (s *stock) arguments() map[string][]string {
-	f := s.identity.Files
+	f := s.credentials.Files
 	const client, peer = "https://127.0.0.1:2379", "https://127.0.0.1:2380"
 	return map[string][]string{
 		"etcd": {
