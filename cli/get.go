@@ -7,7 +7,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// newGet makes `oc get`: kubectl's, which also takes the flag by which clients of OpenShift 3 ask
+// newGet returns `oc get`: kubectl's, which also takes the flag by which clients of OpenShift 3 ask
 // for pods that have ended.
 func newGet(name string, factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := get.NewCmdGet(name, factory, streams)

@@ -35,7 +35,7 @@ var concepts = []concept{
 	{"Quotas", "quota", "How much a project may have. A cluster quota counts several projects together."},
 }
 
-// newTypes makes `oc types`.
+// newTypes returns `oc types`.
 func newTypes(streams genericiooptions.IOStreams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "types",

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/version"
 )
 
-// newVersion makes `oc version`, which prints what OpenShift 3's client does; with -o it is
+// newVersion returns `oc version`, which prints what OpenShift 3's client does; with -o it is
 // kubectl's.
 func newVersion(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := kubectl.NewCmdVersion(factory, streams)

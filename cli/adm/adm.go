@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/registry"
 )
 
-// New makes `oc adm`, what the administrator of a cluster calls: OpenShift 3 keeps kubectl's
+// New returns `oc adm`, what the administrator of a cluster calls: OpenShift 3 keeps kubectl's
 // commands for nodes here, where they stay available at the top as well.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	adm := &cobra.Command{

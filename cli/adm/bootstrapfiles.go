@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/page"
 )
 
-// newBootstrapFiles makes the commands below `oc adm` that print what a cluster begins with, for an
+// newBootstrapFiles returns the commands below `oc adm` that print what a cluster begins with, for an
 // administrator to change.
 func newBootstrapFiles(streams genericiooptions.IOStreams) []*cobra.Command {
 	return []*cobra.Command{
@@ -34,7 +34,7 @@ func newBootstrapFiles(streams genericiooptions.IOStreams) []*cobra.Command {
 	}
 }
 
-// newPolicyFile makes `oc adm create-bootstrap-policy-file`.
+// newPolicyFile returns `oc adm create-bootstrap-policy-file`.
 func newPolicyFile(streams genericiooptions.IOStreams) *cobra.Command {
 	file, force := "", false
 	command := &cobra.Command{
@@ -106,7 +106,7 @@ func defaultPolicy() (*corev1.List, error) {
 	return objects.ListOf(all), nil
 }
 
-// newProjectTemplate makes `oc adm create-bootstrap-project-template`.
+// newProjectTemplate returns `oc adm create-bootstrap-project-template`.
 func newProjectTemplate(streams genericiooptions.IOStreams) *cobra.Command {
 	name := ""
 	print := genericclioptions.NewPrintFlags("").WithDefaultOutput("yaml").WithTypeSetter(scheme.Scheme)
@@ -135,7 +135,7 @@ of its administrator should stay.`,
 	return command
 }
 
-// newPageTemplate makes one of the commands that print a page of the OAuth server.
+// newPageTemplate returns one of the commands that print a page of the OAuth server.
 func newPageTemplate(streams genericiooptions.IOStreams, what, name, short string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "create-" + what + "-template",

@@ -14,13 +14,13 @@ import (
 	"github.com/slipway-platform/slipway/cli/adm/failoverpod"
 )
 
-// admFailover is one call of `oc adm ipfailover`.
+// admFailover contains the state of `oc adm ipfailover`.
 type admFailover struct {
 	installation
 	request failoverpod.Request
 }
 
-// newAdmFailover makes `oc adm ipfailover`.
+// newAdmFailover returns `oc adm ipfailover`.
 func newAdmFailover(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	f := &admFailover{installation: newInstallation(factory, streams)}
 	command := &cobra.Command{
@@ -46,7 +46,7 @@ If a deployment configuration of the name is there already, nothing is changed.`
 	flags := command.Flags()
 	flags.BoolVar(&f.dryRun, "dry-run", false, "Only show what would be made.")
 	flags.Bool("create", true, "Accepted for OpenShift 3: the configuration is made if it is not there.")
-	_ = flags.MarkHidden("create") // the flag is there
+	_ = flags.MarkHidden("create") // the flag exists
 	f.request.AddFlags(flags)
 	return command
 }

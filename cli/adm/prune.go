@@ -27,7 +27,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// newPrune makes `oc adm prune`.
+// newPrune returns `oc adm prune`.
 func newPrune(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use: "prune", Short: "Remove older versions of resources from the server",

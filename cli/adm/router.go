@@ -14,13 +14,13 @@ import (
 	"github.com/slipway-platform/slipway/cli/adm/routerpod"
 )
 
-// admRouter is one call of `oc adm router`.
+// admRouter contains the state of `oc adm router`.
 type admRouter struct {
 	installation
 	request routerpod.Request
 }
 
-// newAdmRouter makes `oc adm router`.
+// newAdmRouter returns `oc adm router`.
 func newAdmRouter(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	r := &admRouter{installation: newInstallation(factory, streams)}
 	command := &cobra.Command{

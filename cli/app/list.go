@@ -100,7 +100,7 @@ func (o *newApp) terms(args []string) (names []string, err error) {
 	return names, nil
 }
 
-// matches says whether a name has one of the words that are searched for.
+// matches reports whether a name has one of the words that are searched for.
 func (o *newApp) matches(name string, terms []string) bool {
 	return len(terms) == 0 || slices.ContainsFunc(terms, func(term string) bool {
 		_, bare, qualified := strings.Cut(term, "/")

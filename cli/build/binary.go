@@ -37,7 +37,7 @@ type Source struct {
 	Progress io.Writer
 }
 
-// Given says whether any source is.
+// Given reports whether any source is.
 func (s *Source) Given() bool { return s.File != "" || s.Dir != "" || s.Repo != "" || s.Archive != "" }
 
 // Upload starts a build of a configuration and sends it its source. Progress is told what the build

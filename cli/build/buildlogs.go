@@ -6,7 +6,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// NewLogs makes `oc build-logs`, which OpenShift 3 had before `oc logs` knew builds.
+// NewLogs returns `oc build-logs`, which OpenShift 3 had before `oc logs` knew builds.
 func NewLogs(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	follow, noWait := true, false
 	command := &cobra.Command{

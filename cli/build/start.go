@@ -29,7 +29,7 @@ type buildStart struct {
 	follow, wait, incremental, noCache bool
 }
 
-// NewStart makes `oc start-build`.
+// NewStart returns `oc start-build`.
 func NewStart(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	s := &buildStart{streams: streams, print: genericclioptions.NewPrintFlags("started").WithTypeSetter(scheme.Scheme)}
 	command := &cobra.Command{

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/manifest"
 )
 
-// New makes `oc convert`: files with objects of API versions that are no longer served become files
+// New returns `oc convert`: files with objects of API versions that are no longer served become files
 // that are.
 func New(streams genericiooptions.IOStreams) *cobra.Command {
 	var names []string

@@ -114,7 +114,7 @@ func (o *oldManifests) convertAll(paths []string) ([]string, error) {
 	return copies, nil
 }
 
-// readOnce says whether what was read cannot be read again: standard input, a pipe.
+// readOnce reports whether what was read cannot be read again: standard input, a pipe.
 func readOnce(path string) bool {
 	info, err := os.Stat(path)
 	return path == stdin || err == nil && !info.Mode().IsRegular()

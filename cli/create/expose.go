@@ -27,7 +27,7 @@ import (
 // ones.
 const routeGenerator = "route/v1"
 
-// NewExpose makes `oc expose`: a route of a service, and a service of anything else, as kubectl
+// NewExpose returns `oc expose`: a route of a service, and a service of anything else, as kubectl
 // does it.
 func NewExpose(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := kubectlexpose.NewCmdExposeService(factory, streams)

@@ -14,7 +14,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// NewClusterQuota makes `oc create clusterresourcequota`, which is `oc create clusterquota` as
+// NewClusterQuota returns `oc create clusterresourcequota`, which is `oc create clusterquota` as
 // well.
 func NewClusterQuota(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	return Creation{
@@ -66,7 +66,7 @@ func anyMap(m map[string]string) map[string]any {
 	return made
 }
 
-// NewStream makes `oc create imagestream`.
+// NewStream returns `oc create imagestream`.
 func NewStream(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	return Creation{
 		Use: "imagestream NAME", aliases: []string{"is"}, Short: "Create a new empty image stream",
@@ -86,7 +86,7 @@ func NewStream(factory util.Factory, streams genericiooptions.IOStreams) *cobra.
 	}.Command(factory, streams)
 }
 
-// NewStreamTag makes `oc create imagestreamtag`.
+// NewStreamTag returns `oc create imagestreamtag`.
 func NewStreamTag(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	return Creation{
 		Use: "imagestreamtag NAME:TAG (--from=[PROJECT/]NAME:TAG | --from-image=IMAGE)", aliases: []string{"istag"},
@@ -150,7 +150,7 @@ func streamTagOf(command *cobra.Command, name string) (map[string]any, error) {
 	return map[string]any{"metadata": map[string]any{"name": name}, "tag": tag}, nil
 }
 
-// NewConfig makes `oc create deploymentconfig`.
+// NewConfig returns `oc create deploymentconfig`.
 func NewConfig(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	return Creation{
 		Use: "deploymentconfig NAME --image=IMAGE -- [COMMAND] [args...]", aliases: []string{"dc"},

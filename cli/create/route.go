@@ -12,7 +12,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// NewRoute makes `oc create route`, with a command for each place where TLS can end.
+// NewRoute returns `oc create route`, with a command for each place where TLS can end.
 func NewRoute(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use: "route", Short: "Expose containers externally via secured routes",

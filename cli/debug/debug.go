@@ -39,7 +39,7 @@ type debugging struct {
 	timeout                                    time.Duration
 }
 
-// New makes the command.
+// New returns the command.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	d, print := &debugging{IOStreams: streams, timeout: 15 * time.Minute}, genericclioptions.NewPrintFlags("created").WithTypeSetter(scheme.Scheme)
 	command := &cobra.Command{

@@ -112,7 +112,7 @@ func (d *debugging) wait(ctx context.Context, pod *corev1.Pod, is func(*corev1.P
 	return event.Object.(*corev1.Pod), nil
 }
 
-// started says whether the container runs or has run. What keeps it from that for ever is an error.
+// started reports whether the container runs or has run. What keeps it from that for ever is an error.
 func started(pod *corev1.Pod, container string) (bool, error) {
 	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		never := []string{"ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError"}
@@ -123,7 +123,7 @@ func started(pod *corev1.Pod, container string) (bool, error) {
 	return stateOf(pod, container).Running != nil || ended(pod, container), nil
 }
 
-// ended says whether the container does nothing more.
+// ended reports whether the container does nothing more.
 func ended(pod *corev1.Pod, container string) bool {
 	return stateOf(pod, container).Terminated != nil || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }

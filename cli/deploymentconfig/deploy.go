@@ -17,7 +17,7 @@ type deploy struct {
 	latest, retry, cancel, enable, follow bool
 }
 
-// NewDeploy makes `oc deploy`, which OpenShift 3 had before `oc rollout` knew deployment configs.
+// NewDeploy returns `oc deploy`, which OpenShift 3 had before `oc rollout` knew deployment configs.
 func NewDeploy(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	d := &deploy{}
 	command := &cobra.Command{

@@ -110,7 +110,7 @@ func ofController[T any](of func(runtime.Object) (T, error)) func(runtime.Object
 	return func(object runtime.Object) (T, error) { return of(controller(object)) }
 }
 
-// ours says whether a resource is the one of DeploymentConfigs.
+// ours reports whether a resource is the one of DeploymentConfigs.
 func ours(mapping *meta.RESTMapping) bool {
 	return mapping.Resource.GroupResource() == appsv1.GroupVersion.WithResource("deploymentconfigs").GroupResource()
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/describe"
 )
 
-// NewRollback makes `oc rollback`.
+// NewRollback returns `oc rollback`.
 func NewRollback(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	print := genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme)
 	asked, dry := &appsv1.DeploymentConfigRollback{Spec: appsv1.DeploymentConfigRollbackSpec{IncludeTemplate: true}}, false

@@ -20,7 +20,7 @@ type deploying struct {
 	do         func(client *Client, ctx context.Context, namespace, name string) (dc *appsv1.DeploymentConfig, done string, err error)
 }
 
-// NewRollout makes the commands below `rollout` that only DeploymentConfigs have.
+// NewRollout returns the commands below `rollout` that only DeploymentConfigs have.
 func NewRollout(factory util.Factory, streams genericiooptions.IOStreams) []*cobra.Command {
 	again := false
 	deploy := func(client *Client, ctx context.Context, namespace, name string) (*appsv1.DeploymentConfig, string, error) {

@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/create"
 )
 
-// New makes `oc adm groups`.
+// New returns `oc adm groups`.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use: "groups", Short: "Manage groups",
@@ -36,7 +36,7 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 	return command
 }
 
-// newGroupsNew makes `oc adm groups new`.
+// newGroupsNew returns `oc adm groups new`.
 func newGroupsNew(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	return create.Creation{
 		Use: "new GROUP [USER ...]", Short: "Create a new group",
@@ -70,7 +70,7 @@ func removeUsers(users, named []string) []string {
 	return slices.DeleteFunc(users, func(user string) bool { return slices.Contains(named, user) })
 }
 
-// newGroupsChange makes a command that changes the users of a group.
+// newGroupsChange returns a command that changes the users of a group.
 func newGroupsChange(factory util.Factory, streams genericiooptions.IOStreams, verb, short, done string, change func(users, named []string) []string) *cobra.Command {
 	print := genericclioptions.NewPrintFlags(done).WithTypeSetter(scheme.Scheme)
 	command := &cobra.Command{

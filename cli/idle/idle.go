@@ -38,7 +38,7 @@ type command struct {
 	dryRun          bool
 }
 
-// New makes the command.
+// New returns the command.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	o := &command{IOStreams: streams}
 	made := &cobra.Command{

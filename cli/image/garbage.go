@@ -110,7 +110,7 @@ func keepIndex(image *imagev1.Image, byName map[string]*imagev1.Image, going map
 	}
 }
 
-// candidate says whether an image may go at all.
+// candidate reports whether an image may go at all.
 func (k keeping) candidate(image *imagev1.Image, now time.Time) bool {
 	if !k.external && image.Annotations[record.Managed] != "true" {
 		return false
@@ -145,7 +145,7 @@ func (k keeping) mark(stream *imagev1.ImageStream, s state, byName map[string]*i
 	}
 }
 
-// over says whether an image is larger than a project allows.
+// over reports whether an image is larger than a project allows.
 func over(image *imagev1.Image, limits map[string]int64, namespace string) bool {
 	limit, limited := limits[namespace]
 	if image == nil || !limited {

@@ -22,7 +22,7 @@ type hardPruning struct {
 	confirm  bool
 }
 
-// NewPruneRegistry makes `oc adm prune registry`, what `dockerregistry -prune=check` and
+// NewPruneRegistry returns `oc adm prune registry`, what `dockerregistry -prune=check` and
 // `-prune=delete` do in OpenShift 3.11.
 func NewPruneRegistry(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	p := &hardPruning{IOStreams: streams}

@@ -29,7 +29,7 @@ type imageImport struct {
 	confirm, all, insecure, scheduled, dryRun bool
 }
 
-// NewImport makes `oc import-image`.
+// NewImport returns `oc import-image`.
 func NewImport(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	i := &imageImport{IOStreams: streams}
 	command := &cobra.Command{

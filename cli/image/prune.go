@@ -33,7 +33,7 @@ type pruning struct {
 	confirm, pruneRegistry, ignoreInvalids bool
 }
 
-// NewPrune makes `oc adm prune images`.
+// NewPrune returns `oc adm prune images`.
 func NewPrune(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	p := &pruning{IOStreams: streams}
 	command := &cobra.Command{

@@ -28,7 +28,7 @@ type tagger struct {
 	policy                                        string
 }
 
-// NewTag makes `oc tag`.
+// NewTag returns `oc tag`.
 func NewTag(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	t := &tagger{out: streams.Out}
 	command := &cobra.Command{

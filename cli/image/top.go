@@ -23,7 +23,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// NewTop makes `oc adm top images` and `oc adm top imagestreams`.
+// NewTop returns `oc adm top images` and `oc adm top imagestreams`.
 func NewTop(factory util.Factory, streams genericiooptions.IOStreams) []*cobra.Command {
 	command := func(use, short string, show func(ctx context.Context, images imageclient.ImageV1Interface, client dynamic.Interface, namespace string, out io.Writer) error) *cobra.Command {
 		return &cobra.Command{
@@ -140,7 +140,7 @@ func short(name string) string {
 	return name[:maxName-3] + "..."
 }
 
-// described tells whether the record of an image has its size and layers.
+// described reports whether the record of an image has its size and layers.
 func described(image *imagev1.Image) string {
 	metadata, err := record.Metadata(image)
 	if err != nil || metadata.Size == 0 || len(image.DockerImageLayers) == 0 {

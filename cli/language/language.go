@@ -22,7 +22,7 @@ var Late = i18n.SetLoadTranslationsFunc(func() error {
 	return i18n.LoadTranslations("kubectl", nil)
 })
 
-// english says whether the environment asks for kubectl's texts as they are: by a locale of
+// english reports whether the environment asks for kubectl's texts as they are: by a locale of
 // English, or by none.
 func english(getenv func(string) string) bool {
 	for _, variable := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {

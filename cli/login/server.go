@@ -109,7 +109,7 @@ func (o *loginOptions) verify(ctx context.Context, authority []byte) error {
 	return conn.Close()
 }
 
-// isCertificateProblem tells whether a server answered with a certificate that is not trusted.
+// isCertificateProblem reports whether a server answered with a certificate that is not trusted.
 func isCertificateProblem(err error) bool {
 	var verification *tls.CertificateVerificationError
 	return errors.As(err, &verification)

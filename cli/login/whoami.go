@@ -73,7 +73,7 @@ func (o *whoami) find(cmd *cobra.Command, factory util.Factory) (string, error) 
 	return whoIs(cmd.Context(), config)
 }
 
-// knows tells whether there are credentials: without any the client would ask for a user name.
+// knows reports whether there are credentials: without any the client would ask for a user name.
 func knows(raw api.Config, cmd *cobra.Command) bool {
 	for _, flag := range []string{"token", "client-certificate", "username"} {
 		if value, _ := cmd.Flags().GetString(flag); value != "" {

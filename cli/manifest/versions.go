@@ -78,7 +78,7 @@ func current(version, kind string) (string, adapter) {
 	return "", nil
 }
 
-// has says whether a word is in a list with spaces between.
+// has reports whether a word is in a list with spaces between.
 func has(list, word string) bool {
 	return strings.Contains(" "+list+" ", " "+word+" ")
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// newAutoscalers makes `oc adm migrate legacy-hpa`.
+// newAutoscalers returns `oc adm migrate legacy-hpa`.
 func newAutoscalers(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	w := newWalk("horizontalpodautoscalers.autoscaling")
 	command := &cobra.Command{

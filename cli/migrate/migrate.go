@@ -10,7 +10,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// New makes `oc adm migrate`.
+// New returns `oc adm migrate`.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use: "migrate", Short: "Migrate data in the cluster", Long: "Change many objects at once: store them anew, or follow what they name when it has moved.",

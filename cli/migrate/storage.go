@@ -20,7 +20,7 @@ import (
 // everything stands for all kinds that the server stores.
 const everything = "*"
 
-// newStorage makes `oc adm migrate storage`.
+// newStorage returns `oc adm migrate storage`.
 func newStorage(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	w := newWalk(everything)
 	w.workers, w.quiet = 16, true

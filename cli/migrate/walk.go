@@ -150,7 +150,7 @@ func (w *walk) find(factory util.Factory) (found resource.Visitor, namespaced bo
 	return result, namespaced, result.Err()
 }
 
-// within says whether an object has a key that the flags ask for.
+// within reports whether an object has a key that the flags ask for.
 func (w *walk) within(info *resource.Info, namespaced bool) bool {
 	key := info.Name
 	if info.Mapping.Scope.Name() == meta.RESTScopeNameNamespace {
@@ -201,7 +201,7 @@ func (w *walk) migrate(ctx context.Context, client dynamic.Interface, info *reso
 	return changed, err
 }
 
-// passing says whether an error may be gone in a moment.
+// passing reports whether an error may be gone in a moment.
 func passing(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsTimeout(err) || apierrors.IsServiceUnavailable(err)
 }

@@ -46,7 +46,7 @@ type observation struct {
 	failures                     int
 }
 
-// New makes the command.
+// New returns the command.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	o := &observation{IOStreams: streams, numbers: newNumbers()}
 	command := &cobra.Command{

@@ -7,7 +7,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// NewExec makes `oc exec`: kubectl's, which also takes a command without the -- before it, as
+// NewExec returns `oc exec`: kubectl's, which also takes a command without the -- before it, as
 // OpenShift 3 does.
 func NewExec(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := kubectlexec.NewCmdExec(factory, streams)

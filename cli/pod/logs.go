@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/deploymentconfig"
 )
 
-// NewLogs makes `oc logs`: kubectl's, which shows the logs of deployments and builds too.
+// NewLogs returns `oc logs`: kubectl's, which shows the logs of deployments and builds too.
 func NewLogs(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command, options, version := logs.NewCmdLogs(factory, streams), logs.NewLogsOptions(streams), int64(0)
 	command.ResetFlags() // they belong to the options of kubectl's command

@@ -25,7 +25,7 @@ type shell struct {
 	force, plain bool // a terminal, or none
 }
 
-// NewRsh makes `oc rsh`.
+// NewRsh returns `oc rsh`.
 func NewRsh(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	options := &kubectlexec.ExecOptions{StreamOptions: kubectlexec.StreamOptions{IOStreams: streams, Stdin: true}, Executor: &kubectlexec.DefaultRemoteExecutor{}}
 	s := &shell{}
@@ -75,7 +75,7 @@ func (s *shell) validate() error {
 	return nil
 }
 
-// terminal says whether there shall be one; here says whether the command was called from one.
+// terminal reports whether there shall be one; here says whether the command was called from one.
 func (s *shell) terminal(here bool) bool {
 	return s.force || here && !s.plain
 }

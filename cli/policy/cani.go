@@ -29,7 +29,7 @@ type canI struct {
 	list, quiet, anyPart bool
 }
 
-// newCanI makes `can-i`: may the user, or someone else, do something?
+// newCanI returns `can-i`: may the user, or someone else, do something?
 func newCanI(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	c := &canI{}
 	command := &cobra.Command{

@@ -17,7 +17,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// New makes `oc policy`, and with the commands for the whole cluster `oc adm policy`.
+// New returns `oc policy`, and with the commands for the whole cluster `oc adm policy`.
 func New(factory util.Factory, streams genericiooptions.IOStreams, administrator bool) *cobra.Command {
 	policy := &cobra.Command{Use: "policy", Short: "Manage who may do what", Run: util.DefaultSubCommandRun(streams.ErrOut)}
 	for _, subject := range []string{"user", "group"} {
@@ -59,7 +59,7 @@ func BindUser(ctx context.Context, client rbacclient.RbacV1Interface, namespace,
 	return b.add(ctx)
 }
 
-// newBind makes one of the commands that bind a role or take it away.
+// newBind returns one of the commands that bind a role or take it away.
 func newBind(factory util.Factory, streams genericiooptions.IOStreams, name, subject string, cluster, add bool) *cobra.Command {
 	b := &binder{}
 	roleNamespace := ""
@@ -290,7 +290,7 @@ func (b *binder) remove(ctx context.Context) error {
 	return nil
 }
 
-// newRemoveSubject makes `remove-user` and `remove-group`: every role of the project is taken away.
+// newRemoveSubject returns `remove-user` and `remove-group`: every role of the project is taken away.
 func newRemoveSubject(factory util.Factory, streams genericiooptions.IOStreams, subject string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove-" + subject + " NAME...",

@@ -72,7 +72,7 @@ func (r *reconcile) report(changes []changed) error {
 	return printer.PrintObj(objects.ListOf(changed), r.Out)
 }
 
-// newReconcileRoles makes `oc adm policy reconcile-cluster-roles`.
+// newReconcileRoles returns `oc adm policy reconcile-cluster-roles`.
 func newReconcileRoles(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	r := &reconcile{IOStreams: streams}
 	return r.command(factory, &cobra.Command{
@@ -128,7 +128,7 @@ func (r *reconcile) roles(client rbacclient.RbacV1Interface, names []string) (ch
 	return changes, nil
 }
 
-// newReconcileBindings makes `oc adm policy reconcile-cluster-role-bindings`.
+// newReconcileBindings returns `oc adm policy reconcile-cluster-role-bindings`.
 func newReconcileBindings(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	r := &reconcile{IOStreams: streams}
 	command := r.command(factory, &cobra.Command{

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/security/scc"
 )
 
-// newReconcileSCCs makes `oc adm policy reconcile-sccs`.
+// newReconcileSCCs returns `oc adm policy reconcile-sccs`.
 func newReconcileSCCs(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	r, infrastructure := &reconcile{IOStreams: streams}, ""
 	command := r.command(factory, &cobra.Command{

@@ -16,7 +16,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// newSCC makes the commands that let a user or group use security context constraints, or no
+// newSCC returns the commands that let a user or group use security context constraints, or no
 // longer.
 func newSCC(factory util.Factory, streams genericiooptions.IOStreams, name, subject string, add bool) *cobra.Command {
 	var accounts []string
@@ -77,7 +77,7 @@ func changeSCC(ctx context.Context, factory util.Factory, name, list string, sub
 	return err
 }
 
-// newWhoCan makes `who-can`: who may do something to a resource.
+// newWhoCan returns `who-can`: who may do something to a resource.
 func newWhoCan(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	everywhere := false
 	command := &cobra.Command{

@@ -37,7 +37,7 @@ type sccReview struct {
 	namespace string
 }
 
-// newSCCSubjectReview makes `scc-subject-review`: could a user or a service account make these
+// newSCCSubjectReview returns `scc-subject-review`: could a user or a service account make these
 // pods?
 func newSCCSubjectReview(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	account := ""
@@ -71,7 +71,7 @@ Without --user, --groups and --serviceaccount the question is about yourself.`,
 	return command
 }
 
-// newSCCReview makes `scc-review`: which service accounts could make these pods?
+// newSCCReview returns `scc-review`: which service accounts could make these pods?
 func newSCCReview(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	o := &sccReview{IOStreams: streams}
 	command := o.command(factory, &cobra.Command{

@@ -24,7 +24,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/policy"
 )
 
-// NewList makes `oc projects`: the projects that the user sees.
+// NewList returns `oc projects`: the projects that the user sees.
 func NewList(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	short := false
 	command := &cobra.Command{
@@ -81,7 +81,7 @@ func writeProjects(out io.Writer, projects []projectv1.Project, current, server 
 	fmt.Fprintf(out, "\nUsing project %q on server %q.\n", current, server)
 }
 
-// New makes `oc project`: it shows the project that commands are for, or changes to another one.
+// New returns `oc project`: it shows the project that commands are for, or changes to another one.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	short := false
 	command := &cobra.Command{
@@ -118,7 +118,7 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 	return command
 }
 
-// seesProject tells whether the user sees a project; one that is hidden is as good as none.
+// seesProject reports whether the user sees a project; one that is hidden is as good as none.
 func seesProject(ctx context.Context, factory util.Factory, name string) error {
 	client, err := factory.DynamicClient()
 	if err != nil {
@@ -157,7 +157,7 @@ func useProject(factory util.Factory, name string) error {
 	return nil
 }
 
-// NewRequest makes `oc new-project`: it requests a project and changes to it.
+// NewRequest returns `oc new-project`: it requests a project and changes to it.
 func NewRequest(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	asked := &projectv1.ProjectRequest{TypeMeta: metav1.TypeMeta{APIVersion: projectv1.GroupVersion.String(), Kind: "ProjectRequest"}}
 	stay := false
@@ -220,7 +220,7 @@ func requestProject(ctx context.Context, factory util.Factory, asked *projectv1.
 	return err
 }
 
-// NewAdm makes `oc adm new-project`: a project for someone else, with a node selector.
+// NewAdm returns `oc adm new-project`: a project for someone else, with a node selector.
 func NewAdm(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	var displayName, description, selector, admin, adminRole string
 	command := &cobra.Command{

@@ -21,7 +21,7 @@ func (f filter) validate() error {
 	return nil
 }
 
-// keeps says whether a file or directory is copied: neither it nor a directory above it is left
+// keeps reports whether a file or directory is copied: neither it nor a directory above it is left
 // out. name is relative, with slashes.
 func (f filter) keeps(name string, directory bool) bool {
 	parts := strings.Split(name, "/")

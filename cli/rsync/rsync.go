@@ -44,7 +44,7 @@ type inContainer func(ctx context.Context, command []string, streams genericioop
 // place is a directory, here or in the container of a pod.
 type place struct{ pod, path string }
 
-// New makes the command.
+// New returns the command.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	s := &sync{IOStreams: streams}
 	command := &cobra.Command{
@@ -160,7 +160,7 @@ func (s *sync) run(ctx context.Context, shell []string) error {
 	return how()
 }
 
-// canRsync says whether rsync is wanted and there; the error says where it is not.
+// canRsync reports whether rsync is wanted and there; the error says where it is not.
 func (s *sync) canRsync(ctx context.Context) (bool, error) {
 	if s.strategy == "tar" {
 		return false, nil

@@ -182,7 +182,7 @@ func (s *sync) surplus(found []string, names map[string]bool) (gone []string) {
 	return gone
 }
 
-// leftOut says whether something stays as it is because patterns exclude it, whatever it is.
+// leftOut reports whether something stays as it is because patterns exclude it, whatever it is.
 func (s *sync) leftOut(name string) bool {
 	return !s.filter.keeps(name, true) || !s.filter.keeps(name, false)
 }

@@ -28,7 +28,7 @@ const (
 	cronGenerator   = "cronjob/v1beta1"
 )
 
-// New makes the command.
+// New returns the command.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := kubectlrun.NewCmdRun(factory, streams)
 	command.Short = "Run a particular image on the cluster"

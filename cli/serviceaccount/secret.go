@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/login"
 )
 
-// NewSecrets makes `oc secrets`.
+// NewSecrets returns `oc secrets`.
 func NewSecrets(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use: "secrets", Aliases: []string{"secret"}, Short: "Manage secrets",
@@ -38,7 +38,7 @@ func NewSecrets(factory util.Factory, streams genericiooptions.IOStreams) *cobra
 	return command
 }
 
-// newSecretsLink makes `oc secrets link`.
+// newSecretsLink returns `oc secrets link`.
 func newSecretsLink(factory util.Factory, name string) *cobra.Command {
 	uses := []string{"mount"}
 	command := &cobra.Command{
@@ -68,7 +68,7 @@ func newSecretsLink(factory util.Factory, name string) *cobra.Command {
 	return command
 }
 
-// newSecretsUnlink makes `oc secrets unlink`.
+// newSecretsUnlink returns `oc secrets unlink`.
 func newSecretsUnlink(factory util.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use: "unlink SERVICEACCOUNT SECRET...", Short: "Detach secrets from a service account", Args: cobra.MinimumNArgs(2),
@@ -157,7 +157,7 @@ func (n newSecret) create(ctx context.Context, secret *corev1.Secret, files map[
 	return nil
 }
 
-// newSecretsNew makes `oc secrets new`.
+// newSecretsNew returns `oc secrets new`.
 func newSecretsNew(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	kind := string(corev1.SecretTypeOpaque)
 	command := &cobra.Command{
@@ -179,7 +179,7 @@ func newSecretsNew(factory util.Factory, streams genericiooptions.IOStreams) *co
 	return command
 }
 
-// newSecretsBasicAuth makes `oc secrets new-basicauth`.
+// newSecretsBasicAuth returns `oc secrets new-basicauth`.
 func newSecretsBasicAuth(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	var user, password, authority, config string
 	prompt := false
@@ -212,7 +212,7 @@ func newSecretsBasicAuth(factory util.Factory, streams genericiooptions.IOStream
 	return command
 }
 
-// newSecretsSSHAuth makes `oc secrets new-sshauth`.
+// newSecretsSSHAuth returns `oc secrets new-sshauth`.
 func newSecretsSSHAuth(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	var key, authority, config string
 	command := &cobra.Command{

@@ -24,7 +24,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// New makes `oc serviceaccounts`: tokens of service accounts.
+// New returns `oc serviceaccounts`: tokens of service accounts.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use: "serviceaccounts", Aliases: []string{"sa"}, Short: "Manage service accounts in your project",
@@ -50,7 +50,7 @@ func accountOf(factory util.Factory, name string) (a account, err error) {
 	return a, err
 }
 
-// newGetToken makes `oc serviceaccounts get-token`.
+// newGetToken returns `oc serviceaccounts get-token`.
 func newGetToken(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "get-token SERVICE_ACCOUNT_NAME",
@@ -105,7 +105,7 @@ func (a account) token(ctx context.Context) (token string, lasting bool, err err
 	return answer.Status.Token, false, nil
 }
 
-// newNewToken makes `oc serviceaccounts new-token`.
+// newNewToken returns `oc serviceaccounts new-token`.
 func newNewToken(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	labels, timeout := "", time.Duration(0)
 	command := &cobra.Command{
@@ -163,7 +163,7 @@ func (a account) newToken(ctx context.Context, labels map[string]string, timeout
 	return token, nil
 }
 
-// newCreateKubeconfig makes `oc serviceaccounts create-kubeconfig`.
+// newCreateKubeconfig returns `oc serviceaccounts create-kubeconfig`.
 func newCreateKubeconfig(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	namespace := ""
 	command := &cobra.Command{

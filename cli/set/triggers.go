@@ -88,7 +88,7 @@ func (s *triggers) hooks() (kinds []buildv1.BuildTriggerType) {
 	return kinds
 }
 
-// named says whether flags name triggers.
+// named reports whether flags name triggers.
 func (s *triggers) named() bool { return s.config || s.image != "" || len(s.hooks()) > 0 }
 
 func (s *triggers) validate() error {
@@ -168,7 +168,7 @@ func (s *triggers) reference(d *definition) corev1.ObjectReference {
 	return corev1.ObjectReference{Kind: "ImageStreamTag", Namespace: namespace, Name: name}
 }
 
-// from says whether a trigger is the one by the tag.
+// from reports whether a trigger is the one by the tag.
 func (s *triggers) from(d *definition, trigger imageTrigger) bool {
 	wanted := s.reference(d)
 	return trigger.from.Name == wanted.Name && (trigger.from.Namespace == wanted.Namespace || trigger.from.Namespace == "" && wanted.Namespace == d.namespace)

@@ -142,7 +142,7 @@ func (v *view) adviseConfigs() (all []advice) {
 	return all
 }
 
-// hasImage tells whether a tag of a stream has an image.
+// hasImage reports whether a tag of a stream has an image.
 func hasImage(stream *imagev1.ImageStream, name string) bool {
 	_, tag, _ := strings.Cut(tagName(name), ":")
 	return slices.ContainsFunc(stream.Status.Tags, func(list imagev1.NamedTagEventList) bool { return list.Tag == tag && len(list.Items) > 0 })
@@ -242,7 +242,7 @@ func (v *view) adviseTemplates() (all []advice) {
 	return all
 }
 
-// lacks tells whether every container of a part is without something.
+// lacks reports whether every container of a part is without something.
 func lacks(p part, without func(corev1.Container) bool) bool {
 	return len(p.template.Spec.Containers) > 0 && !slices.ContainsFunc(p.template.Spec.Containers, func(c corev1.Container) bool { return !without(c) })
 }

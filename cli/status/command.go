@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// New makes `oc status`.
+// New returns `oc status`.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	everywhere, suggest, output := false, false, ""
 	command := &cobra.Command{

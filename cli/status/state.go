@@ -88,12 +88,12 @@ func unseen(err error) error {
 	return err
 }
 
-// selects tells whether a service sends to pods with these labels.
+// selects reports whether a service sends to pods with these labels.
 func selects(service corev1.Service, namespace string, podLabels map[string]string) bool {
 	return len(service.Spec.Selector) > 0 && service.Namespace == namespace && labels.SelectorFromSet(service.Spec.Selector).Matches(labels.Set(podLabels))
 }
 
-// owned tells whether an object belongs to a controller.
+// owned reports whether an object belongs to a controller.
 func owned(object metav1.Object) bool { return metav1.GetControllerOf(object) != nil }
 
 // deploymentsOf are the replication controllers of a deployment configuration, latest first.

@@ -229,7 +229,7 @@ func (f *Finder) Builder(ctx context.Context, language string) (*Image, error) {
 	return image, err
 }
 
-// supports says whether an annotation such as "ruby:2.5,ruby" has a language.
+// supports reports whether an annotation such as "ruby:2.5,ruby" has a language.
 func supports(annotation, language string) bool {
 	return slices.ContainsFunc(strings.Split(annotation, ","), func(one string) bool {
 		name, _, _ := strings.Cut(strings.TrimSpace(one), ":")

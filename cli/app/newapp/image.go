@@ -55,7 +55,7 @@ func (i *Image) describe(image *imagev1.Image) error {
 	return nil
 }
 
-// Builder says whether the image builds source.
+// Builder reports whether the image builds source.
 func (i *Image) Builder() bool {
 	for _, label := range []string{"io.openshift.s2i.scripts-url", "io.s2i.scripts-url"} {
 		if i.Labels[label] != "" {

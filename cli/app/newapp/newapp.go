@@ -258,7 +258,7 @@ func (p *Plan) Pods() (pods [][]Part) {
 	return pods
 }
 
-// deployed says whether a part has a container.
+// deployed reports whether a part has a container.
 func (p *Plan) deployed(part Part) bool {
 	return !p.BuildOnly && (part.Build == nil || part.Build.Strategy != PipelineStrategy)
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
-// New makes `oc image`.
+// New returns `oc image`.
 func New(streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use: "image", Short: "Useful commands for managing images",

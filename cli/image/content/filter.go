@@ -32,7 +32,7 @@ func (f *filter) complete() (err error) {
 	return nil
 }
 
-// includes says whether an entry of an index is chosen. Without a filter each is.
+// includes reports whether an entry of an index is chosen. Without a filter each is.
 func (f *filter) includes(entry v1.Descriptor) bool {
 	if f.match == nil {
 		return true

@@ -47,7 +47,7 @@ func parseMappings(args []string) (all []mapping, err error) {
 	return all, nil
 }
 
-// namesBucket says whether a destination is HOST/REGION/BUCKET/REPOSITORY. What has neither a dot
+// namesBucket reports whether a destination is HOST/REGION/BUCKET/REPOSITORY. What has neither a dot
 // nor a port is no host, as in the names of images: it would be taken for a part of the repository
 // in the default registry.
 func namesBucket(destination string) bool {
@@ -81,7 +81,7 @@ func (m mapping) check() error {
 	return nil
 }
 
-// tagged says whether a reference has a tag or a digest.
+// tagged reports whether a reference has a tag or a digest.
 func tagged(reference string) bool {
 	return strings.ContainsAny(path.Base(reference), ":@")
 }

@@ -83,7 +83,7 @@ func (e *extract) unpack(layers []v1.Layer, wanted []*want) (err error) {
 	return nil
 }
 
-// complete says whether only single files are wanted, and all are there.
+// complete reports whether only single files are wanted, and all are there.
 func (u *unpacking) complete() bool {
 	return !slices.ContainsFunc(u.wanted, func(w *want) bool { return !w.single || !w.found })
 }
@@ -156,7 +156,7 @@ func each(layer v1.Layer, do func(name string, header *tar.Header, content io.Re
 	return nil
 }
 
-// covered says whether a later layer, or an earlier entry of this one, has decided what is at a
+// covered reports whether a later layer, or an earlier entry of this one, has decided what is at a
 // path.
 func (u *unpacking) covered(name string) bool {
 	if u.taken[name] {

@@ -46,7 +46,7 @@ type verifying struct {
 	save, removeAll   bool
 }
 
-// New makes `oc adm verify-image-signature`.
+// New returns `oc adm verify-image-signature`.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	v := &verifying{IOStreams: streams}
 	command := &cobra.Command{
