@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestAdmHasTheCommandsForNodes(t *testing.T) {
+func TestAdmHasNodeCommands(t *testing.T) {
 	for _, name := range []string{"manage-node", "cordon", "uncordon", "drain", "taint", "top", "certificate"} {
 		help, stderr, code := client(t, "oc", nil, "adm", name, "-h")
 		if code != 0 || !strings.Contains(help, "oc adm "+name) {
@@ -13,27 +13,27 @@ func TestAdmHasTheCommandsForNodes(t *testing.T) {
 		}
 	}
 	if _, _, code := client(t, "kubectl", nil, "adm", "drain", "-h"); code == 0 {
-		t.Error("kubectl has adm too")
+		t.Error("kubectl has the command adm, too")
 	}
 }
 
-func TestDrainTakesTheOldNameOfItsFlag(t *testing.T) {
+func TestDrainAcceptsFormerFlagName(t *testing.T) {
 	_, stderr, code := client(t, "oc", nil, "adm", "drain", "--delete-local-data=perhaps", "node")
 	if code == 0 || !strings.Contains(stderr, `invalid argument "perhaps" for "--delete-local-data" flag`) {
-		t.Errorf("code %d, stderr %q: the flag is not known", code, stderr)
+		t.Errorf("code %d, stderr %q: the flag is unknown", code, stderr)
 	}
 }
 
-func TestHelpListsOurCommandsAndKubectls(t *testing.T) {
+func TestHelpListsCommandsOfOCAndKubectl(t *testing.T) {
 	help, _, _ := client(t, "oc", nil, "--help")
 	for _, want := range []string{"Advanced Commands:", "\n  adm ", "\n  get ", "\n  drain ", "\n  version "} {
 		if strings.Count(help, want) != 1 {
-			t.Errorf("the help has %q %d times:\n%s", want, strings.Count(help, want), help)
+			t.Errorf("the help contains %q %d times:\n%s", want, strings.Count(help, want), help)
 		}
 	}
 }
 
-func TestManageNodeSaysWhatIsMissing(t *testing.T) {
+func TestManageNodeReportsInvalidArguments(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
 		{"--list-pods", "--selector"},
 		{"a --selector=b=c --list-pods", "not both"},

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestSharedAddressesAreShownAsTheyWouldBeMade(t *testing.T) {
+func TestIPFailoverDryRunPrintsObjects(t *testing.T) {
 	args := []string{"--namespace=shop", "adm", "ipfailover", "ha", "--dry-run", "-o", "yaml", "--virtual-ips=192.0.2.10-11,192.0.2.20", "--selector=zone=edge", "--replicas=2",
 		"--watch-port=8080", "--check-script=/etc/keepalive/check.sh", "--notify-script=/etc/keepalive/notify.sh", "--check-interval=5", "--vrrp-id-offset=30", "--virtual-ip-groups=2",
 		"--interface=eth1", "--iptables-chain=", "--preemption-strategy=nopreempt", "--service-account=sharer", "--images=registry.example.com/${component}:${version}", "--latest-images", "--create"}
@@ -16,7 +16,7 @@ func TestSharedAddressesAreShownAsTheyWouldBeMade(t *testing.T) {
 	Golden(t, "adm-ipfailover.golden", stdout)
 }
 
-func TestSharedAddressesThatCannotBeAreRefused(t *testing.T) {
+func TestIPFailoverReportsInvalidFlags(t *testing.T) {
 	for flags, want := range map[string]string{
 		"":                                    "name some, such as",
 		"--virtual-ips=192.0.2.300":           "must be one of IPv4",
@@ -25,7 +25,7 @@ func TestSharedAddressesThatCannotBeAreRefused(t *testing.T) {
 		"--virtual-ips=192.0.2.1 --replicas=0":                    "--replicas 0",
 		"--virtual-ips=192.0.2.1 --check-script=check.sh":         "must be the path of a script in the pods",
 		"--virtual-ips=192.0.2.1 --preemption-strategy=sometimes": "must be preempt_nodelay",
-		"--virtual-ips=192.0.2.1 --type=other":                    "keepalived alone",
+		"--virtual-ips=192.0.2.1 --type=other":                    "must be keepalived",
 		"Bad_Name --virtual-ips=192.0.2.1":                        "name the configuration",
 		"--virtual-ips=192.0.2.1 --selector=zone!=edge":           "read --selector",
 	} {

@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/certtest"
 )
 
-func TestARouterIsShownAsItWouldBeMade(t *testing.T) {
+func TestRouterDryRunPrintsObjects(t *testing.T) {
 	for name, flags := range map[string]string{
 		"router":     "--stats-password=open",
 		"router-all": "gold --ports=8081,8444,5000 --stats-port=1937 --stats-password=open --labels=tier=gold --selector=zone=edge --replicas=2 --service-account=edge --force-subdomain=${name}.example.com --max-connections=100 --threads=2 --ciphers=modern --strict-sni --disable-namespace-ownership-check --router-canonical-hostname=gold.example.com --extended-logging --external-host=lb.example.com --external-host-insecure --external-host-password=hidden --images=registry.example.com/${component}:${version} --latest-images",
@@ -22,13 +22,13 @@ func TestARouterIsShownAsItWouldBeMade(t *testing.T) {
 			continue
 		}
 		if collides := strings.Contains(stderr, "slipway.router.disabled"); collides != (name == "router") {
-			t.Errorf("%s: it says %q about ports", name, stderr)
+			t.Errorf("%s: it prints %q about ports", name, stderr)
 		}
 		Golden(t, "adm-"+name+".golden", stdout)
 	}
 }
 
-func TestFilesOfARouterGoIntoItsObjects(t *testing.T) {
+func TestRouterObjectsContainFiles(t *testing.T) {
 	authority := certtest.New(t)
 	pair := authority.Issue(t, "any", "any.example.com")
 	whole, key := filepath.Join(t.TempDir(), "whole.pem"), filepath.Join(t.TempDir(), "id")
@@ -56,18 +56,18 @@ func TestFilesOfARouterGoIntoItsObjects(t *testing.T) {
 		"value: CN=a", "value: /etc/secret-volume/router.pem", "router.pem: ssh",
 	} {
 		if !strings.Contains(stdout, want) {
-			t.Errorf("there is no %q in\n%s", want, stdout)
+			t.Errorf("no %q in\n%s", want, stdout)
 		}
 	}
 	if strings.Contains(stdout, "serving-cert-secret-name") {
-		t.Error("the service asks for a certificate beside the one that was given")
+		t.Error("the service requests a certificate although the command line contains one")
 	}
 }
 
-func TestARouterThatCannotBeIsRefused(t *testing.T) {
+func TestRouterReportsInvalidFlags(t *testing.T) {
 	for args, want := range map[string]string{
-		"Bad_Name": "name the router", "--ports=80": "one for HTTPS", "--ports=80:8080,443": "one with --host-network", "--ports=80,80": "there twice", "--ports=0,1": "neither PORT",
-		"--ports=80,1936": "that of --stats-port", "--stats-port=70000": "must be a port", "--type=f5-router": "haproxy-router alone", "--mutual-tls-auth=maybe": "none, optional or required",
+		"Bad_Name": "name the router", "--ports=80": "one for HTTPS", "--ports=80:8080,443": "the same with --host-network", "--ports=80,80": "appears twice", "--ports=0,1": "neither PORT",
+		"--ports=80,1936": "is the port of --stats-port", "--stats-port=70000": "must be a port", "--type=f5-router": "must be haproxy-router", "--mutual-tls-auth=maybe": "none, optional or required",
 		"--mutual-tls-auth=required": "--mutual-tls-auth-ca", "--replicas=-1": "must not be negative", "--labels=a=b=c": "read --labels", "--selector==": "read --selector",
 		"--default-cert=/etc/hosts": "a certificate and its key", "--default-cert=/nowhere": "no such file",
 	} {

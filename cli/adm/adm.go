@@ -1,4 +1,4 @@
-// Package adm holds the commands for the administrator of a cluster: `oc adm`.
+// Package adm contains the administrator's commands, `oc adm`.
 package adm
 
 import (
@@ -20,13 +20,13 @@ import (
 	"github.com/slipway-platform/slipway/cli/registry"
 )
 
-// New returns `oc adm`, what the administrator of a cluster calls: OpenShift 3 keeps kubectl's
-// commands for nodes here, where they stay available at the top as well.
+// New returns `oc adm`. As in OpenShift 3, kubectl's commands for nodes are here, and also at the
+// top level.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	adm := &cobra.Command{
 		Use:   "adm",
 		Short: "Tools for managing a cluster",
-		Long:  "Administrative commands: what needs rights on the whole cluster.",
+		Long:  "Commands that need rights on the whole cluster.",
 		Run:   util.DefaultSubCommandRun(streams.ErrOut),
 	}
 	usage := top.NewCmdTop(factory, streams)
@@ -53,8 +53,8 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 	return adm
 }
 
-// withOldNames lets a command take flags by the names that they had in OpenShift 3, which its help
-// does not show.
+// withOldNames makes a command accept flags by their names in OpenShift 3. The help does not show
+// these names.
 func withOldNames(command *cobra.Command, names map[string]string) *cobra.Command {
 	for old, current := range names {
 		flag := *command.Flags().Lookup(current)

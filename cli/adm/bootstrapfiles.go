@@ -22,8 +22,8 @@ import (
 	"github.com/slipway-platform/slipway/oauth/page"
 )
 
-// newBootstrapFiles returns the commands below `oc adm` that print what a cluster begins with, for an
-// administrator to change.
+// newBootstrapFiles returns the commands below `oc adm` that print default objects and pages, which
+// an administrator can change.
 func newBootstrapFiles(streams genericiooptions.IOStreams) []*cobra.Command {
 	return []*cobra.Command{
 		newPolicyFile(streams),
@@ -42,11 +42,11 @@ func newPolicyFile(streams genericiooptions.IOStreams) *cobra.Command {
 		Short: "Create a bootstrap policy file",
 		Long: `Write the default cluster roles and their bindings to a file.
 
-Change what must differ, then give it to "oc auth reconcile -f FILE".`,
-		Example: `  # Write the defaults of this version
+Change the file, then apply it with "oc auth reconcile -f FILE".`,
+		Example: `  # Write the default roles of this version
   oc adm create-bootstrap-policy-file --filename=policy.json
 
-  # Give the cluster what the file has and it lacks
+  # Apply the file: add missing rules and bindings to the cluster
   oc auth reconcile -f policy.json`,
 		Args: cobra.NoArgs,
 		Run: func(*cobra.Command, []string) {
@@ -113,11 +113,11 @@ func newProjectTemplate(streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "create-bootstrap-project-template",
 		Short: "Create a bootstrap project template",
-		Long: `Print the template that requested projects are made from, for an administrator to change.
+		Long: `Print the template for requested projects, so that an administrator can change it.
 
-The objects of the template are made in each new project. The project and the role binding
-of its administrator should stay.`,
-		Example: `  # Use an own template: write it, change it, create it, and name it as projectRequestTemplate in the master's configuration
+Each new project gets the objects of the template. Keep the project and the role binding
+of its administrator in the template.`,
+		Example: `  # Use your own template: write it, change it, create it, and set projectRequestTemplate in the master's configuration
   oc adm create-bootstrap-project-template -o yaml > template.yaml
   oc create -f template.yaml -n default`,
 		Args: cobra.NoArgs,
@@ -140,9 +140,9 @@ func newPageTemplate(streams genericiooptions.IOStreams, what, name, short strin
 	return &cobra.Command{
 		Use:   "create-" + what + "-template",
 		Short: short,
-		Long: fmt.Sprintf(`Print the page that the OAuth server shows, for an administrator to change.
+		Long: fmt.Sprintf(`Print a page of the OAuth server, so that an administrator can change it.
 
-Its file is named in the master's configuration, as %s of oauthConfig.templates.`, map[string]string{
+To use the changed page, set %s in oauthConfig.templates of the master's configuration.`, map[string]string{
 			page.Login: "login", page.Providers: "providerSelection", page.Error: "error",
 		}[name]),
 		Example: fmt.Sprintf("  oc adm create-%[1]s-template > %[1]s.html", what),

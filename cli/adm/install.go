@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// installation makes the objects of what an administrator installs: a router, or shared addresses.
+// installation creates the objects of a router or of shared addresses.
 type installation struct {
 	genericiooptions.IOStreams
 	factory util.Factory
@@ -30,16 +30,15 @@ func newInstallation(factory util.Factory, streams genericiooptions.IOStreams) i
 	return installation{IOStreams: streams, factory: factory, print: genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme)}
 }
 
-// make creates the objects that something is made of, or prints them. Accounts and rights that are
-// there already are used.
-func (i *installation) make(ctx context.Context, what, namespace string, made []runtime.Object) error {
+// create creates objects, or prints them. It keeps existing accounts and rights.
+func (i *installation) create(ctx context.Context, what, namespace string, desired []runtime.Object) error {
 	var all []*unstructured.Unstructured
-	for _, object := range made {
-		one, err := objects.Plain(object)
+	for _, object := range desired {
+		plain, err := objects.Plain(object)
 		if err != nil {
 			return err
 		}
-		all = append(all, one)
+		all = append(all, plain)
 	}
 	out, dry := i.Out, ""
 	if i.dryRun {
@@ -60,16 +59,16 @@ func (i *installation) make(ctx context.Context, what, namespace string, made []
 		out = io.Discard
 	}
 	fmt.Fprintf(out, "--> Creating %s ...\n", what)
-	for _, object := range all { // rights first: without them there is no pod that cannot work
+	for _, object := range all { // rights first, because the pods need them
 		name, err := objects.CreateObject(ctx, i.factory, namespace, object, i.dryRun)
 		done := "created"
 		if apierrors.IsAlreadyExists(err) && slices.Contains([]string{"ServiceAccount", "ClusterRoleBinding", "Role", "RoleBinding"}, object.GetKind()) {
 			err = i.share(ctx, object)
-			done = "exists, it is used"
+			done = "already exists"
 		}
 		if err != nil {
 			fmt.Fprintln(out, "--> Failed")
-			return explained(err, object)
+			return withRemedy(err, object)
 		}
 		fmt.Fprintf(out, "    %s %s%s\n", name, done, dry)
 	}
@@ -77,18 +76,18 @@ func (i *installation) make(ctx context.Context, what, namespace string, made []
 	return nil
 }
 
-// explained adds to a refusal who can do it.
-func explained(err error, object *unstructured.Unstructured) error {
+// withRemedy adds the remedy to the error of a forbidden request.
+func withRemedy(err error, object *unstructured.Unstructured) error {
 	if apierrors.IsForbidden(err) && object.GetKind() == "ClusterRoleBinding" {
-		return fmt.Errorf("%w; an administrator of the cluster can, and --own-project needs no such right", err)
+		return fmt.Errorf("%w; a cluster administrator can do this, or use --own-project, which needs no such right", err)
 	}
 	return err
 }
 
-// share adds the subjects of a binding to the one that is there; other objects stay as they are.
+// share adds the subjects of a binding to an existing binding. It does not change other objects.
 func (i *installation) share(ctx context.Context, object *unstructured.Unstructured) error {
-	wanted, _, _ := unstructured.NestedSlice(object.Object, "subjects")
-	if len(wanted) == 0 {
+	desired, _, _ := unstructured.NestedSlice(object.Object, "subjects")
+	if len(desired) == 0 {
 		return nil
 	}
 	client, mapping, err := objects.ResourceOf(i.factory, object)
@@ -96,36 +95,36 @@ func (i *installation) share(ctx context.Context, object *unstructured.Unstructu
 		return err
 	}
 	bindings := client.Resource(mapping.Resource).Namespace(object.GetNamespace())
-	found, err := bindings.Get(ctx, object.GetName(), metav1.GetOptions{})
+	existing, err := bindings.Get(ctx, object.GetName(), metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
-	role, _, _ := unstructured.NestedString(found.Object, "roleRef", "name")
+	role, _, _ := unstructured.NestedString(existing.Object, "roleRef", "name")
 	if want, _, _ := unstructured.NestedString(object.Object, "roleRef", "name"); role != want {
-		return fmt.Errorf("use %s %q: it gives the role %q, not %q; remove it or choose another name", object.GetKind(), object.GetName(), role, want)
+		return fmt.Errorf("use %s %q: it grants the role %q, not %q; remove it or choose another name", object.GetKind(), object.GetName(), role, want)
 	}
-	subjects, _, _ := unstructured.NestedSlice(found.Object, "subjects")
-	had := map[[3]any]bool{}
+	subjects, _, _ := unstructured.NestedSlice(existing.Object, "subjects")
+	seen := map[[3]any]bool{}
 	for _, subject := range subjects {
-		had[whom(subject)] = true
+		seen[subjectKey(subject)] = true
 	}
-	for _, subject := range wanted {
-		if !had[whom(subject)] {
+	for _, subject := range desired {
+		if !seen[subjectKey(subject)] {
 			subjects = append(subjects, subject)
 		}
 	}
-	if len(subjects) == len(had) {
+	if len(subjects) == len(seen) {
 		return nil
 	}
-	if err := unstructured.SetNestedSlice(found.Object, subjects, "subjects"); err != nil {
+	if err := unstructured.SetNestedSlice(existing.Object, subjects, "subjects"); err != nil {
 		return err
 	}
-	_, err = bindings.Update(ctx, found, metav1.UpdateOptions{})
+	_, err = bindings.Update(ctx, existing, metav1.UpdateOptions{})
 	return err
 }
 
-// whom is whom a subject of a binding means.
-func whom(subject any) [3]any {
+// subjectKey identifies the subject of a binding.
+func subjectKey(subject any) [3]any {
 	fields, _ := subject.(map[string]any)
 	return [3]any{fields["kind"], fields["namespace"], fields["name"]}
 }

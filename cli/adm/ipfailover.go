@@ -26,59 +26,61 @@ func newAdmFailover(factory util.Factory, streams genericiooptions.IOStreams) *c
 	command := &cobra.Command{
 		Use:   "ipfailover [NAME]",
 		Short: "Share virtual addresses between hosts",
-		Long: `Share virtual addresses between hosts: each address is on one of them, and moves to another when that one, or what it serves, fails.
+		Long: `Share virtual addresses between hosts. Each address is on one host. If that host or its service fails, the address moves to another host.
 
-Pods with keepalived run on the hosts that --selector chooses, one on each, and need the package keepalived there. With fewer addresses
-than hosts the others stand by. Their service account may run privileged pods, which the pods need to change the host's network.
+Pods with keepalived run on the hosts that --selector selects, one on each host. The package keepalived must be installed on these hosts. If there
+are fewer addresses than hosts, the other hosts are standby. The service account can run privileged pods, which change the host's network.
 
-If a deployment configuration of the name is there already, nothing is changed.`,
+If a deployment configuration with this name exists, the command changes nothing.`,
 		Example: `  # Two addresses for the routers of the nodes with the label router=edge
   oc adm ipfailover ha-router --selector=router=edge --replicas=2 --virtual-ips=192.0.2.10-11 --watch-port=80
 
-  # Only show what would be made
+  # Print the objects without creating them
   oc adm ipfailover --virtual-ips=192.0.2.10 --dry-run -o yaml`,
 		Args: cobra.MaximumNArgs(1),
 		Run: func(command *cobra.Command, args []string) {
-			util.CheckErr(f.run(command.Context(), args))
+			util.CheckErr(f.complete(args))
+			util.CheckErr(f.run(command.Context()))
 		},
 	}
 	f.print.AddFlags(command)
 	flags := command.Flags()
-	flags.BoolVar(&f.dryRun, "dry-run", false, "Only show what would be made.")
-	flags.Bool("create", true, "Accepted for OpenShift 3: the configuration is made if it is not there.")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "Print the objects without creating them.")
+	flags.Bool("create", true, "Accepted for OpenShift 3: the command always creates a missing configuration.")
 	_ = flags.MarkHidden("create") // the flag exists
 	f.request.AddFlags(flags)
 	return command
 }
 
-func (f *admFailover) run(ctx context.Context, args []string) error {
+// complete sets the name and the namespace of the objects.
+func (f *admFailover) complete(args []string) (err error) {
 	f.request.Name = "ipfailover"
 	if len(args) > 0 {
 		f.request.Name = args[0]
 	}
-	namespace, _, err := f.factory.ToRawKubeConfigLoader().Namespace()
-	if err != nil {
-		return err
-	}
-	f.request.Namespace = namespace
-	made, err := f.request.Objects()
+	f.request.Namespace, _, err = f.factory.ToRawKubeConfigLoader().Namespace()
+	return err
+}
+
+func (f *admFailover) run(ctx context.Context) error {
+	desired, err := f.request.Objects()
 	if err != nil {
 		return err
 	}
 	if !f.dryRun {
-		there, err := f.exists(ctx)
+		exists, err := f.exists(ctx)
 		if err != nil {
 			return err
 		}
-		if there {
+		if exists {
 			fmt.Fprintf(f.Out, "Deployment configuration %q exists\n", f.request.Name)
 			return nil
 		}
 	}
-	return f.make(ctx, "ipfailover "+f.request.Name, namespace, made)
+	return f.create(ctx, "ipfailover "+f.request.Name, f.request.Namespace, desired)
 }
 
-// exists reports whether there is a deployment configuration of the name.
+// exists reports whether a deployment configuration with this name exists.
 func (f *admFailover) exists(ctx context.Context) (bool, error) {
 	client, err := f.factory.DynamicClient()
 	if err != nil {
@@ -89,7 +91,7 @@ func (f *admFailover) exists(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("look for deployment configuration %q: %w", f.request.Name, err)
+		return false, fmt.Errorf("find deployment configuration %q: %w", f.request.Name, err)
 	}
 	return true, nil
 }

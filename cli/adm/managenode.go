@@ -19,8 +19,8 @@ import (
 	"k8s.io/kubectl/pkg/drain"
 )
 
-// manageNode is `oc adm manage-node`: it lists the pods of nodes or marks nodes as schedulable or
-// not.
+// manageNode contains the state of `oc adm manage-node`, which lists the pods of nodes or marks
+// nodes as schedulable or not.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, 2.7 and 2.8.
 type manageNode struct {
@@ -39,40 +39,44 @@ func newManageNode(factory util.Factory, streams genericiooptions.IOStreams) *co
 	command := &cobra.Command{
 		Use:   "manage-node NODE... | --selector=SELECTOR {--list-pods | --schedulable=BOOLEAN}",
 		Short: "List the pods of nodes, or mark nodes as schedulable or unschedulable",
-		Example: `  # The pods of two nodes
+		Example: `  # List the pods of two nodes
   oc adm manage-node node1 node2 --list-pods
 
-  # No new pods on the nodes with a label
+  # Stop scheduling pods on the nodes with a label
   oc adm manage-node --selector=rack=r7 --schedulable=false`,
 		Run: func(command *cobra.Command, args []string) {
 			m.names = args
-			util.CheckErr(m.check(command))
-			client, err := factory.KubernetesClientSet()
-			util.CheckErr(err)
-			m.client = client
+			util.CheckErr(m.validate(command))
+			util.CheckErr(m.complete())
 			util.CheckErr(m.run(command.Context()))
 		},
 	}
 	flags := command.Flags()
 	flags.BoolVar(&m.listPods, "list-pods", false, "List the pods that run on the nodes.")
-	flags.BoolVar(&m.schedulable, "schedulable", false, "Whether new pods may be placed on the nodes.")
-	flags.StringVar(&m.selector, "selector", "", "Label selector of nodes, in place of their names.")
-	flags.StringVar(&m.podSelector, "pod-selector", "", "Label selector of the pods that are listed.")
+	flags.BoolVar(&m.schedulable, "schedulable", false, "Whether new pods can be scheduled on the nodes.")
+	flags.StringVar(&m.selector, "selector", "", "Label selector of nodes, instead of their names.")
+	flags.StringVar(&m.podSelector, "pod-selector", "", "Label selector of the listed pods.")
 	m.print.AddFlags(command)
 	return command
 }
 
-// check says what is wrong with a command line.
-func (m *manageNode) check(command *cobra.Command) error {
+// complete creates the client.
+func (m *manageNode) complete() (err error) {
+	m.client, err = m.factory.KubernetesClientSet()
+	return err
+}
+
+// validate checks the arguments and flags.
+func (m *manageNode) validate(command *cobra.Command) error {
 	switch mark := command.Flags().Changed("schedulable"); {
 	case len(m.names) == 0 && m.selector == "":
 		return errors.New("name nodes, or select them with --selector")
 	case len(m.names) > 0 && m.selector != "":
-		return errors.New("give names of nodes or --selector, not both")
+		return errors.New("use either names of nodes or --selector, not both")
 	case mark == m.listPods:
-		return errors.New("say what to do: --list-pods or --schedulable=BOOLEAN")
+		return errors.New("no action: use --list-pods or --schedulable=BOOLEAN")
 	case m.podSelector != "" && !m.listPods:
-		return errors.New("--pod-selector needs --list-pods; to move pods away use: oc adm drain")
+		return errors.New("--pod-selector needs --list-pods; to move pods to other nodes, use oc adm drain")
 	}
 	return nil
 }
@@ -98,17 +102,17 @@ func (m *manageNode) run(ctx context.Context) error {
 	return m.show(append([]string{"nodes"}, names...), map[string]string{"output": *m.print.OutputFormat})
 }
 
-// nodes reads the nodes that are meant.
+// nodes returns the selected nodes.
 func (m *manageNode) nodes(ctx context.Context) ([]corev1.Node, error) {
 	if m.selector != "" {
-		found, err := m.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: m.selector})
+		list, err := m.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: m.selector})
 		if err != nil {
 			return nil, fmt.Errorf("list nodes: %w", err)
 		}
-		if len(found.Items) == 0 {
-			return nil, fmt.Errorf("no node has the labels %q; see them with: oc get nodes --show-labels", m.selector)
+		if len(list.Items) == 0 {
+			return nil, fmt.Errorf("no node matches the selector %q; to list labels, use oc get nodes --show-labels", m.selector)
 		}
-		return found.Items, nil
+		return list.Items, nil
 	}
 	var nodes []corev1.Node
 	for _, name := range m.names {
@@ -121,7 +125,7 @@ func (m *manageNode) nodes(ctx context.Context) ([]corev1.Node, error) {
 	return nodes, nil
 }
 
-// list prints the pods of the nodes, of all namespaces: a table for each node, or with -o one list.
+// list prints the pods of the nodes, in all namespaces: a table for each node, or with -o one list.
 func (m *manageNode) list(ctx context.Context, nodes []corev1.Node) error {
 	all := &corev1.PodList{}
 	for _, node := range nodes {

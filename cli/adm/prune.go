@@ -31,7 +31,7 @@ import (
 func newPrune(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use: "prune", Short: "Remove older versions of resources from the server",
-		Long: "Remove what has ended long ago and is needed no more. Without --confirm nothing is removed, only shown.",
+		Long: "Remove old objects that ended long ago. Without --confirm, the command only lists them.",
 		Run:  util.DefaultSubCommandRun(streams.ErrOut),
 	}
 	groups := group.NewGroupsPrune(factory, streams)
@@ -44,7 +44,7 @@ func newPrune(factory util.Factory, streams genericiooptions.IOStreams) *cobra.C
 	return command
 }
 
-// pruning removes what configurations have made and what has ended.
+// pruning contains the state of `oc adm prune builds` and `oc adm prune deployments`.
 type pruning struct {
 	factory  util.Factory
 	streams  genericiooptions.IOStreams
@@ -52,51 +52,56 @@ type pruning struct {
 	resource schema.GroupVersionResource
 	find     func(ctx context.Context, client dynamic.Interface, namespace string) ([]ended, error)
 
-	keep    keeping
+	keep    limits
 	confirm bool
 }
 
-// keeping says what stays.
-type keeping struct {
+// limits determine which objects stay.
+type limits struct {
 	complete, failed int
 	younger          time.Duration
-	orphans          bool // those without configuration go too
+	orphans          bool // also prune objects whose configuration is deleted
 }
 
-// ended is a build or deployment that has ended.
+// ended is a build or deployment that ended.
 type ended struct {
 	metav1.ObjectMeta
-	config           string // what it was made from
+	config           string // its configuration
 	orphan, complete bool
 }
 
 func (p *pruning) command() *cobra.Command {
 	command := &cobra.Command{
 		Use: p.what, Short: "Remove old completed and failed " + p.what,
-		Long: fmt.Sprintf("Remove %s that have ended, of all projects or of the one that --namespace names, except the newest ones of each configuration.", p.what),
-		Example: fmt.Sprintf(`  # See what would go
+		Long: fmt.Sprintf("Remove %s that ended, in all projects or in the project of --namespace, except the newest of each configuration.", p.what),
+		Example: fmt.Sprintf(`  # List what the command would remove
   oc adm prune %[1]s --orphans
 
   # Remove it
   oc adm prune %[1]s --orphans --confirm`, p.what),
 		Args: cobra.NoArgs,
 		Run: func(command *cobra.Command, _ []string) {
+			util.CheckErr(p.validate(command))
 			util.CheckErr(p.run(command))
 		},
 	}
 	flags := command.Flags()
-	flags.BoolVar(&p.confirm, "confirm", false, "Remove them.")
-	flags.BoolVar(&p.keep.orphans, "orphans", false, "Remove those too whose configuration is gone.")
-	flags.DurationVar(&p.keep.younger, "keep-younger-than", time.Hour, "Keep what is younger.")
-	flags.IntVar(&p.keep.complete, "keep-complete", 5, "How many complete ones are kept of each configuration.")
-	flags.IntVar(&p.keep.failed, "keep-failed", 1, "How many failed ones are kept of each configuration.")
+	flags.BoolVar(&p.confirm, "confirm", false, "Remove the objects. Without it, only list them.")
+	flags.BoolVar(&p.keep.orphans, "orphans", false, "Also remove objects whose configuration is deleted.")
+	flags.DurationVar(&p.keep.younger, "keep-younger-than", time.Hour, "Keep younger objects.")
+	flags.IntVar(&p.keep.complete, "keep-complete", 5, "Number of complete objects to keep of each configuration.")
+	flags.IntVar(&p.keep.failed, "keep-failed", 1, "Number of failed objects to keep of each configuration.")
 	return command
 }
 
-func (p *pruning) run(command *cobra.Command) error {
+func (p *pruning) validate(command *cobra.Command) error {
 	if p.keep.complete < 0 || p.keep.failed < 0 || p.keep.younger < 0 {
 		return util.UsageErrorf(command, "--keep-complete, --keep-failed and --keep-younger-than must not be negative")
 	}
+	return nil
+}
+
+func (p *pruning) run(command *cobra.Command) error {
 	namespace := metav1.NamespaceAll
 	if flag := command.Flag("namespace"); flag != nil && flag.Changed {
 		namespace = flag.Value.String()
@@ -105,7 +110,7 @@ func (p *pruning) run(command *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	found, err := p.find(command.Context(), client, namespace)
+	all, err := p.find(command.Context(), client, namespace)
 	if err != nil {
 		return err
 	}
@@ -114,13 +119,13 @@ func (p *pruning) run(command *cobra.Command) error {
 	}
 	table := tabwriter.NewWriter(p.streams.Out, 0, 8, 1, '\t', 0)
 	fmt.Fprintln(table, "NAMESPACE\tNAME")
-	for _, old := range p.keep.beyond(found, time.Now()) {
+	for _, old := range p.keep.exceeding(all, time.Now()) {
 		if p.confirm {
 			err := client.Resource(p.resource).Namespace(old.Namespace).Delete(command.Context(), old.Name, metav1.DeleteOptions{
 				Preconditions: metav1.NewUIDPreconditions(string(old.UID)), PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
 			})
 			if err != nil && !apierrors.IsNotFound(err) {
-				_ = table.Flush() // what was removed before
+				_ = table.Flush() // already deleted
 				return err
 			}
 		}
@@ -129,23 +134,23 @@ func (p *pruning) run(command *cobra.Command) error {
 	return table.Flush()
 }
 
-// beyond are those that are not kept, the oldest first.
-func (k keeping) beyond(all []ended, now time.Time) (old []ended) {
+// exceeding returns the objects that exceed the limits, oldest first.
+func (k limits) exceeding(all []ended, now time.Time) (old []ended) {
 	slices.SortFunc(all, func(a, b ended) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
 	type group struct {
 		namespace, config string
 		complete          bool
 	}
-	kept := map[group]int{}
+	counts := map[group]int{}
 	for _, one := range all {
 		of, limit := group{one.Namespace, one.config, one.complete}, k.failed
 		if one.complete {
 			limit = k.complete
 		}
-		kept[of]++
+		counts[of]++
 		switch {
 		case now.Sub(one.CreationTimestamp.Time) < k.younger:
-		case one.orphan && k.orphans, !one.orphan && kept[of] > limit:
+		case one.orphan && k.orphans, !one.orphan && counts[of] > limit:
 			old = append(old, one)
 		}
 	}
@@ -156,7 +161,7 @@ func (k keeping) beyond(all []ended, now time.Time) (old []ended) {
 }
 
 func oldBuilds(ctx context.Context, client dynamic.Interface, namespace string) (all []ended, err error) {
-	known, err := names(ctx, client, buildv1.GroupVersion.WithResource("buildconfigs"), namespace)
+	configs, err := names(ctx, client, buildv1.GroupVersion.WithResource("buildconfigs"), namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -164,15 +169,15 @@ func oldBuilds(ctx context.Context, client dynamic.Interface, namespace string) 
 	for i := range builds {
 		build := &builds[i]
 		if config := instantiate.ConfigOf(build); instantiate.Ended(build) {
-			all = append(all, ended{build.ObjectMeta, config, !known[build.Namespace+"/"+config], build.Status.Phase == buildv1.BuildPhaseComplete})
+			all = append(all, ended{build.ObjectMeta, config, !configs[build.Namespace+"/"+config], build.Status.Phase == buildv1.BuildPhaseComplete})
 		}
 	}
 	return all, err
 }
 
-// oldDeployments are those that have no pods any more.
+// oldDeployments returns the deployments without pods.
 func oldDeployments(ctx context.Context, client dynamic.Interface, namespace string) (all []ended, err error) {
-	known, err := names(ctx, client, appsv1.GroupVersion.WithResource("deploymentconfigs"), namespace)
+	configs, err := names(ctx, client, appsv1.GroupVersion.WithResource("deploymentconfigs"), namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -181,18 +186,18 @@ func oldDeployments(ctx context.Context, client dynamic.Interface, namespace str
 		rc := &deployments[i]
 		config := rollout.ConfigOf(rc)
 		if config != "" && rollout.Ended(rc) && ptr.Deref(rc.Spec.Replicas, 1) == 0 && rc.Status.Replicas == 0 {
-			all = append(all, ended{rc.ObjectMeta, config, !known[rc.Namespace+"/"+config], rollout.Phase(rc) == appsv1.DeploymentStatusComplete})
+			all = append(all, ended{rc.ObjectMeta, config, !configs[rc.Namespace+"/"+config], rollout.Phase(rc) == appsv1.DeploymentStatusComplete})
 		}
 	}
 	return all, err
 }
 
-// names are the objects of a kind, as <namespace>/<name>.
+// names returns the objects of a kind, as <namespace>/<name>.
 func names(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, namespace string) (map[string]bool, error) {
-	found, err := objects.List[metav1.PartialObjectMetadata](ctx, client, resource, namespace, metav1.ListOptions{})
-	known := map[string]bool{}
-	for _, one := range found {
-		known[one.Namespace+"/"+one.Name] = true
+	all, err := objects.List[metav1.PartialObjectMetadata](ctx, client, resource, namespace, metav1.ListOptions{})
+	configs := map[string]bool{}
+	for _, one := range all {
+		configs[one.Namespace+"/"+one.Name] = true
 	}
-	return known, err
+	return configs, err
 }

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestWhatHasEndedLongAgoIsPruned(t *testing.T) {
+func TestOldObjectsArePruned(t *testing.T) {
 	now := time.Date(2018, 10, 1, 12, 0, 0, 0, time.UTC)
 	one := func(name, config string, age time.Duration, orphan, complete bool) ended {
 		return ended{metav1.ObjectMeta{Namespace: "shop", Name: name, CreationTimestamp: metav1.NewTime(now.Add(-age))}, config, orphan, complete}
@@ -19,17 +19,17 @@ func TestWhatHasEndedLongAgoIsPruned(t *testing.T) {
 		one("gone-1", "gone", 3*time.Hour, true, true), one("gone-2", "gone", time.Minute, true, true),
 	}
 	for name, tt := range map[string]struct {
-		keep keeping
+		keep limits
 		want []string
 	}{
-		"few":     {keeping{complete: 1, failed: 1, younger: time.Hour}, []string{"web-1", "web-2", "web-3"}},
-		"many":    {keeping{complete: 5, failed: 5, younger: time.Hour}, nil},
-		"young":   {keeping{younger: 2*time.Hour + time.Minute}, []string{"web-1", "web-2", "web-3"}},
-		"orphans": {keeping{complete: 5, failed: 5, younger: time.Hour, orphans: true}, []string{"gone-1"}},
-		"all":     {keeping{orphans: true}, []string{"web-1", "web-2", "gone-1", "web-3", "web-4", "gone-2", "web-5"}},
+		"few":     {limits{complete: 1, failed: 1, younger: time.Hour}, []string{"web-1", "web-2", "web-3"}},
+		"many":    {limits{complete: 5, failed: 5, younger: time.Hour}, nil},
+		"young":   {limits{younger: 2*time.Hour + time.Minute}, []string{"web-1", "web-2", "web-3"}},
+		"orphans": {limits{complete: 5, failed: 5, younger: time.Hour, orphans: true}, []string{"gone-1"}},
+		"all":     {limits{orphans: true}, []string{"web-1", "web-2", "gone-1", "web-3", "web-4", "gone-2", "web-5"}},
 	} {
 		var got []string
-		for _, old := range tt.keep.beyond(slices.Clone(all), now) {
+		for _, old := range tt.keep.exceeding(slices.Clone(all), now) {
 			got = append(got, old.Name)
 		}
 		slices.Sort(got)

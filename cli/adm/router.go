@@ -26,37 +26,38 @@ func newAdmRouter(factory util.Factory, streams genericiooptions.IOStreams) *cob
 	command := &cobra.Command{
 		Use:   "router [NAME]",
 		Short: "Install a router",
-		Long: `Install a router: pods that serve routes with HAProxy, beside the router that every node has.
+		Long: `Install a router: pods that serve routes with HAProxy, in addition to the router of every node.
 
-Its service account gets the rights that a router needs, and may use the host's network if the pods do. Routers that run on the same
-host need different ports: --ports and --stats-port. On ports 80, 443 and 1936 the node serves routes itself, unless the NodeConfig
-has slipway.router.disabled. Everything else is set by environment variables: oc set env dc/NAME ROUTE_LABELS=...
+Its service account gets the rights of a router, and can use the host's network if the pods do. Routers on the same host need
+different ports: --ports and --stats-port. The node itself serves routes on ports 80, 443 and 1936, unless the NodeConfig
+has slipway.router.disabled. Set everything else with environment variables: oc set env dc/NAME ROUTE_LABELS=...
 
-If a service of the name is there already, nothing is changed.`,
-		Example: `  # A router of a shard on ports of its own
+If a service with this name exists, the command changes nothing.`,
+		Example: `  # Install a router of a shard on its own ports
   oc adm router gold --ports=8081:8081,8444:8444 --stats-port=1937
   oc set env dc/gold ROUTE_LABELS=tier=gold
 
-  # Two pods behind a service, which need no ports of the host
+  # Install two pods behind a service, which need no ports of the host
   oc adm router inner --host-network=false --host-ports=false --replicas=2
 
-  # Only show what would be made
+  # Print the objects without creating them
   oc adm router --dry-run -o yaml`,
 		Args: cobra.MaximumNArgs(1),
 		Run: func(command *cobra.Command, args []string) {
-			util.CheckErr(r.run(command.Context(), args))
+			util.CheckErr(r.complete(args))
+			util.CheckErr(r.run(command.Context()))
 		},
 	}
 	r.print.AddFlags(command)
 	flags := command.Flags()
-	flags.BoolVar(&r.dryRun, "dry-run", false, "Only show what would be made.")
-	flags.Bool("create", true, "Accepted for OpenShift 3: the router is made if it is not there.")
+	flags.BoolVar(&r.dryRun, "dry-run", false, "Print the objects without creating them.")
+	flags.Bool("create", true, "Accepted for OpenShift 3: the command always creates a missing router.")
 	flags.Bool("expose-metrics", false, "Accepted for OpenShift 3.")
 	flags.String("metrics-image", "", "Accepted for OpenShift 3.")
 	flags.Bool("secrets-as-env", false, "Accepted for OpenShift 3.")
 	for _, name := range []string{"expose-metrics", "metrics-image"} {
-		// The flag is there.
-		_ = flags.MarkDeprecated(name, "it has no effect: the router itself tells its metrics, on --stats-port")
+		// The flag exists.
+		_ = flags.MarkDeprecated(name, "it has no effect: the router serves metrics on --stats-port")
 	}
 	_ = flags.MarkDeprecated("secrets-as-env", "it has no effect: the pods use their service account")
 	_ = flags.MarkHidden("create")
@@ -64,26 +65,27 @@ If a service of the name is there already, nothing is changed.`,
 	return command
 }
 
-func (r *admRouter) run(ctx context.Context, args []string) error {
+// complete sets the name and the namespace of the objects.
+func (r *admRouter) complete(args []string) (err error) {
 	r.request.Name = "router"
 	if len(args) > 0 {
 		r.request.Name = args[0]
 	}
-	namespace, _, err := r.factory.ToRawKubeConfigLoader().Namespace()
-	if err != nil {
-		return err
-	}
-	r.request.Namespace = namespace
-	made, notes, err := r.request.Objects()
+	r.request.Namespace, _, err = r.factory.ToRawKubeConfigLoader().Namespace()
+	return err
+}
+
+func (r *admRouter) run(ctx context.Context) error {
+	desired, notes, err := r.request.Objects()
 	if err != nil {
 		return err
 	}
 	if !r.dryRun {
-		there, err := r.exists(ctx)
+		exists, err := r.exists(ctx)
 		if err != nil {
 			return err
 		}
-		if there {
+		if exists {
 			fmt.Fprintf(r.Out, "Router %q service exists\n", r.request.Name)
 			return nil
 		}
@@ -91,10 +93,10 @@ func (r *admRouter) run(ctx context.Context, args []string) error {
 	for _, note := range notes {
 		fmt.Fprintf(r.ErrOut, "note: %s\n", note)
 	}
-	return r.make(ctx, "router "+r.request.Name, namespace, made)
+	return r.create(ctx, "router "+r.request.Name, r.request.Namespace, desired)
 }
 
-// exists reports whether there is a service of the router's name.
+// exists reports whether a service with the router's name exists.
 func (r *admRouter) exists(ctx context.Context) (bool, error) {
 	client, err := r.factory.DynamicClient()
 	if err != nil {
@@ -105,7 +107,7 @@ func (r *admRouter) exists(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("look for router %q: %w", r.request.Name, err)
+		return false, fmt.Errorf("find router %q: %w", r.request.Name, err)
 	}
 	return true, nil
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/manifest"
 )
 
-// New returns `oc convert`: files with objects of API versions that are no longer served become files
-// that are.
+// New returns `oc convert`: files with objects of API versions that are no longer served become
+// files that are.
 func New(streams genericiooptions.IOStreams) *cobra.Command {
 	var names []string
 	recursive, output := false, ""

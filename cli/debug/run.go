@@ -112,7 +112,8 @@ func (d *debugging) wait(ctx context.Context, pod *corev1.Pod, is func(*corev1.P
 	return event.Object.(*corev1.Pod), nil
 }
 
-// started reports whether the container runs or has run. What keeps it from that for ever is an error.
+// started reports whether the container runs or has run. What keeps it from that for ever is an
+// error.
 func started(pod *corev1.Pod, container string) (bool, error) {
 	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		never := []string{"ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError"}

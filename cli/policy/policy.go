@@ -290,7 +290,8 @@ func (b *binder) remove(ctx context.Context) error {
 	return nil
 }
 
-// newRemoveSubject returns `remove-user` and `remove-group`: every role of the project is taken away.
+// newRemoveSubject returns `remove-user` and `remove-group`: every role of the project is taken
+// away.
 func newRemoveSubject(factory util.Factory, streams genericiooptions.IOStreams, subject string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove-" + subject + " NAME...",

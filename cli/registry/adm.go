@@ -40,9 +40,9 @@ var registrySettings = map[string]string{
 	"disable-service-creation": "no setting",
 }
 
-// NewAdm returns `oc adm registry`, which in OpenShift 3 deploys the registry. Here each cluster has
-// one from its first start, so that the command says where it is, and where what its flags ask for
-// is set.
+// NewAdm returns `oc adm registry`, which in OpenShift 3 deploys the registry. Here each cluster
+// has one from its first start, so that the command says where it is, and where what its flags ask
+// for is set.
 func NewAdm(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use: "registry", Short: "Show the cluster's image registry, which is there from the start",

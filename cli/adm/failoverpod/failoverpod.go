@@ -1,5 +1,5 @@
-// Package failoverpod makes the objects of pods that share virtual addresses between hosts, as
-// OpenShift 3's `oc adm ipfailover` does: a deployment configuration with its service account and
+// Package failoverpod creates the objects of pods that share virtual addresses between hosts, as
+// OpenShift 3's `oc adm ipfailover` does: a deployment configuration, its service account and its
 // rights.
 package failoverpod
 
@@ -24,7 +24,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/virtualip"
 )
 
-// Request is what shall be shared, and how.
+// Request describes the shared addresses.
 type Request struct {
 	// Name and Namespace are those of the deployment configuration.
 	Name, Namespace string
@@ -39,36 +39,37 @@ type Request struct {
 const (
 	// defaultImages is the image that every node with keepalived has.
 	defaultImages = "localhost/slipway-ipfailover:current"
-	// hostPort is a port that nobody listens on. It keeps two pods of one kind off the same host.
+	// hostPort is a port on which no process listens. It keeps two pods of one kind off the same host.
 	hostPort = 63000
-	// maxID is the highest identity of a group of addresses in VRRP.
+	// maxID is the highest ID of a group of addresses in VRRP.
 	maxID = 255
 )
 
 // AddFlags adds the flags of OpenShift 3.11's command.
 func (r *Request) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&r.kind, "type", "keepalived", "Kind of fail-over; there is one.")
-	flags.StringVar(&r.images, "images", defaultImages, "Image of the pods; ${component} stands for keepalived-ipfailover, ${version} for the version.")
-	flags.BoolVar(&r.latest, "latest-images", false, "Let ${version} in --images stand for latest.")
+	flags.StringVar(&r.kind, "type", "keepalived", "Kind of failover. Must be keepalived.")
+	flags.StringVar(&r.images, "images", defaultImages, "Image of the pods. ${component} is replaced by keepalived-ipfailover, ${version} by the version.")
+	flags.BoolVar(&r.latest, "latest-images", false, "Replace ${version} in --images by latest.")
 	flags.StringVarP(&r.selector, "selector", "l", "", "Labels of the nodes that share the addresses, as KEY=VALUE,KEY=VALUE.")
 	flags.StringVar(&r.account, "service-account", "ipfailover", "Service account of the pods.")
-	flags.StringVarP(&r.device, "interface", "i", "", "Network device that gets the addresses; that of the default route by default.")
-	flags.StringVar(&r.addresses, "virtual-ips", "", "Addresses to share, with ranges: 192.0.2.10-12,192.0.2.20.")
-	flags.IntVar(&r.groups, "virtual-ip-groups", 0, "Number of groups of addresses that move together; 0: each by itself.")
-	flags.StringVar(&r.chain, "iptables-chain", "INPUT", "Chain of the hosts' filter that lets messages of VRRP in; empty for none.")
-	flags.StringVar(&r.check, "check-script", "", "Path, in the pods, of a script that says whether a host can have addresses.")
-	flags.IntVar(&r.interval, "check-interval", 2, "Seconds between two checks.")
-	flags.StringVar(&r.notify, "notify-script", "", "Path, in the pods, of a script that is told when the state of a group changes.")
-	flags.StringVar(&r.preemption, "preemption-strategy", "preempt_nodelay 300", "Whether a host takes addresses back: preempt_nodelay, preempt_delay SECONDS or nopreempt.")
-	flags.IntVar(&r.offset, "vrrp-id-offset", 0, "Number before the first identity in VRRP; configurations of one network need identities of their own.")
-	flags.IntVarP(&r.port, "watch-port", "w", 80, "Port that must answer on a host for it to have addresses; 0 for none.")
+	flags.StringVarP(&r.device, "interface", "i", "", "Network device that gets the addresses. The default is the device of the default route.")
+	flags.StringVar(&r.addresses, "virtual-ips", "", "Addresses to share, as single addresses and ranges: 192.0.2.10-12,192.0.2.20.")
+	flags.IntVar(&r.groups, "virtual-ip-groups", 0, "Number of groups of addresses that move together. 0: each address moves alone.")
+	flags.StringVar(&r.chain, "iptables-chain", "INPUT", "Chain of the hosts' firewall that accepts VRRP messages. Empty for none.")
+	flags.StringVar(&r.check, "check-script", "", "Path, in the pods, of a script that checks whether a host can have addresses.")
+	flags.IntVar(&r.interval, "check-interval", 2, "Seconds between checks.")
+	flags.StringVar(&r.notify, "notify-script", "", "Path, in the pods, of a script that runs when the state of a group changes.")
+	flags.StringVar(&r.preemption, "preemption-strategy", "preempt_nodelay 300", "Whether a host takes its addresses back: preempt_nodelay, preempt_delay SECONDS or nopreempt.")
+	flags.IntVar(&r.offset, "vrrp-id-offset", 0, "Offset of the VRRP IDs. Configurations in one network need different IDs.")
+	flags.IntVarP(&r.port, "watch-port", "w", 80, "Port that must accept connections on a host that has addresses. 0 for none.")
 	flags.Int32VarP(&r.replicas, "replicas", "r", 1, "Number of hosts that share the addresses.")
 	flags.StringVar(&r.ignoredSecrets, "credentials", "", "Accepted for OpenShift 3.")
-	// The flag is there.
+	// The flag exists.
 	_ = flags.MarkDeprecated("credentials", "it has no effect: the pods need none")
 }
 
-// Objects are what is made, in this order. All problems of the flags are reported together.
+// Objects returns the objects in the order of their creation. Its error contains all problems of
+// the flags.
 func (r *Request) Objects() ([]runtime.Object, error) {
 	nodes, err := r.validate()
 	if err != nil {
@@ -98,16 +99,15 @@ func (r *Request) Objects() ([]runtime.Object, error) {
 
 func (r *Request) labels() map[string]string { return map[string]string{"ipfailover": r.Name} }
 
-// validate checks what the flags say, as far as the pods' own check does not go further, and
-// returns the labels of the nodes.
+// validate checks the flags that the pods do not check, and returns the labels of the nodes.
 func (r *Request) validate() (nodes map[string]string, err error) {
 	var problems []error
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	if found := validation.IsDNS1123Label(r.Name); len(found) > 0 || len(r.Name) > 40 {
+	if messages := validation.IsDNS1123Label(r.Name); len(messages) > 0 || len(r.Name) > 40 {
 		problem("name the configuration %q: must be a name of at most 40 lower-case letters, digits and dashes", r.Name)
 	}
 	if r.kind != "keepalived" {
-		problem("read --type %q: there is keepalived alone", r.kind)
+		problem("read --type %q: must be keepalived", r.kind)
 	}
 	if nodes, err = labels.ConvertSelectorToLabelsMap(r.selector); err != nil {
 		problem("read --selector: %w", err)
@@ -136,7 +136,7 @@ func (r *Request) validate() (nodes map[string]string, err error) {
 	}
 	for _, script := range [][2]string{{"check-script", r.check}, {"notify-script", r.notify}} {
 		if flag, path := script[0], script[1]; path != "" && (!strings.HasPrefix(path, "/") || strings.ContainsAny(path, " \"\n")) {
-			problem("read --%s %q: must be the path of a script in the pods, such as one of a ConfigMap that is mounted there", flag, path)
+			problem("read --%s %q: must be the path of a script in the pods, such as a file of a mounted ConfigMap", flag, path)
 		}
 	}
 	if word, _, _ := strings.Cut(r.preemption, " "); !slices.Contains([]string{"preempt_nodelay", "preempt_delay", "nopreempt"}, word) {
@@ -145,8 +145,7 @@ func (r *Request) validate() (nodes map[string]string, err error) {
 	return nodes, errors.Join(problems...)
 }
 
-// pod is what shares the addresses of a host: it changes the host's network, and nothing else of
-// it.
+// pod returns the pod that shares the addresses of a host. It changes only the host's network.
 func (r *Request) pod(nodes map[string]string) corev1.PodSpec {
 	return corev1.PodSpec{
 		ServiceAccountName: r.account, DeprecatedServiceAccount: r.account, HostNetwork: true, DNSPolicy: corev1.DNSClusterFirstWithHostNet, NodeSelector: nodes,
@@ -162,7 +161,7 @@ func (r *Request) pod(nodes map[string]string) corev1.PodSpec {
 	}
 }
 
-// environment are the variables of OpenShift 3's pods.
+// environment returns the variables, which are those of OpenShift 3's pods.
 func (r *Request) environment() (variables []corev1.EnvVar) {
 	for _, variable := range [][2]string{
 		{"CONFIG_NAME", r.Name}, {"VIRTUAL_IPS", r.addresses}, {"VIP_GROUPS", strconv.Itoa(r.groups)}, {"NETWORK_INTERFACE", r.device},

@@ -20,11 +20,11 @@ import (
 	"github.com/slipway-platform/slipway/internal/version"
 )
 
-// servingCertificate is the annotation by which a service asks for a certificate.
+// servingCertificate is the annotation with which a service requests a certificate.
 const servingCertificate = "service.alpha.openshift.io/serving-cert-secret-name"
 
-// Objects are what the router is made of, in the order in which they are made. notes say what the
-// user should know about them. All problems of the flags are reported together.
+// Objects returns the objects of the router, in the order of their creation, and notes for the
+// user. Its error contains all problems of the flags.
 func (r *Request) Objects() (objects []runtime.Object, notes []string, err error) {
 	p, err := r.read()
 	if err != nil {
@@ -51,7 +51,7 @@ func (r *Request) Objects() (objects []runtime.Object, notes []string, err error
 	return objects, notes, nil
 }
 
-// collisions says which ports the router of every node has.
+// collisions reports which ports the router of every node already uses.
 func (p *plan) collisions() (notes []string) {
 	var shared []string
 	for _, one := range p.ports {
@@ -65,22 +65,22 @@ func (p *plan) collisions() (notes []string) {
 	if len(shared) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("every node serves routes itself on ports 80, 443 and 1936; pods that want %s of it can serve only where the NodeConfig has slipway.router.disabled. "+
-		"Choose others with --ports and --stats-port, or --host-network=false --host-ports=false.", strings.Join(shared, " and "))}
+	return []string{fmt.Sprintf("the router of every node uses ports 80, 443 and 1936; pods that use %s of the host can serve only on nodes whose NodeConfig has slipway.router.disabled. "+
+		"To use other ports, set --ports and --stats-port, or --host-network=false --host-ports=false.", strings.Join(shared, " and "))}
 }
 
 func kind(version, name string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: version, Kind: name}
 }
 
-// named is the metadata of an object of the router's.
+// named returns the metadata of one of the router's objects.
 func (p *plan) named(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Namespace: p.Namespace, Labels: maps.Clone(p.labels)}
 }
 
 func (p *plan) certificates() string { return p.Name + "-certs" }
 
-// rights are the service account and what it may do.
+// rights returns the service account and its rights.
 func (p *plan) rights() []runtime.Object {
 	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: p.Namespace, Name: p.account}}
 	binding := func(name, kindOfRole, role string) *rbacv1.RoleBinding {
@@ -114,7 +114,7 @@ func (p *plan) rights() []runtime.Object {
 	return objects
 }
 
-// statistics is the secret with what must not stand in the pods' template.
+// statistics returns the secret with values that must not be in the pods' template.
 func (p *plan) statistics() *corev1.Secret {
 	secret := &corev1.Secret{
 		TypeMeta: kind("v1", "Secret"), ObjectMeta: p.named(p.Name + "-stats"), Type: corev1.SecretTypeOpaque,
@@ -145,11 +145,11 @@ func (p *plan) service() *corev1.Service {
 	return service
 }
 
-// listen is the port of health, metrics and statistics.
+// listen returns the port of health, metrics and statistics.
 func (p *plan) listen() int { return cmp.Or(p.statsPort, listenPort) }
 
-// config is the deployment configuration. While pods have ports of their hosts, a new one finds
-// them free only when an old one has gone.
+// config returns the deployment configuration. If pods use ports of their hosts, a new pod can
+// start only after an old one ends.
 func (p *plan) config() *appsv1.DeploymentConfig {
 	unavailable := intstr.FromString("25%")
 	rolling := &appsv1.RollingDeploymentStrategyParams{MaxUnavailable: &unavailable}
@@ -168,7 +168,7 @@ func (p *plan) config() *appsv1.DeploymentConfig {
 	}
 }
 
-// image is the image of the pods.
+// image returns the image of the pods.
 func (p *plan) image() string {
 	release := version.Slipway()
 	if p.latest {

@@ -12,19 +12,19 @@ import (
 )
 
 const (
-	// certificateDir is where the default certificate lies in the pods, clientDir what clients'
-	// certificates are checked with, secretDir the SSH key for an external load balancer and logDir
-	// the socket of the log.
+	// Paths in the pods: certificateDir contains the default certificate, clientDir the certificates
+	// that verify clients, secretDir the SSH key for an external load balancer, and logDir the socket
+	// of the log.
 	certificateDir = "/etc/pki/tls/private"
 	clientDir      = "/etc/pki/tls/client"
 	secretDir      = "/etc/secret-volume"
 	logDir         = "/var/lib/rsyslog"
-	// leave is how long a pod that is to end still serves, until nobody sends it connections any
-	// more; finish bounds the whole of its ending.
-	leave, finish = "5s", 60
+	// drainPeriod is the time for which a terminating pod still serves, until no client opens
+	// connections to it. terminationPeriod limits the whole termination.
+	drainPeriod, terminationPeriod = "5s", 60
 )
 
-// pod is what the router runs in.
+// pod returns the pod that runs the router.
 func (p *plan) pod() corev1.PodSpec {
 	router := corev1.Container{
 		Name: "router", Image: p.image(), ImagePullPolicy: corev1.PullIfNotPresent, Env: p.environment(),
@@ -47,7 +47,7 @@ func (p *plan) pod() corev1.PodSpec {
 	router.Ports = append(router.Ports, statistics)
 
 	spec := corev1.PodSpec{
-		ServiceAccountName: p.account, DeprecatedServiceAccount: p.account, HostNetwork: p.hostNetwork, NodeSelector: p.nodes, TerminationGracePeriodSeconds: ptr.To[int64](finish),
+		ServiceAccountName: p.account, DeprecatedServiceAccount: p.account, HostNetwork: p.hostNetwork, NodeSelector: p.nodes, TerminationGracePeriodSeconds: ptr.To[int64](terminationPeriod),
 	}
 	if p.hostNetwork {
 		spec.DNSPolicy = corev1.DNSClusterFirstWithHostNet
@@ -81,7 +81,7 @@ func (p *plan) pod() corev1.PodSpec {
 	return spec
 }
 
-// probe asks for a path every so many seconds.
+// probe returns a probe that requests a path periodically.
 func (p *plan) probe(path string, period int32) *corev1.Probe {
 	return &corev1.Probe{
 		ProbeHandler:     corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt(p.listen()), Scheme: corev1.URISchemeHTTP}},
@@ -91,7 +91,7 @@ func (p *plan) probe(path string, period int32) *corev1.Probe {
 	}
 }
 
-// environment are the router's variables, by name.
+// environment returns the router's variables, by name.
 func (p *plan) environment() (variables []corev1.EnvVar) {
 	text := func(n int32) string { return strconv.Itoa(int(n)) }
 	flag := func(on bool) string {
@@ -100,9 +100,9 @@ func (p *plan) environment() (variables []corev1.EnvVar) {
 		}
 		return ""
 	}
-	sni, noSNI := p.inner()
+	sni, noSNI := p.tlsPorts()
 	values := map[string]string{
-		"DEFAULT_CERTIFICATE_DIR": certificateDir, "ROUTER_GRACEFUL_SHUTDOWN_DELAY": leave,
+		"DEFAULT_CERTIFICATE_DIR": certificateDir, "ROUTER_GRACEFUL_SHUTDOWN_DELAY": drainPeriod,
 		"ROUTER_SERVICE_NAME": p.Name, "ROUTER_SERVICE_NAMESPACE": p.Namespace, "ROUTER_METRICS_TYPE": "haproxy", "ROUTER_LISTEN_ADDR": "0.0.0.0:" + strconv.Itoa(p.listen()),
 		"ROUTER_SERVICE_HTTP_PORT": text(p.ports[0].container), "ROUTER_SERVICE_HTTPS_PORT": text(p.ports[1].container),
 		"ROUTER_SERVICE_SNI_PORT": text(sni), "ROUTER_SERVICE_NO_SNI_PORT": text(noSNI),

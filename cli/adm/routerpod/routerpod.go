@@ -1,5 +1,5 @@
-// Package routerpod makes the objects of a router that runs in pods, as OpenShift 3's `oc adm
-// router` does: a deployment configuration with its service, service account, rights and secrets.
+// Package routerpod creates the objects of a router that runs in pods, as OpenShift 3's `oc adm
+// router` does: a deployment configuration, its service, service account, rights and secrets.
 package routerpod
 
 import (
@@ -18,11 +18,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Request is what a router shall be.
+// Request describes a router.
 type Request struct {
 	// Name and Namespace are those of the router.
 	Name, Namespace string
-	// OwnProject: it serves the routes of its project alone, which needs no rights in others.
+	// OwnProject: the router serves only the routes of its project, so it needs no rights in other
+	// projects.
 	OwnProject bool
 
 	kind, images, account, selector, labels, ports              string
@@ -40,33 +41,33 @@ type Request struct {
 
 // AddFlags adds the flags of OpenShift 3.11's command.
 func (r *Request) AddFlags(flags *pflag.FlagSet) {
-	flags.BoolVar(&r.OwnProject, "own-project", false, "Serve the routes of the current project alone, with rights that its administrator can give.")
-	flags.StringVar(&r.kind, "type", "haproxy-router", "Kind of router; there is one.")
-	flags.StringVar(&r.images, "images", defaultImages, "Image of the pods; ${component} stands for haproxy-router, ${version} for the version.")
-	flags.BoolVar(&r.latest, "latest-images", false, "Let ${version} in --images stand for latest.")
+	flags.BoolVar(&r.OwnProject, "own-project", false, "Serve only the routes of the current project, with rights that the project's administrator can grant.")
+	flags.StringVar(&r.kind, "type", "haproxy-router", "Kind of router. Must be haproxy-router.")
+	flags.StringVar(&r.images, "images", defaultImages, "Image of the pods. ${component} is replaced by haproxy-router, ${version} by the version.")
+	flags.BoolVar(&r.latest, "latest-images", false, "Replace ${version} in --images by latest.")
 	flags.StringVar(&r.account, "service-account", "router", "Service account of the pods.")
 	flags.StringVar(&r.selector, "selector", "", "Labels of the nodes for the pods, as KEY=VALUE,KEY=VALUE.")
-	flags.StringVar(&r.labels, "labels", "", "Labels of the objects and pods, router=NAME by default.")
-	flags.StringVar(&r.ports, "ports", "80:80,443:443", "Ports for HTTP and HTTPS, in this order, and further ones; each may be CONTAINER:HOST.")
+	flags.StringVar(&r.labels, "labels", "", "Labels of the objects and pods. The default is router=NAME.")
+	flags.StringVar(&r.ports, "ports", "80:80,443:443", "Port for HTTP, port for HTTPS, and further ports, in this order. Each can be CONTAINER:HOST.")
 	flags.BoolVar(&r.hostNetwork, "host-network", true, "Let the pods use the network of their hosts.")
-	flags.BoolVar(&r.hostPorts, "host-ports", true, "Without --host-network, let the pods have ports of their hosts.")
+	flags.BoolVar(&r.hostPorts, "host-ports", true, "Without --host-network, give the pods ports of their hosts.")
 	flags.Int32Var(&r.replicas, "replicas", 1, "Number of pods.")
-	flags.IntVar(&r.statsPort, "stats-port", listenPort, "Port of statistics, metrics and health; 0 for health alone.")
+	flags.IntVar(&r.statsPort, "stats-port", listenPort, "Port of statistics, metrics and health. 0: serve only health.")
 	flags.StringVar(&r.statsUser, "stats-user", "admin", "User of the statistics.")
-	flags.StringVar(&r.statsPassword, "stats-password", "", "Password of the statistics; one is made by default.")
-	flags.StringVar(&r.defaultCertificate, "default-cert", "", "File of the certificate, with its key, of routes that have none; one of the cluster's by default.")
-	flags.StringVar(&r.subdomain, "subdomain", "", "Host of routes without one, such as ${name}-${namespace}.apps.example.com.")
-	flags.StringVar(&r.forceSubdomain, "force-subdomain", "", "The same, for routes that have a host too.")
-	flags.BoolVar(&r.extendedLogging, "extended-logging", false, "Log requests, in a container syslog of the pods.")
-	flags.StringVar(&r.maximum, "max-connections", "", "Connections at once.")
+	flags.StringVar(&r.statsPassword, "stats-password", "", "Password of the statistics. By default, the command generates one.")
+	flags.StringVar(&r.defaultCertificate, "default-cert", "", "File of the certificate and key for routes that have none. The default is a certificate of the cluster.")
+	flags.StringVar(&r.subdomain, "subdomain", "", "Host of routes that have none, such as ${name}-${namespace}.apps.example.com.")
+	flags.StringVar(&r.forceSubdomain, "force-subdomain", "", "Replace the host of routes that have one, too.")
+	flags.BoolVar(&r.extendedLogging, "extended-logging", false, "Log requests, in a container named syslog.")
+	flags.StringVar(&r.maximum, "max-connections", "", "Maximum number of concurrent connections.")
 	flags.StringVar(&r.threads, "threads", "", "Threads of HAProxy.")
 	flags.StringVar(&r.ciphers, "ciphers", "", "Ciphers: modern, intermediate, old, or a list as openssl ciphers prints it.")
-	flags.BoolVar(&r.strictSNI, "strict-sni", false, "Refuse TLS for hosts without a certificate of their own.")
+	flags.BoolVar(&r.strictSNI, "strict-sni", false, "Reject TLS for hosts without their own certificate.")
 	flags.BoolVar(&r.sharedHosts, "disable-namespace-ownership-check", false, "Let several namespaces share a host.")
-	flags.StringVar(&r.canonical, "router-canonical-hostname", "", "The router's own host in the status of routes.")
-	flags.StringVar(&r.clientAuthentication, "mutual-tls-auth", "none", "Ask clients for certificates: none, optional or required.")
-	flags.StringVar(&r.clientAuthorities, "mutual-tls-auth-ca", "", "File of the authorities of clients' certificates.")
-	flags.StringVar(&r.clientRevoked, "mutual-tls-auth-crl", "", "File of revoked certificates of clients.")
+	flags.StringVar(&r.canonical, "router-canonical-hostname", "", "The router's host in the status of routes.")
+	flags.StringVar(&r.clientAuthentication, "mutual-tls-auth", "none", "Request certificates from clients: none, optional or required.")
+	flags.StringVar(&r.clientAuthorities, "mutual-tls-auth-ca", "", "File of the certificate authorities that verify clients.")
+	flags.StringVar(&r.clientRevoked, "mutual-tls-auth-crl", "", "File of the certificate revocation list for clients.")
 	flags.StringVar(&r.clientFilter, "mutual-tls-auth-filter", "", "Regular expression for the subject of clients' certificates.")
 	r.external = map[string]*string{}
 	for _, flag := range []struct{ name, variable, use string }{
@@ -84,21 +85,21 @@ func (r *Request) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&r.externalPassword, "external-host-password", "", "Password at the external load balancer.")
 	flags.StringVar(&r.externalKey, "external-host-private-key", "", "File of the SSH key for the external load balancer.")
 	flags.StringVar(&r.ignoredSecrets, "credentials", "", "Accepted for OpenShift 3.")
-	// The flag is there.
+	// The flag exists.
 	_ = flags.MarkDeprecated("credentials", "it has no effect: the pods use their service account")
 }
 
 const (
 	// defaultImages is the image that every node has.
 	defaultImages = "localhost/slipway-router:current"
-	// listenPort is where a router tells its health by default.
+	// listenPort is the default port of health checks.
 	listenPort = 1936
 )
 
-// port is a port of the pods, and of their hosts.
+// port is a port of the pods and of their hosts.
 type port struct{ container, host int32 }
 
-// plan is a request that has been read.
+// plan is a validated request.
 type plan struct {
 	*Request
 	ports                []port
@@ -108,22 +109,22 @@ type plan struct {
 	sshKey               []byte
 }
 
-// read checks what the flags say. All problems are reported together.
+// read validates the flags. Its error contains all problems.
 func (r *Request) read() (*plan, error) {
 	p := &plan{Request: r}
 	var problems []error
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	if found := validation.IsDNS1123Label(r.Name); len(found) > 0 || len(r.Name) > 40 {
+	if messages := validation.IsDNS1123Label(r.Name); len(messages) > 0 || len(r.Name) > 40 {
 		problem("name the router %q: must be a name of at most 40 lower-case letters, digits and dashes", r.Name)
 	}
 	if r.kind != "haproxy-router" {
-		problem("read --type %q: there is haproxy-router alone", r.kind)
+		problem("read --type %q: must be haproxy-router", r.kind)
 	}
 	if !slices.Contains([]string{"none", "optional", "required"}, r.clientAuthentication) {
 		problem("read --mutual-tls-auth %q: must be none, optional or required", r.clientAuthentication)
 	}
 	if r.clientAuthentication != "none" && r.clientAuthorities == "" {
-		problem("read --mutual-tls-auth: name the authorities of clients with --mutual-tls-auth-ca")
+		problem("read --mutual-tls-auth: set the certificate authorities of clients with --mutual-tls-auth-ca")
 	}
 	if r.replicas < 0 {
 		problem("read --replicas %d: must not be negative", r.replicas)
@@ -161,7 +162,7 @@ func (r *Request) read() (*plan, error) {
 		}
 	}
 	if p.certificate != nil {
-		if p.certificate, p.key, err = divided(p.certificate); err != nil {
+		if p.certificate, p.key, err = splitPair(p.certificate); err != nil {
 			problem("read --default-cert %q: %w", r.defaultCertificate, err)
 		}
 	}
@@ -185,9 +186,9 @@ func (r *Request) readPorts() (ports []port, err error) {
 		case err != nil || hostErr != nil || container == 0 || host == 0:
 			return nil, fmt.Errorf("read --ports %q: %q is neither PORT nor CONTAINER:HOST", r.ports, text)
 		case r.hostNetwork && container != host:
-			return nil, fmt.Errorf("read --ports %q: %q names two ports, which are one with --host-network", r.ports, text)
+			return nil, fmt.Errorf("read --ports %q: %q has two ports, which must be the same with --host-network", r.ports, text)
 		case taken[int32(container)]:
-			return nil, fmt.Errorf("read --ports %q: port %d is there twice, or that of --stats-port", r.ports, container)
+			return nil, fmt.Errorf("read --ports %q: port %d appears twice, or is the port of --stats-port", r.ports, container)
 		}
 		taken[int32(container)] = true
 		ports = append(ports, port{int32(container), int32(host)})
@@ -198,10 +199,10 @@ func (r *Request) readPorts() (ports []port, err error) {
 	return ports, nil
 }
 
-// inner are the two ports inside the machine by which HAProxy hands TLS connections to itself: the
-// usual ones beside the usual port for HTTPS, and otherwise the next two after that, so that
-// routers of one host differ.
-func (p *plan) inner() (sni, noSNI int32) {
+// tlsPorts returns the two ports on which HAProxy passes TLS connections to itself. They are the
+// usual ports if HTTPS has its usual port, otherwise the two ports after that of HTTPS, so that
+// they differ between routers of one host.
+func (p *plan) tlsPorts() (sni, noSNI int32) {
 	https := p.ports[1].container
 	if !p.hostNetwork || https == 443 {
 		return 10444, 10443
@@ -222,10 +223,10 @@ func (p *plan) inner() (sni, noSNI int32) {
 	return free[0], free[1]
 }
 
-// divided are the certificates and the key of a file that holds both.
-func divided(content []byte) (certificates, key []byte, err error) {
+// splitPair splits a file into its certificates and its key.
+func splitPair(content []byte) (certificates, key []byte, err error) {
 	if _, err := tls.X509KeyPair(content, content); err != nil {
-		return nil, nil, fmt.Errorf("it must hold a certificate and its key in PEM: %w", err)
+		return nil, nil, fmt.Errorf("it must contain a certificate and its key in PEM: %w", err)
 	}
 	for rest := content; ; {
 		var block *pem.Block

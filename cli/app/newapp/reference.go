@@ -102,8 +102,8 @@ func parse(text string) (Component, error) {
 	return Component{From: from, Source: of}, nil
 }
 
-// IsSource reports whether an argument is a Git URL or a local directory, with a reference behind # or
-// not.
+// IsSource reports whether an argument is a Git URL or a local directory, with a reference behind #
+// or not.
 func IsSource(text string) bool {
 	if remote.MatchString(text) {
 		return true

@@ -47,9 +47,9 @@ func parseMappings(args []string) (all []mapping, err error) {
 	return all, nil
 }
 
-// namesBucket reports whether a destination is HOST/REGION/BUCKET/REPOSITORY. What has neither a dot
-// nor a port is no host, as in the names of images: it would be taken for a part of the repository
-// in the default registry.
+// namesBucket reports whether a destination is HOST/REGION/BUCKET/REPOSITORY. What has neither a
+// dot nor a port is no host, as in the names of images: it would be taken for a part of the
+// repository in the default registry.
 func namesBucket(destination string) bool {
 	parts := strings.SplitN(destination, "/", 4)
 	return len(parts) == 4 && strings.ContainsAny(parts[0], ".:") && !slices.Contains(parts, "")
