@@ -44,7 +44,7 @@ func TestPolicyFileHasTheDefaults(t *testing.T) {
 	}
 	for _, want := range []string{"ClusterRole cluster-reader", "ClusterRole self-provisioner", "ClusterRoleBinding self-provisioners", "ClusterRoleBinding cluster-admins"} {
 		if list.Kind != "List" || !found["rbac.authorization.k8s.io/v1 "+want] {
-			t.Errorf("the file, a %s, has no %s", list.Kind, want)
+			t.Errorf("the file with %s has no %s", list.Kind, want)
 		}
 	}
 }
@@ -56,7 +56,7 @@ func TestProjectTemplateIsPrinted(t *testing.T) {
 	}
 	Golden(t, "project-template.yaml", stdout)
 	if text, _, _ := client(t, "oc", nil, "adm", "create-bootstrap-project-template", "-o", "json"); !json.Valid([]byte(text)) {
-		t.Errorf("as JSON it is %s", text)
+		t.Errorf("the JSON template is %s", text)
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package app makes applications and build configs from images, source and templates: `oc new-
-// app` and `oc new-build`.
+// Package app creates applications and build configs from images, source and templates: `oc
+// new-app` and `oc new-build`.
 package app
 
 import (
@@ -23,20 +23,20 @@ import (
 	"github.com/slipway-platform/slipway/cli/template"
 )
 
-// newApp is `oc new-app`.
+// newApp contains the state of `oc new-app`.
 type newApp struct {
 	genericiooptions.IOStreams
 	factory util.Factory
 	print   *genericclioptions.PrintFlags
 	request newapp.Request
 
-	images, streams, templates, files, code, groups []string
-	env, envFiles, buildEnv, buildEnvFiles          []string
-	params, paramFiles                              []string
-	labels                                          string
-	unknown, missing, insecure, dryRun, install     bool
-	missingTags                                     bool
-	list, search                                    bool
+	images, streams, templates, files, code, groups   []string
+	env, envFiles, buildEnv, buildEnvFiles            []string
+	params, paramFiles                                []string
+	labels                                            string
+	ignoreUnknown, missing, insecure, dryRun, install bool
+	missingTags                                       bool
+	list, search                                      bool
 }
 
 // New returns `oc new-app`.
@@ -50,22 +50,22 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 		Short: "Create a new application",
 		Long: `Create a new application from images, templates and source code.
 
-Each argument is looked for among the image streams and templates of the project and of the project openshift, in registries, and as a Git
-repository or directory. Source is built by the image before a ~, or by one that is found for its language; a Dockerfile builds itself. What
-is joined by a + runs in one pod.`,
-		Example: `  # List what applications can be made from
+Each argument is the name of an image stream or template in the project or the project openshift, an image in a registry, a Git
+repository, or a directory. Source is built with the image before a ~, or with a builder image for its language. A Dockerfile needs no
+builder image. Images that are joined by + run in one pod.`,
+		Example: `  # List image streams and templates
   oc new-app --list
 
-  # An image
+  # Deploy an image
   oc new-app mysql MYSQL_USER=user MYSQL_PASSWORD=pass MYSQL_DATABASE=testdb -l db=mysql
 
-  # Source with the builder image ruby
+  # Build source with the builder image ruby
   oc new-app ruby~https://example.com/hello-world.git
 
-  # A template of a file
+  # Process a template file
   oc new-app -f ./template.yaml -p NAME=value
 
-  # Only show what would be made
+  # Print the objects without creating them
   oc new-app mysql -o yaml --dry-run`,
 		Run: func(command *cobra.Command, args []string) {
 			err := o.run(command.Context(), args)
@@ -76,12 +76,12 @@ is joined by a + runs in one pod.`,
 			util.CheckErr(err)
 		},
 	}
-	o.print.TemplatePrinterFlags = nil // --template is that of an application
+	o.print.TemplatePrinterFlags = nil // whether --template is set
 	o.addFlags(command)
 	return command
 }
 
-// whatIsMatched is what the client of OpenShift 3 tells whoever names something that is not found.
+// whatIsMatched is the message of OpenShift 3's client if an argument matches nothing.
 const whatIsMatched = `The 'oc new-app' command will match arguments to the following types:
 
   1. Images tagged into image streams in the current project or the 'openshift' project
@@ -98,8 +98,8 @@ func (o *newApp) addFlags(command *cobra.Command) {
 	o.print.AddFlags(command)
 	flags := command.Flags()
 	flags.StringSliceVar(&o.images, "docker-image", nil, "Image of a registry.")
-	flags.StringSliceVarP(&o.streams, "image-stream", "i", nil, "Image stream, with a tag or without.")
-	flags.StringSliceVar(&o.templates, "template", nil, "Template of the project or of the project openshift.")
+	flags.StringSliceVarP(&o.streams, "image-stream", "i", nil, "Image stream, with or without a tag.")
+	flags.StringSliceVar(&o.templates, "template", nil, "Template in the project or the project openshift.")
 	flags.StringSliceVarP(&o.files, "file", "f", nil, "File or URL of a template.")
 	flags.StringSliceVar(&o.code, "code", nil, "Source: a Git URL or a directory.")
 	flags.StringSliceVar(&o.groups, "group", nil, "Components that run in one pod, joined by +.")
@@ -109,26 +109,26 @@ func (o *newApp) addFlags(command *cobra.Command) {
 	flags.StringArrayVar(&o.buildEnvFiles, "build-env-file", nil, "File with variables of builds.")
 	flags.StringArrayVarP(&o.params, "param", "p", nil, "Value of a template's parameter, as KEY=VALUE.")
 	flags.StringArrayVar(&o.paramFiles, "param-file", nil, "File with values of parameters.")
-	flags.BoolVar(&o.unknown, "ignore-unknown-parameters", false, "Accept values for what is no parameter of the template.")
+	flags.BoolVar(&o.ignoreUnknown, "ignore-unknown-parameters", false, "Ignore values that are not parameters of the template.")
 	flags.StringVarP(&o.labels, "labels", "l", "", "Labels for all objects, as KEY=VALUE,KEY=VALUE.")
-	flags.StringVar(&o.request.Name, "name", "", "Name of the application, instead of one after the source or image.")
+	flags.StringVar(&o.request.Name, "name", "", "Name of the application. By default, the name of the source or image.")
 	flags.StringVar(&o.request.Strategy, "strategy", "", "How source is built: docker, source or pipeline.")
 	flags.StringVar(&o.request.Options.SourceSecret, "source-secret", "", "Secret for the repository of the source.")
 	flags.StringVar(&o.request.ContextDir, "context-dir", "", "Directory of the source within its repository.")
-	flags.BoolVar(&o.request.AsTest, "as-test", false, "Make test deployments, which have pods only while they are deployed.")
-	flags.BoolVar(&o.missing, "allow-missing-images", false, "Accept images that are not there yet.")
+	flags.BoolVar(&o.request.AsTest, "as-test", false, "Create test deployments, which have pods only during a deployment.")
+	flags.BoolVar(&o.missing, "allow-missing-images", false, "Accept images that do not exist yet.")
 	flags.BoolVar(&o.missingTags, "allow-missing-imagestream-tags", false, "Accept tags of image streams that have no image yet.")
-	flags.BoolVar(&o.insecure, "insecure-registry", false, "Accept registries whose certificate cannot be checked.")
-	flags.BoolVarP(&o.list, "list", "L", false, "List image streams and templates to make applications from.")
-	flags.BoolVarP(&o.search, "search", "S", false, "Search for what matches the arguments.")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "Only show what would be made.")
-	flags.BoolVar(&o.install, "grant-install-rights", false, "Refused: OpenShift 3 gave your token to an image that installs itself.")
-	flags.Bool("no-install", false, "Accepted for OpenShift 3, whose client could run images that install themselves; none is run.")
+	flags.BoolVar(&o.insecure, "insecure-registry", false, "Accept registries whose certificate cannot be verified.")
+	flags.BoolVarP(&o.list, "list", "L", false, "List image streams and templates.")
+	flags.BoolVarP(&o.search, "search", "S", false, "Search for images and templates that match the arguments.")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "Print the objects without creating them.")
+	flags.BoolVar(&o.install, "grant-install-rights", false, "Rejected: OpenShift 3 gave your token to an image that installs itself.")
+	flags.Bool("no-install", false, "Accepted for OpenShift 3, whose client ran images that install themselves. It has no effect.")
 }
 
 func (o *newApp) run(ctx context.Context, args []string) error {
 	if o.install {
-		return errors.New("--grant-install-rights would give an image all of your rights, and no image is run to install itself: " +
+		return errors.New("--grant-install-rights would give an image all of your rights, and Slipway does not run images that install themselves: " +
 			"run it with a service account that has the rights it needs, as a pod with that serviceAccountName")
 	}
 	finder, err := o.finder()
@@ -146,17 +146,17 @@ func (o *newApp) run(ctx context.Context, args []string) error {
 		return err
 	}
 	for _, file := range o.files {
-		found, err := template.ReadTemplate(o.factory, file)
+		local, err := template.ReadTemplate(o.factory, file)
 		if err != nil {
 			return err
 		}
-		plan.Templates = append(plan.Templates, found)
+		plan.Templates = append(plan.Templates, local)
 	}
-	made, err := o.fill(ctx, finder, plan)
+	objects, err := o.fill(ctx, finder, plan)
 	if err != nil {
 		return err
 	}
-	return o.make(ctx, plan, made)
+	return o.create(ctx, plan, objects)
 }
 
 func (o *newApp) finder() (*newapp.Finder, error) {
@@ -181,7 +181,7 @@ func (o *newApp) finder() (*newapp.Finder, error) {
 	}, nil
 }
 
-// read makes a request of arguments and flags.
+// read creates a request from arguments and flags.
 func (o *newApp) read(args []string) (err error) {
 	if !slices.Contains([]string{"", newapp.DockerStrategy, newapp.SourceStrategy, newapp.PipelineStrategy}, o.request.Strategy) {
 		return fmt.Errorf("read --strategy %q: must be docker, source or pipeline", o.request.Strategy)
@@ -220,7 +220,7 @@ func (o *newApp) read(args []string) (err error) {
 	return nil
 }
 
-// variables are those of pairs and files, sorted by name.
+// variables returns the variables of pairs and files, sorted by name.
 func (o *newApp) variables(pairs, files []string) (all []corev1.EnvVar, err error) {
 	values, err := template.Values("environment variable", pairs, files, o.In, o.ErrOut)
 	for name, value := range values {

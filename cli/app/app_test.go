@@ -6,37 +6,37 @@ import (
 	"testing"
 )
 
-func TestNamesAreSearchedForWithoutWhatOnlyAnApplicationHas(t *testing.T) {
+func TestSearchRejectsArgumentsOfApplications(t *testing.T) {
 	o := &newApp{search: true}
 	o.groups = []string{"c+d"}
 	if names, err := o.terms([]string{"php", "a+b"}); err != nil || !slices.Equal(names, []string{"php", "a", "b", "c", "d"}) {
-		t.Errorf("searched for are %q, %v", names, err)
+		t.Errorf("terms %q, %v", names, err)
 	}
 	const url = "https://example.com/app.git"
 	for want, tt := range map[string]struct {
 		newApp
 		args []string
 	}{
-		"not source and files":           {newApp{search: true}, []string{"php~" + url}},
-		`search for "` + url + `"`:       {newApp{search: true}, []string{url}},
-		"neither --code nor --file":      {newApp{search: true, code: []string{url}}, []string{"php"}},
-		"nothing that has variables":     {newApp{search: true}, []string{"php", "A=b"}},
-		"variables or parameters: leave": {newApp{search: true, params: []string{"A=b"}}, []string{"php"}},
-		"name what to search for":        {newApp{search: true}, nil},
-		"search for names with --search": {newApp{list: true}, []string{"php"}},
-		"only one of --list":             {newApp{list: true, search: true}, []string{"php"}},
+		"not source and files":                         {newApp{search: true}, []string{"php~" + url}},
+		`search for "` + url + `"`:                     {newApp{search: true}, []string{url}},
+		"neither --code nor --file":                    {newApp{search: true, code: []string{url}}, []string{"php"}},
+		"no objects with variables":                    {newApp{search: true}, []string{"php", "A=b"}},
+		"objects with variables or parameters: remove": {newApp{search: true, params: []string{"A=b"}}, []string{"php"}},
+		"name what to search for":                      {newApp{search: true}, nil},
+		"search for names with --search":               {newApp{list: true}, []string{"php"}},
+		"only one of --list":                           {newApp{list: true, search: true}, []string{"php"}},
 	} {
 		if names, err := tt.terms(tt.args); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("searched for are %q, %v, want an error with %q", names, err, want)
+			t.Errorf("terms %q, %v, want an error with %q", names, err, want)
 		}
 	}
 	if names, err := (&newApp{list: true}).terms(nil); err != nil || len(names) > 0 {
-		t.Errorf("listed are %q, %v", names, err)
+		t.Errorf("list %q, %v", names, err)
 	}
 }
 
-func TestNoImageInstallsItselfWithARequestersRights(t *testing.T) {
+func TestGrantInstallRightsIsRejected(t *testing.T) {
 	if err := (&newApp{install: true}).run(t.Context(), []string{"installer"}); err == nil || !strings.Contains(err.Error(), "--grant-install-rights would give an image all of your rights") {
-		t.Errorf("it is not refused: %v", err)
+		t.Errorf("the flag is accepted: %v", err)
 	}
 }

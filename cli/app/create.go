@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/template"
 )
 
-// fill processes the templates of a plan and returns their objects together with those of its other
+// fill processes the templates of a plan. It returns their objects and those of the plan's other
 // parts.
 func (o *newApp) fill(ctx context.Context, finder *newapp.Finder, plan *newapp.Plan) ([]*unstructured.Unstructured, error) {
 	out := o.words()
@@ -32,22 +32,22 @@ func (o *newApp) fill(ctx context.Context, finder *newapp.Finder, plan *newapp.P
 		return nil, err
 	}
 	var all []*unstructured.Unstructured
-	for _, found := range plan.Templates {
+	for _, tmpl := range plan.Templates {
 		generated := map[string]bool{}
-		if err := template.Fill(found, values, o.unknown || len(plan.Templates) > 1); err != nil {
+		if err := template.Fill(tmpl, values, o.ignoreUnknown || len(plan.Templates) > 1); err != nil {
 			return nil, err
 		}
-		for _, parameter := range found.Parameters {
+		for _, parameter := range tmpl.Parameters {
 			generated[parameter.Name] = parameter.Generate != "" && parameter.Value == ""
 		}
-		if len(o.request.Labels) > 0 && found.ObjectLabels == nil {
-			found.ObjectLabels = map[string]string{}
+		if len(o.request.Labels) > 0 && tmpl.ObjectLabels == nil {
+			tmpl.ObjectLabels = map[string]string{}
 		}
 		for key, value := range o.request.Labels {
-			found.ObjectLabels[key] = value
+			tmpl.ObjectLabels[key] = value
 		}
-		project := found.Namespace
-		processed, err := template.Process(ctx, finder.Templates, finder.Namespace, found)
+		project := tmpl.Namespace
+		processed, err := template.Process(ctx, finder.Templates, finder.Namespace, tmpl)
 		if err != nil {
 			return nil, err
 		}
@@ -74,7 +74,8 @@ func (o *newApp) fill(ctx context.Context, finder *newapp.Finder, plan *newapp.P
 	return all, nil
 }
 
-// words is where people read what is made; it is nowhere when objects are printed for a program.
+// words returns the writer of messages for the user. It discards them if the command prints
+// objects.
 func (o *newApp) words() io.Writer {
 	if *o.print.OutputFormat != "" {
 		return io.Discard
@@ -82,7 +83,7 @@ func (o *newApp) words() io.Writer {
 	return o.Out
 }
 
-// converted is an object, or those of a list, in current API versions.
+// converted returns an object, or the items of a list, in current API versions.
 func converted(object *unstructured.Unstructured) (all []*unstructured.Unstructured, err error) {
 	text, err := object.MarshalJSON()
 	if err != nil {
@@ -131,8 +132,8 @@ func describeTemplate(out io.Writer, project, namespace string, processed *templ
 	fmt.Fprintln(out)
 }
 
-// make creates the objects, or prints them.
-func (o *newApp) make(ctx context.Context, plan *newapp.Plan, all []*unstructured.Unstructured) error {
+// create creates the objects, or prints them.
+func (o *newApp) create(ctx context.Context, plan *newapp.Plan, all []*unstructured.Unstructured) error {
 	if *o.print.OutputFormat != "" {
 		printer, err := o.print.ToPrinter()
 		if err != nil {
@@ -154,7 +155,7 @@ func (o *newApp) make(ctx context.Context, plan *newapp.Plan, all []*unstructure
 	fmt.Fprintf(out, "--> Creating resources%s ...\n", dry)
 	problems := 0
 	for _, object := range all {
-		name, err := o.create(ctx, plan.Namespace, object)
+		name, err := o.createObject(ctx, plan.Namespace, object)
 		if err != nil {
 			problems++
 			fmt.Fprintf(o.ErrOut, "    error: %v\n", err)
@@ -167,22 +168,22 @@ func (o *newApp) make(ctx context.Context, plan *newapp.Plan, all []*unstructure
 		return errors.New("not all objects were created")
 	}
 	fmt.Fprintf(out, "--> Success%s\n", dry)
-	o.farewell(out, all)
+	o.printNextSteps(out, all)
 	return nil
 }
 
-// create creates one object and says what was done. Image streams are shared by applications: one
-// that is there is used.
-func (o *newApp) create(ctx context.Context, namespace string, object *unstructured.Unstructured) (string, error) {
+// createObject creates one object and returns what it did. Applications share image streams, so
+// create keeps an existing one.
+func (o *newApp) createObject(ctx context.Context, namespace string, object *unstructured.Unstructured) (string, error) {
 	name, err := objects.CreateObject(ctx, o.factory, namespace, object, o.dryRun)
 	if apierrors.IsAlreadyExists(err) && object.GroupVersionKind().GroupKind() == imagev1.GroupVersion.WithKind("ImageStream").GroupKind() {
-		return name + " already exists, it is used", nil
+		return name + " already exists", nil
 	}
 	return name + " created", err
 }
 
-// farewell says what can be done with what was made.
-func (o *newApp) farewell(out io.Writer, all []*unstructured.Unstructured) {
+// printNextSteps prints the next steps.
+func (o *newApp) printNextSteps(out io.Writer, all []*unstructured.Unstructured) {
 	exposed := map[string]bool{}
 	var services []string
 	for _, object := range all {
@@ -195,7 +196,7 @@ func (o *newApp) farewell(out io.Writer, all []*unstructured.Unstructured) {
 				fmt.Fprintf(out, "    Use 'oc start-build %s' to start a build.\n", object.GetName())
 			}
 		case "Route":
-			// Empty where there is none.
+			// Empty if there is none.
 			name, _, _ := unstructured.NestedString(object.Object, "spec", "to", "name")
 			exposed[name] = true
 		case "Service":

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/app/newapp"
 )
 
-// show lists image streams and templates, all or those that match.
+// show lists image streams and templates: all, or those that match.
 func (o *newApp) show(ctx context.Context, finder *newapp.Finder, args []string) error {
 	args, err := o.terms(args)
 	if err != nil {
@@ -29,23 +29,23 @@ func (o *newApp) show(ctx context.Context, finder *newapp.Finder, args []string)
 		streams   []imagev1.ImageStream
 	)
 	for _, project := range slices.Compact([]string{finder.Namespace, "openshift"}) {
-		listed, err := finder.Templates.Templates(project).List(ctx, metav1.ListOptions{})
+		templateList, err := finder.Templates.Templates(project).List(ctx, metav1.ListOptions{})
 		if err != nil && !apierrors.IsForbidden(err) {
 			return err
 		}
 		if err == nil && (all || len(o.templates) > 0) {
-			for _, one := range listed.Items {
+			for _, one := range templateList.Items {
 				if o.matches(one.Name, terms(o.templates)) {
 					templates = append(templates, one)
 				}
 			}
 		}
-		found, err := finder.Images.ImageStreams(project).List(ctx, metav1.ListOptions{})
+		streamList, err := finder.Images.ImageStreams(project).List(ctx, metav1.ListOptions{})
 		if err != nil && !apierrors.IsForbidden(err) {
 			return err
 		}
 		if err == nil && (all || len(o.streams) > 0) {
-			for _, one := range found.Items {
+			for _, one := range streamList.Items {
 				if o.matches(one.Name, terms(o.streams)) {
 					streams = append(streams, one)
 				}
@@ -72,8 +72,8 @@ func (o *newApp) show(ctx context.Context, finder *newapp.Finder, args []string)
 	return nil
 }
 
-// terms are the names that arguments have, each by itself where a + joins them. What only an
-// application has cannot be listed or searched for.
+// terms returns the names in the arguments, which a + separates. It rejects arguments that only an
+// application can have.
 func (o *newApp) terms(args []string) (names []string, err error) {
 	components, variables, err := newapp.Arguments(append(slices.Clone(args), o.groups...))
 	if err != nil {
@@ -81,26 +81,26 @@ func (o *newApp) terms(args []string) (names []string, err error) {
 	}
 	for _, component := range components {
 		if component.Source != "" || component.Kind == newapp.FileKind {
-			return nil, fmt.Errorf("search for %q: images and templates are searched for, not source and files; leave out ~ and what is behind it", cmp.Or(component.Source, component.From))
+			return nil, fmt.Errorf("search for %q: only images and templates can be searched for, not source and files; remove ~ and the text after it", cmp.Or(component.Source, component.From))
 		}
 		names = append(names, component.From)
 	}
 	switch {
 	case o.list && o.search:
-		return nil, errors.New("give only one of --list and --search")
+		return nil, errors.New("use only one of --list and --search")
 	case o.list && len(names)+len(o.images)+len(o.streams)+len(o.templates) > 0:
-		return nil, errors.New("--list lists everything: search for names with --search")
+		return nil, errors.New("--list lists everything: to search for names, use --search")
 	case len(o.code)+len(o.files) > 0:
-		return nil, errors.New("--list and --search take neither --code nor --file")
+		return nil, errors.New("--list and --search cannot be used with --code or --file")
 	case len(variables)+len(o.env)+len(o.envFiles)+len(o.buildEnv)+len(o.buildEnvFiles)+len(o.params)+len(o.paramFiles) > 0:
-		return nil, errors.New("--list and --search make nothing that has variables or parameters: leave them out")
+		return nil, errors.New("--list and --search create no objects with variables or parameters: remove these")
 	case o.search && len(names)+len(o.images)+len(o.streams)+len(o.templates) == 0:
 		return nil, errors.New("name what to search for, such as: oc new-app -S php")
 	}
 	return names, nil
 }
 
-// matches reports whether a name has one of the words that are searched for.
+// matches reports whether a name contains one of the search terms.
 func (o *newApp) matches(name string, terms []string) bool {
 	return len(terms) == 0 || slices.ContainsFunc(terms, func(term string) bool {
 		_, bare, qualified := strings.Cut(term, "/")

@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/build"
 )
 
-// newBuild is `oc new-build`: that part of new-app which makes builds.
+// newBuild contains the state of `oc new-build`, which does the builds of new-app.
 type newBuild struct {
 	newApp
 	to                          string
@@ -40,18 +40,18 @@ func NewBuild(factory util.Factory, streams genericiooptions.IOStreams) *cobra.C
 		Short: "Create a new build configuration",
 		Long: `Create a build configuration from source code, and start it.
 
-Source is a Git repository or a directory. It is built by the image before a ~, or by one that is found for its language; a Dockerfile
-builds itself. With --binary the source is sent to each build by oc start-build.`,
-		Example: `  # Source with its Dockerfile
+Source is a Git repository or a directory. It is built with the image before a ~, or with a builder image for its language. A Dockerfile
+needs no builder image. With --binary, oc start-build sends the source to each build.`,
+		Example: `  # Build source with its Dockerfile
   oc new-build https://example.com/hello-world.git
 
-  # Source with the builder image ruby
+  # Build source with the builder image ruby
   oc new-build ruby~https://example.com/hello-world.git --to=hello
 
-  # A Dockerfile alone
+  # Build only a Dockerfile
   oc new-build -D $'FROM centos:7\nRUN yum install -y httpd'
 
-  # Source that is sent
+  # Build source that oc start-build sends
   oc new-build --name=app --binary --strategy=docker`,
 		Run: func(command *cobra.Command, args []string) {
 			util.CheckErr(o.run(command.Context(), args))
@@ -64,30 +64,30 @@ builds itself. With --binary the source is sent to each build by oc start-build.
 func (o *newBuild) addFlags(command *cobra.Command) {
 	o.print.AddFlags(command)
 	flags, options := command.Flags(), &o.request.Options
-	flags.StringSliceVar(&o.images, "docker-image", nil, "Image of a registry that builds or is built upon.")
-	flags.StringSliceVarP(&o.streams, "image-stream", "i", nil, "Image stream, with a tag or without, that builds or is built upon.")
+	flags.StringSliceVar(&o.images, "docker-image", nil, "Builder or base image in a registry.")
+	flags.StringSliceVarP(&o.streams, "image-stream", "i", nil, "Image stream of the builder or base image, with or without a tag.")
 	flags.StringSliceVar(&o.code, "code", nil, "Source: a Git URL or a directory.")
 	flags.StringVarP(&options.Inline, "dockerfile", "D", "", "Text of a Dockerfile, or - for standard input.")
-	flags.BoolVar(&options.Binary, "binary", false, "The source is sent to each build.")
+	flags.BoolVar(&options.Binary, "binary", false, "Send the source to each build.")
 	flags.StringArrayVarP(&o.buildEnv, "env", "e", nil, "Variable of builds, as KEY=VALUE.")
 	flags.StringArrayVar(&o.buildEnvFiles, "env-file", nil, "File with variables of builds, or - for standard input.")
 	flags.StringArrayVar(&o.arguments, "build-arg", nil, "Argument of the Dockerfile, as KEY=VALUE.")
-	flags.StringArrayVar(&o.secrets, "build-secret", nil, "Secret that is laid into the source, as NAME[:DIRECTORY].")
-	flags.StringArrayVar(&o.configs, "build-config-map", nil, "Configuration map that is laid into the source, as NAME[:DIRECTORY].")
-	flags.StringVar(&options.SourceImage, "source-image", "", "Image, or tag of an image stream, of which files are laid into the source.")
-	flags.StringVar(&o.sourcePath, "source-image-path", "", "What of --source-image is laid into which directory of the source, as PATH:DIRECTORY.")
+	flags.StringArrayVar(&o.secrets, "build-secret", nil, "Secret to copy into the source, as NAME[:DIRECTORY].")
+	flags.StringArrayVar(&o.configs, "build-config-map", nil, "Configuration map to copy into the source, as NAME[:DIRECTORY].")
+	flags.StringVar(&options.SourceImage, "source-image", "", "Image, or tag of an image stream, with files to copy into the source.")
+	flags.StringVar(&o.sourcePath, "source-image-path", "", "Files of --source-image and the directory of the source for them, as PATH:DIRECTORY.")
 	flags.StringVar(&options.SourceSecret, "source-secret", "", "Secret for the repository of the source.")
-	flags.StringVar(&options.PushSecret, "push-secret", "", "Secret for the registry that is pushed to.")
-	flags.StringVar(&o.to, "to", "", "Image stream tag that is pushed to, instead of one of the build's name.")
-	flags.BoolVar(&o.toImage, "to-docker", false, "What --to names is an image of a registry.")
-	flags.BoolVar(&options.NoOutput, "no-output", false, "Push nothing.")
+	flags.StringVar(&options.PushSecret, "push-secret", "", "Secret for the registry of the output.")
+	flags.StringVar(&o.to, "to", "", "Image stream tag of the output. By default, a tag with the build's name.")
+	flags.BoolVar(&o.toImage, "to-docker", false, "The output of --to is an image of a registry.")
+	flags.BoolVar(&options.NoOutput, "no-output", false, "Discard the image instead of pushing it.")
 	flags.StringVarP(&o.labels, "labels", "l", "", "Labels for all objects, as KEY=VALUE,KEY=VALUE.")
-	flags.StringVar(&o.request.Name, "name", "", "Name of the build configuration, instead of one after the source or image.")
+	flags.StringVar(&o.request.Name, "name", "", "Name of the build configuration. By default, the name of the source or image.")
 	flags.StringVar(&o.request.Strategy, "strategy", "", "How source is built: docker, source or pipeline.")
 	flags.StringVar(&o.request.ContextDir, "context-dir", "", "Directory of the source within its repository.")
-	flags.BoolVar(&o.missing, "allow-missing-images", false, "Accept images that are not there yet.")
-	flags.BoolVar(&o.insecure, "insecure-registry", false, "Accept registries whose certificate cannot be checked.")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "Only show what would be made.")
+	flags.BoolVar(&o.missing, "allow-missing-images", false, "Accept images that do not exist yet.")
+	flags.BoolVar(&o.insecure, "insecure-registry", false, "Accept registries whose certificate cannot be verified.")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "Print the objects without creating them.")
 }
 
 func (o *newBuild) run(ctx context.Context, args []string) error {
@@ -111,23 +111,23 @@ func (o *newBuild) run(ctx context.Context, args []string) error {
 	if len(plan.Templates) > 0 {
 		return fmt.Errorf("%s is a template; use oc new-app", plan.Templates[0].Name)
 	}
-	made, err := o.fill(ctx, finder, plan)
+	objects, err := o.fill(ctx, finder, plan)
 	if err != nil {
 		return err
 	}
-	return o.make(ctx, plan, made)
+	return o.create(ctx, plan, objects)
 }
 
-// readOptions makes options of flags.
+// readOptions creates options from flags.
 func (o *newBuild) readOptions() (err error) {
 	options := &o.request.Options
 	switch {
 	case options.NoOutput && o.to != "":
-		return errors.New("give only one of --to and --no-output")
+		return errors.New("use only one of --to and --no-output")
 	case options.Binary && options.Inline != "":
-		return errors.New("give only one of --binary and --dockerfile: a build of a Dockerfile alone has nothing else to send")
+		return errors.New("use only one of --binary and --dockerfile: a build from a Dockerfile has no other source")
 	case o.toImage && o.to == "":
-		return errors.New("say with --to which image of a registry is pushed to")
+		return errors.New("set the image of a registry with --to")
 	case o.to != "":
 		options.To = outputOf(o.to, o.toImage)
 	}
@@ -141,30 +141,30 @@ func (o *newBuild) readOptions() (err error) {
 		}
 		options.Inline = string(text)
 	}
-	for _, given := range o.secrets {
-		name, dir, _ := strings.Cut(given, ":")
+	for _, arg := range o.secrets {
+		name, dir, _ := strings.Cut(arg, ":")
 		options.Secrets = append(options.Secrets, buildv1.SecretBuildSource{Secret: corev1.LocalObjectReference{Name: name}, DestinationDir: dir})
 	}
-	for _, given := range o.configs {
-		name, dir, _ := strings.Cut(given, ":")
+	for _, arg := range o.configs {
+		name, dir, _ := strings.Cut(arg, ":")
 		options.ConfigMaps = append(options.ConfigMaps, buildv1.ConfigMapBuildSource{ConfigMap: corev1.LocalObjectReference{Name: name}, DestinationDir: dir})
 	}
 	options.Arguments, err = build.Variables(o.arguments)
 	return err
 }
 
-// readSourceImage reads what is laid into the source from an image. Without a directory it is the
-// top of the source.
+// readSourceImage returns the files to copy from an image into the source. The default directory is
+// the top of the source.
 func (o *newBuild) readSourceImage() error {
 	options := &o.request.Options
 	if (options.SourceImage == "") != (o.sourcePath == "") {
-		return errors.New("give --source-image and --source-image-path together: an image, and PATH:DIRECTORY")
+		return errors.New("use --source-image and --source-image-path together: an image, and PATH:DIRECTORY")
 	}
 	if options.SourceImage == "" {
 		return nil
 	}
-	source, directory, found := strings.Cut(o.sourcePath, ":")
-	if !found {
+	source, directory, ok := strings.Cut(o.sourcePath, ":")
+	if !ok {
 		directory = "."
 	}
 	if source == "" || directory == "" || strings.HasPrefix(directory, "/") || slices.Contains(strings.Split(directory, "/"), "..") {
@@ -174,13 +174,13 @@ func (o *newBuild) readSourceImage() error {
 	return nil
 }
 
-// outputOf is what --to names: an image of a registry, or a tag, by default latest.
+// outputOf returns the output for --to: an image of a registry, or a tag, by default latest.
 func outputOf(to string, image bool) *corev1.ObjectReference {
 	if image {
 		return &corev1.ObjectReference{Kind: "DockerImage", Name: to}
 	}
-	namespace, name, found := strings.Cut(to, "/")
-	if !found {
+	namespace, name, ok := strings.Cut(to, "/")
+	if !ok {
 		namespace, name = "", to
 	}
 	if !strings.Contains(name, ":") {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestFilesOfImagesAreLaidIntoSource(t *testing.T) {
+func TestSourceImagePathsAreParsed(t *testing.T) {
 	for path, want := range map[string]string{
 		"/opt/a:public/b": "/opt/a public/b", "/opt/a": "/opt/a .", "": "together", ":a": "PATH:DIRECTORY", "/opt/a:": "PATH:DIRECTORY", "/opt/a:/etc": "PATH:DIRECTORY",
 		"/opt/a:../up": "PATH:DIRECTORY",
@@ -24,6 +24,6 @@ func TestFilesOfImagesAreLaidIntoSource(t *testing.T) {
 		}
 	}
 	if err := (&newBuild{sourcePath: "/a:b"}).readSourceImage(); err == nil {
-		t.Error("a path of no image is read")
+		t.Error("a path without an image is accepted")
 	}
 }

@@ -21,27 +21,26 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Source is what a build is made from that lies here. One of the paths is set; "-" is standard
-// input.
+// Source is a local source of a build. One of the paths is set. "-" is standard input.
 type Source struct {
-	// File is sent as a file of its own name, Dir and Repo as archives, Archive as it is. File and
-	// Archive may be addresses, http or https.
+	// File is sent as a file of the same name, Dir and Repo are sent as archives, and Archive is sent
+	// unchanged. File and Archive can be HTTP or HTTPS URLs.
 	File, Dir, Repo, Archive string
-	// Commit is what is taken from Repo; by default what is checked out. Of another source it is
-	// the commit that the build's revision names.
+	// Commit is the commit of Repo to send. The default is the commit that is checked out. For another
+	// source, it is the commit in the build's revision.
 	Commit string
-	// Exclude is which paths of Dir are left out.
+	// Exclude matches the paths of Dir that are not sent.
 	Exclude *regexp.Regexp
-	// In is standard input, Progress is told what is sent.
+	// In is standard input. Progress receives messages for the user.
 	In       io.Reader
 	Progress io.Writer
 }
 
-// Given reports whether any source is.
+// Given reports whether a source is set.
 func (s *Source) Given() bool { return s.File != "" || s.Dir != "" || s.Repo != "" || s.Archive != "" }
 
-// Upload starts a build of a configuration and sends it its source. Progress is told what the build
-// waits for before it takes that.
+// Upload starts a build of a configuration and sends the source. It writes to progress what the
+// build waits for.
 func (c *Client) Upload(ctx context.Context, config string, source *Source) (*buildv1.Build, error) {
 	before, err := c.BuildConfigs(c.Namespace).Get(ctx, config, metav1.GetOptions{})
 	if err != nil {
@@ -51,15 +50,15 @@ func (c *Client) Upload(ctx context.Context, config string, source *Source) (*bu
 	if err != nil {
 		return nil, err
 	}
-	told, progress := make(chan struct{}), &serial{out: source.Progress}
+	done, progress := make(chan struct{}), &serial{out: source.Progress}
 	telling, stop := context.WithCancel(ctx)
 	go func() {
-		defer close(told)
-		// Who may not see the build uploads nevertheless.
+		defer close(done)
+		// A user without access to the build uploads anyway.
 		_ = c.watch(telling, newTeller(progress, c.clock), c.started(telling, config, before.Status.LastVersion))
 	}()
-	defer func() { stop(); <-told }()
-	content = &counted{ReadCloser: content, progress: progress}
+	defer func() { stop(); <-done }()
+	content = &countingReader{ReadCloser: content, progress: progress}
 	request := c.RESTClient().Post().Namespace(c.Namespace).Resource("buildconfigs").Name(config).SubResource("instantiatebinary")
 	for name, value := range options {
 		if value != "" {
@@ -68,14 +67,14 @@ func (c *Client) Upload(ctx context.Context, config string, source *Source) (*bu
 	}
 	build := &buildv1.Build{}
 	err = request.Body(io.Reader(content)).SetHeader("Content-Type", "application/octet-stream").Do(ctx).Into(build)
-	_ = content.Close() // what it failed to read has failed the request
+	_ = content.Close() // an error of reading content has failed the request, too
 	if err != nil {
 		return nil, fmt.Errorf("upload source: %w", err)
 	}
 	return build, nil
 }
 
-// serial is a writer that several may write to, each a line at once.
+// serial is a writer for several goroutines. It writes one line at a time.
 type serial struct {
 	mu  sync.Mutex
 	out io.Writer
@@ -87,14 +86,14 @@ func (s *serial) Write(p []byte) (int, error) {
 	return s.out.Write(p)
 }
 
-// counted says how much was read when that ends.
-type counted struct {
+// countingReader reports the number of bytes at the end of the content.
+type countingReader struct {
 	io.ReadCloser
 	progress io.Writer
 	size     int64
 }
 
-func (c *counted) Read(p []byte) (int, error) {
+func (c *countingReader) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
 	if c.size += int64(n); err == io.EOF {
 		fmt.Fprintf(c.progress, "Uploading finished: %s\n", units.HumanSize(float64(c.size)))
@@ -102,7 +101,7 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// open begins to read the source. options are the parameters of the request.
+// open opens the source. options are the parameters of the request.
 func (s *Source) open(ctx context.Context) (content io.ReadCloser, options map[string]string, err error) {
 	say := func(what, path string) {
 		if path == "-" {
@@ -118,12 +117,12 @@ func (s *Source) open(ctx context.Context) (content io.ReadCloser, options map[s
 		say("directory", s.Dir)
 		info, err := os.Stat(s.Dir)
 		if err == nil && !info.IsDir() {
-			err = fmt.Errorf("%s is no directory; use --from-file or --from-archive", s.Dir)
+			err = fmt.Errorf("%s is not a directory; use --from-file or --from-archive", s.Dir)
 		}
 		if err != nil {
 			return nil, nil, err
 		}
-		return piped(func(out io.Writer) error { return pack(out, s.Dir, s.Exclude) }), map[string]string{"revision.commit": s.Commit}, nil
+		return pipeFrom(func(out io.Writer) error { return pack(out, s.Dir, s.Exclude) }), map[string]string{"revision.commit": s.Commit}, nil
 	case s.File != "":
 		say("file", s.File)
 		name := "Dockerfile"
@@ -133,13 +132,13 @@ func (s *Source) open(ctx context.Context) (content io.ReadCloser, options map[s
 		content, err = s.openFile(ctx, s.File)
 		return content, map[string]string{"asFile": name, "revision.commit": s.Commit}, err
 	}
-	path := s.Archive + s.Dir // Dir is standard input here
+	path := s.Archive + s.Dir // standard input is not a directory
 	say("archive", path)
 	content, err = s.openFile(ctx, path)
 	return content, map[string]string{"revision.commit": s.Commit}, err
 }
 
-// openFile opens a file, an address or standard input.
+// openFile opens a file, a URL or standard input.
 func (s *Source) openFile(ctx context.Context, path string) (io.ReadCloser, error) {
 	switch {
 	case path == "-":
@@ -157,12 +156,12 @@ func (s *Source) openFile(ctx context.Context, path string) (io.ReadCloser, erro
 	}
 	if response.StatusCode != http.StatusOK {
 		_ = response.Body.Close()
-		return nil, fmt.Errorf("read %s: the server answers %s", path, response.Status)
+		return nil, fmt.Errorf("read %s: the server responds with %s", path, response.Status)
 	}
 	return response.Body, nil
 }
 
-// openRepo has git write an archive of a commit, and says which commit it is.
+// openRepo runs git to write an archive of a commit, and returns the commit.
 func (s *Source) openRepo(ctx context.Context) (io.ReadCloser, map[string]string, error) {
 	commit := s.Commit
 	if commit == "" {
@@ -170,7 +169,7 @@ func (s *Source) openRepo(ctx context.Context) (io.ReadCloser, map[string]string
 	}
 	text, err := exec.CommandContext(ctx, "git", "-C", s.Repo, "log", "-1", "--format=%H%n%an%n%ae%n%cn%n%ce%n%s", "--end-of-options", commit, "--").Output()
 	if err != nil {
-		return nil, nil, fmt.Errorf("find commit %q in the repository %q: %w", commit, s.Repo, explained(err))
+		return nil, nil, fmt.Errorf("find commit %q in the repository %q: %w", commit, s.Repo, withStderr(err))
 	}
 	lines := strings.SplitN(strings.TrimSuffix(string(text), "\n"), "\n", 6)
 	options := map[string]string{}
@@ -179,7 +178,7 @@ func (s *Source) openRepo(ctx context.Context) (io.ReadCloser, map[string]string
 			options["revision."+name] = lines[i]
 		}
 	}
-	return piped(func(out io.Writer) error {
+	return pipeFrom(func(out io.Writer) error {
 		archive := exec.CommandContext(ctx, "git", "-C", s.Repo, "archive", "--format=tar.gz", lines[0])
 		archive.Stdout = out
 		var said strings.Builder
@@ -191,8 +190,8 @@ func (s *Source) openRepo(ctx context.Context) (io.ReadCloser, map[string]string
 	}), options, nil
 }
 
-// explained adds what a program said to its failure.
-func explained(err error) error {
+// withStderr adds the error output of a program to its error.
+func withStderr(err error) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && len(exit.Stderr) > 0 {
 		return fmt.Errorf("%w: %s", err, strings.TrimSpace(string(exit.Stderr)))
@@ -200,22 +199,22 @@ func explained(err error) error {
 	return err
 }
 
-// piped reads what write writes.
-func piped(write func(io.Writer) error) io.ReadCloser {
+// pipeFrom returns a reader for the output of write.
+func pipeFrom(write func(io.Writer) error) io.ReadCloser {
 	reader, writer := io.Pipe()
-	go func() { _ = writer.CloseWithError(write(writer)) }() // ends with its reader
+	go func() { _ = writer.CloseWithError(write(writer)) }() // ends when the reader is closed
 	return reader
 }
 
-// pack writes a directory as a compressed archive. Links stay links; what is neither file,
-// directory nor link is left out.
+// pack writes a directory as a compressed archive. It keeps symbolic links, and omits everything
+// that is not a file, directory or symbolic link.
 func pack(out io.Writer, dir string, exclude *regexp.Regexp) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = root.Close() }()
-	// A build that waits for its source costs more than bytes do.
+	// A build that waits for its source costs more than additional bytes.
 	zipped, err := gzip.NewWriterLevel(out, gzip.BestSpeed)
 	if err != nil {
 		return err
@@ -260,7 +259,7 @@ func packOne(archive *tar.Writer, root *os.Root, path string, entry fs.DirEntry)
 	if info.IsDir() {
 		header.Name += "/"
 	}
-	// Who they are here means nothing there.
+	// Users of this machine do not exist in the build.
 	header.Uid, header.Gid, header.Uname, header.Gname = 0, 0, "", ""
 	if err := archive.WriteHeader(header); err != nil || !info.Mode().IsRegular() {
 		return err

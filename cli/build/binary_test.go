@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-func TestADirectoryIsPackedAsItIs(t *testing.T) {
+func TestPackKeepsModesAndLinks(t *testing.T) {
 	dir := t.TempDir()
 	if err := errors.Join(
 		os.MkdirAll(filepath.Join(dir, ".git", "objects"), 0o755), os.Mkdir(filepath.Join(dir, "sub"), 0o755),
@@ -43,13 +43,13 @@ func TestADirectoryIsPackedAsItIs(t *testing.T) {
 		names = append(names, header.Name)
 		switch {
 		case header.Name == "link" && (header.Typeflag != tar.TypeSymlink || header.Linkname != "../../etc/passwd"):
-			t.Errorf("the link is %+v", header)
+			t.Errorf("link %+v", header)
 		case header.Name == "sub/run.sh" && (header.Mode&0o111 == 0 || header.Size != 4 || header.Uid != 0):
-			t.Errorf("the program is %+v", header)
+			t.Errorf("program %+v", header)
 		}
 	}
 	if want := []string{".gitignore", "link", "sub/", "sub/run.sh"}; !slices.Equal(names, want) {
-		t.Errorf("packed are %q, want %q", names, want)
+		t.Errorf("archive contains %q, want %q", names, want)
 	}
 }
 
@@ -66,7 +66,7 @@ func TestSourcesOfABuild(t *testing.T) {
 		"file from input":  {Source{File: "-"}, "Dockerfile", ""},
 		"archive":          {Source{Archive: file}, "", ""},
 		"missing":          {Source{File: file + "x"}, "", "no such file"},
-		"file for a dir":   {Source{Dir: file}, "", "is no directory"},
+		"file for a dir":   {Source{Dir: file}, "", "is not a directory"},
 		"dir for a repo":   {Source{Repo: filepath.Dir(file)}, "", "find commit"},
 		"option as commit": {Source{Repo: ".", Commit: "--output=/tmp/x"}, "", "find commit"},
 	} {
@@ -88,7 +88,7 @@ func TestSourcesOfABuild(t *testing.T) {
 	}
 }
 
-func TestWhatGitReceivedIsRead(t *testing.T) {
+func TestPostReceiveRefsAreParsed(t *testing.T) {
 	old := strings.Repeat("0", 40)
 	hook := &Hook{PostReceive: "-", Repository: t.TempDir()}
 	refs, err := hook.refs(t.Context(), strings.NewReader(old+" abc refs/heads/main\nabc "+old+" refs/heads/gone\n"))
@@ -96,6 +96,6 @@ func TestWhatGitReceivedIsRead(t *testing.T) {
 		t.Errorf("refs are %+v, %v", refs, err)
 	}
 	if _, err := hook.refs(t.Context(), strings.NewReader("push\n")); err == nil {
-		t.Error("another text is read")
+		t.Error("invalid input is accepted")
 	}
 }

@@ -1,6 +1,6 @@
-// Package build is what the client knows about builds: how they are started, from source in the
-// cluster's reach or from files here, followed, waited for and cancelled. What it says is what
-// OpenShift 3.11's client says.
+// Package build contains the client's functions for builds: start them, from a repository or from
+// local files, follow them, wait for them and cancel them. Its messages are those of OpenShift
+// 3.11's client.
 package build
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
-// Client works on the builds of one project.
+// Client gives access to the builds of one project.
 type Client struct {
 	*buildclient.BuildV1Client
 	// Namespace is the project.
@@ -35,7 +35,7 @@ type Client struct {
 	clock     clock.PassiveClock
 }
 
-// New connects to the builds of a project.
+// New returns a client for the builds of a project.
 func New(config *rest.Config, namespace string) (*Client, error) {
 	client, err := buildclient.NewForConfig(config)
 	if err != nil {
@@ -48,7 +48,7 @@ func New(config *rest.Config, namespace string) (*Client, error) {
 	return &Client{client, namespace, core, clock.RealClock{}}, nil
 }
 
-// Teach registers the kinds of builds with kubectl. It is for the start of a process.
+// Teach registers the kinds of builds with kubectl. Call it once, at the start of the process.
 func Teach() error {
 	if err := buildv1.Install(scheme.Scheme); err != nil {
 		return fmt.Errorf("register builds: %w", err)
@@ -56,17 +56,17 @@ func Teach() error {
 	return nil
 }
 
-// Kinds that an argument may be about.
+// Kinds of arguments.
 const (
 	OfConfig = "buildconfig"
 	OfBuild  = "build"
 )
 
-// Name divides an argument such as "bc/app" or "build/app-1" into kind and name; otherwise is the
-// kind of one that is only a name.
+// Name splits an argument such as "bc/app" or "build/app-1" into kind and name. otherwise is the
+// kind of an argument without one.
 func Name(arg, otherwise string) (kind, name string, err error) {
-	resource, name, found := strings.Cut(arg, "/")
-	if !found {
+	resource, name, ok := strings.Cut(arg, "/")
+	if !ok {
 		return otherwise, arg, nil
 	}
 	switch strings.TrimSuffix(resource, "."+buildv1.GroupName) {
@@ -78,19 +78,19 @@ func Name(arg, otherwise string) (kind, name string, err error) {
 	return "", "", fmt.Errorf("%s is neither a build config nor a build", arg)
 }
 
-// Of are the builds of a configuration, the newest first.
+// Of returns the builds of a configuration, newest first.
 func (c *Client) Of(ctx context.Context, config string) ([]buildv1.Build, error) {
-	found, err := c.Builds(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: instantiate.Selector(config).String()})
+	list, err := c.Builds(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: instantiate.Selector(config).String()})
 	if err != nil {
 		return nil, err
 	}
-	builds := slices.DeleteFunc(found.Items, func(b buildv1.Build) bool { return instantiate.ConfigOf(&b) != config })
+	builds := slices.DeleteFunc(list.Items, func(b buildv1.Build) bool { return instantiate.ConfigOf(&b) != config })
 	slices.SortFunc(builds, func(a, b buildv1.Build) int { return cmp.Compare(instantiate.Number(&b), instantiate.Number(&a)) })
 	return builds, nil
 }
 
-// Wait waits until a build is as wanted.
-func (c *Client) Wait(ctx context.Context, name string, wanted func(*buildv1.Build) bool) (*buildv1.Build, error) {
+// Wait waits until a build satisfies a condition.
+func (c *Client) Wait(ctx context.Context, name string, condition func(*buildv1.Build) bool) (*buildv1.Build, error) {
 	only := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 	source := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -107,7 +107,7 @@ func (c *Client) Wait(ctx context.Context, name string, wanted func(*buildv1.Bui
 			return false, fmt.Errorf("build %q was deleted", name)
 		}
 		build, ok := event.Object.(*buildv1.Build)
-		return ok && wanted(build), nil
+		return ok && condition(build), nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("wait for build %q: %w", name, err)
@@ -115,7 +115,8 @@ func (c *Client) Wait(ctx context.Context, name string, wanted func(*buildv1.Bui
 	return event.Object.(*buildv1.Build), nil
 }
 
-// Complete waits until a build has ended; one that did not succeed is an error that says why.
+// Complete waits until a build ends. If it does not succeed, Complete returns an error with the
+// reason.
 func (c *Client) Complete(ctx context.Context, name string) error {
 	build, err := c.Wait(ctx, name, instantiate.Ended)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// NewLogs returns `oc build-logs`, which OpenShift 3 had before `oc logs` knew builds.
+// NewLogs returns `oc build-logs`. OpenShift 3 had it before `oc logs` supported builds.
 func NewLogs(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	follow, noWait := true, false
 	command := &cobra.Command{
@@ -22,7 +22,7 @@ func NewLogs(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Co
 			util.CheckErr(client.Written(command.Context(), args[0], streams.Out))
 		},
 	}
-	command.Flags().BoolVarP(&follow, "follow", "f", follow, "Show what is logged until the build ends")
-	command.Flags().BoolVarP(&noWait, "nowait", "w", noWait, "Show what is there, and wait for nothing")
+	command.Flags().BoolVarP(&follow, "follow", "f", follow, "Print the log until the build ends")
+	command.Flags().BoolVarP(&noWait, "nowait", "w", noWait, "Print the existing log and exit")
 	return command
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
-// cancelLimit is how long a build may take to end.
+// cancelLimit is the time to wait for the end of a build.
 const cancelLimit = time.Minute
 
-// Cancel ends a build and waits until it has ended. It says whether there was anything to end.
+// Cancel ends a build and waits for its end. It reports whether the build was active.
 func (c *Client) Cancel(ctx context.Context, name string) (cancelled bool, err error) {
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		build, err := c.Builds(c.Namespace).Get(ctx, name, metav1.GetOptions{})
@@ -36,12 +36,12 @@ func (c *Client) Cancel(ctx context.Context, name string) (cancelled bool, err e
 	defer stop()
 	build, err := c.Wait(ctx, name, instantiate.Ended)
 	if err == nil && build.Status.Phase != buildv1.BuildPhaseCancelled {
-		err = fmt.Errorf("cancel build %q: it was %s before", name, build.Status.Phase)
+		err = fmt.Errorf("cancel build %q: it had ended with the phase %s", name, build.Status.Phase)
 	}
 	return true, err
 }
 
-// Again starts a build like an earlier one.
+// Again starts a build with the specification of an earlier one.
 func (c *Client) Again(ctx context.Context, request *buildv1.BuildRequest) (*buildv1.Build, error) {
 	return c.Builds(c.Namespace).Clone(ctx, request.Name, request, metav1.CreateOptions{})
 }

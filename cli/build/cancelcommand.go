@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
-// buildCancel cancels builds.
+// buildCancel contains the state of `oc cancel-build`.
 type buildCancel struct {
 	client  *Client
 	streams genericiooptions.IOStreams
@@ -41,8 +41,8 @@ func NewCancel(factory util.Factory, streams genericiooptions.IOStreams) *cobra.
 		},
 	}
 	flags := command.Flags()
-	flags.StringSliceVar(&c.states, "state", []string{"new", "pending", "running"}, "Cancel builds in these phases alone")
-	flags.BoolVar(&c.dump, "dump-logs", false, "Show the log of each build first")
+	flags.StringSliceVar(&c.states, "state", []string{"new", "pending", "running"}, "Cancel only builds in these phases")
+	flags.BoolVar(&c.dump, "dump-logs", false, "Print the log of each build first")
 	flags.BoolVar(&c.restart, "restart", false, "Start each build again")
 	return command
 }
@@ -50,7 +50,7 @@ func NewCancel(factory util.Factory, streams genericiooptions.IOStreams) *cobra.
 func (c *buildCancel) run(ctx context.Context, args []string) error {
 	for _, state := range c.states {
 		if !slices.Contains([]string{"new", "pending", "running"}, state) {
-			return fmt.Errorf("no build to cancel has the phase %q: give new, pending or running with --state", state)
+			return fmt.Errorf("cannot cancel builds in the phase %q: set --state to new, pending or running", state)
 		}
 	}
 	for _, arg := range args {
@@ -73,15 +73,15 @@ func (c *buildCancel) run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// active are the builds of a configuration in the wanted phases.
+// active returns the builds of a configuration in the selected phases.
 func (c *buildCancel) active(ctx context.Context, config string) (names []string, err error) {
-	found, err := c.client.Of(ctx, config)
+	builds, err := c.client.Of(ctx, config)
 	if err != nil {
 		return nil, err
 	}
-	for i := range found {
-		if !instantiate.Ended(&found[i]) && slices.Contains(c.states, strings.ToLower(string(found[i].Status.Phase))) {
-			names = append(names, found[i].Name)
+	for i := range builds {
+		if !instantiate.Ended(&builds[i]) && slices.Contains(c.states, strings.ToLower(string(builds[i].Status.Phase))) {
+			names = append(names, builds[i].Name)
 		}
 	}
 	if len(names) == 0 {
@@ -104,7 +104,7 @@ func (c *buildCancel) cancel(ctx context.Context, name string) error {
 	if cancelled {
 		fmt.Fprintf(c.streams.Out, "build.build.openshift.io/%s cancelled\n", name)
 	} else {
-		fmt.Fprintf(c.streams.ErrOut, "build %q has ended already\n", name)
+		fmt.Fprintf(c.streams.ErrOut, "build %q has already ended\n", name)
 	}
 	if !c.restart {
 		return nil

@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// buildChain is `oc adm build-chain`.
+// buildChain contains the state of `oc adm build-chain`.
 type buildChain struct {
 	client    dynamic.Interface
 	namespace string
@@ -36,9 +36,9 @@ func NewChain(factory util.Factory, streams genericiooptions.IOStreams) *cobra.C
 	b := &buildChain{out: streams.Out}
 	command := &cobra.Command{
 		Use: "build-chain IMAGESTREAMTAG", Short: "Output the inputs and dependencies of your builds",
-		Long: `Show what is built from a tag of an image stream, and what is built from that, or with --reverse what it is built from.
+		Long: `Print the builds that use a tag of an image stream, and the builds that use their output. With --reverse, print the inputs instead.
 
-A tag without its name is latest. As a graph of dot it can be drawn: oc adm build-chain ruby -o dot | dot -T svg.`,
+The default tag is latest. To draw the graph: oc adm build-chain ruby -o dot | dot -T svg.`,
 		Example: `  oc adm build-chain ruby:2.5
   oc adm build-chain ruby:2.5 --all -o dot
   oc adm build-chain app --reverse --trigger-only=false`,
@@ -51,10 +51,10 @@ A tag without its name is latest. As a graph of dot it can be drawn: oc adm buil
 		},
 	}
 	flags := command.Flags()
-	flags.StringVarP(&b.output, "output", "o", "", "How it is shown: dot, json, or as an indented list.")
-	flags.BoolVar(&b.all, "all", false, "Look at the build configs of all projects.")
-	flags.BoolVar(&b.triggerOnly, "trigger-only", true, "Only inputs whose new images start builds. Otherwise all.")
-	flags.BoolVar(&b.reverse, "reverse", false, "Show what the tag is built from, instead of what is built from it.")
+	flags.StringVarP(&b.output, "output", "o", "", "Output format: dot or json. By default, an indented list.")
+	flags.BoolVar(&b.all, "all", false, "Include the build configs of all projects.")
+	flags.BoolVar(&b.triggerOnly, "trigger-only", true, "Include only inputs whose new images start builds. Otherwise, include all inputs.")
+	flags.BoolVar(&b.reverse, "reverse", false, "Print the inputs of the tag, instead of the builds that use it.")
 	return command
 }
 
@@ -66,7 +66,7 @@ func (b *buildChain) connect(factory util.Factory) (err error) {
 	return err
 }
 
-// link is a tag or a build config, with what follows from it.
+// link is a tag or a build config, with the links that follow from it.
 type link struct {
 	Kind      string  `json:"kind"`
 	Namespace string  `json:"namespace"`
@@ -74,16 +74,16 @@ type link struct {
 	Next      []*link `json:"next,omitempty"`
 }
 
-// vertex is a link of the chain without what follows; kinds are istag and bc.
+// vertex is one node of the chain. Its kind is istag or bc.
 type vertex struct{ kind, namespace, name string }
 
 func (b *buildChain) run(ctx context.Context, tag string) error {
 	if b.output != "" && b.output != "dot" && b.output != "json" {
-		return fmt.Errorf("--output %q is neither dot nor json", b.output)
+		return fmt.Errorf("--output %q must be dot or json", b.output)
 	}
 	tag = strings.TrimPrefix(strings.TrimPrefix(tag, "istag/"), "imagestreamtag/")
 	root := vertex{"istag", b.namespace, tag}
-	if namespace, name, found := strings.Cut(tag, "/"); found {
+	if namespace, name, ok := strings.Cut(tag, "/"); ok {
 		root.namespace, root.name = namespace, name
 	}
 	if !strings.Contains(root.name, ":") {
@@ -99,13 +99,13 @@ func (b *buildChain) run(ctx context.Context, tag string) error {
 	}
 	edges := b.edges(configs)
 	if len(edges[root]) == 0 {
-		return fmt.Errorf("no build config %s image stream tag %q of project %q: --all looks into all projects, --trigger-only=false at all inputs",
+		return fmt.Errorf("no build config %s image stream tag %q of project %q; to include all projects, use --all; to include all inputs, use --trigger-only=false",
 			map[bool]string{false: "is built from", true: "makes"}[b.reverse], root.name, root.namespace)
 	}
 	return b.print(follow(root, edges, nil))
 }
 
-// edges are what follows from each tag and build config, or with --reverse what comes before.
+// edges returns the vertices that follow each vertex, or with --reverse those that precede it.
 func (b *buildChain) edges(configs []buildv1.BuildConfig) map[vertex][]vertex {
 	edges := map[vertex][]vertex{}
 	add := func(from, to vertex) {
@@ -120,18 +120,18 @@ func (b *buildChain) edges(configs []buildv1.BuildConfig) map[vertex][]vertex {
 		config := &configs[i]
 		self := vertex{"bc", config.Namespace, config.Name}
 		for _, input := range b.inputs(config) {
-			if made, ok := tagVertex(config.Namespace, input); ok {
-				add(made, self)
+			if vertex, ok := tagVertex(config.Namespace, input); ok {
+				add(vertex, self)
 			}
 		}
-		if made, ok := tagVertex(config.Namespace, config.Spec.Output.To); ok {
-			add(self, made)
+		if vertex, ok := tagVertex(config.Namespace, config.Spec.Output.To); ok {
+			add(self, vertex)
 		}
 	}
 	return edges
 }
 
-// inputs are the images that a build config is built from, or only those that start builds.
+// inputs returns the input images of a build config, or only those that start builds.
 func (b *buildChain) inputs(config *buildv1.BuildConfig) (all []*corev1.ObjectReference) {
 	for i := range config.Spec.Triggers {
 		if trigger := config.Spec.Triggers[i].ImageChange; trigger != nil {
@@ -148,7 +148,7 @@ func (b *buildChain) inputs(config *buildv1.BuildConfig) (all []*corev1.ObjectRe
 	return all
 }
 
-// tagVertex is the tag that a reference names, if it names one.
+// tagVertex returns the vertex of a reference, if it is a tag.
 func tagVertex(namespace string, reference *corev1.ObjectReference) (vertex, bool) {
 	if reference == nil || reference.Kind != instantiate.TagKind {
 		return vertex{}, false
@@ -159,16 +159,16 @@ func tagVertex(namespace string, reference *corev1.ObjectReference) (vertex, boo
 	return vertex{"istag", namespace, reference.Name}, true
 }
 
-// follow makes the chain from a vertex. What stands above it already is not followed again.
+// follow builds the chain from a vertex. It does not follow a vertex that is above in the chain.
 func follow(at vertex, edges map[vertex][]vertex, above []vertex) *link {
-	made := &link{Kind: at.kind, Namespace: at.namespace, Name: at.name}
+	tree := &link{Kind: at.kind, Namespace: at.namespace, Name: at.name}
 	if slices.Contains(above, at) {
-		return made
+		return tree
 	}
 	for _, next := range edges[at] {
-		made.Next = append(made.Next, follow(next, edges, append(above, at)))
+		tree.Next = append(tree.Next, follow(next, edges, append(above, at)))
 	}
-	return made
+	return tree
 }
 
 func (b *buildChain) print(root *link) error {

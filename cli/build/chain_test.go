@@ -9,8 +9,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects/objectstest"
 )
 
-// TestChainsOfBuildsAreShown shows builds of which one makes again what the first is built from.
-func TestChainsOfBuildsAreShown(t *testing.T) {
+// TestBuildChainsArePrinted uses builds with a cycle: one build creates the input of the first.
+func TestBuildChainsArePrinted(t *testing.T) {
 	client := objectstest.Client(objectstest.Load(t, "testdata/build-chain.yaml"), [2]string{"build.openshift.io/v1", "BuildConfig"})
 	show := func(b buildChain, tag string) (string, error) {
 		var out bytes.Buffer
@@ -42,7 +42,7 @@ func TestChainsOfBuildsAreShown(t *testing.T) {
 	if err != nil || json.Unmarshal([]byte(text), &root) != nil || len(root.Next) != 1 || root.Next[0].Name != "app" {
 		t.Errorf("json: %v\n%s", err, text)
 	}
-	for tag, want := range map[string]string{"none": "no build config is built from", "ruby:2.5": "neither dot nor json"} {
+	for tag, want := range map[string]string{"none": "no build config is built from", "ruby:2.5": "must be dot or json"} {
 		b := buildChain{triggerOnly: true}
 		if tag == "ruby:2.5" {
 			b.output = "yaml"

@@ -20,22 +20,20 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Hook calls the generic web hook of a build configuration, as a hook of a Git repository does.
+// Hook calls the generic webhook of a build configuration, as a Git repository's hook does.
 type Hook struct {
-	// URL is the web hook's.
+	// URL is the URL of the webhook.
 	URL string
-	// PostReceive is a file with lines "<old> <new> <ref>", as git gives them to its hook
-	// post-receive; "-" is standard input. Repository is where the commits are described, by
-	// default the current directory.
+	// PostReceive is a file with lines "<old> <new> <ref>", which git passes to its hook post-receive.
+	// "-" is standard input. Repository contains the commits. The default is the current directory.
 	PostReceive, Repository string
-	// Env are variables of the build; the hook must allow them.
+	// Env contains variables of the build. The webhook must allow them.
 	Env []corev1.EnvVar
-	// Server is the current one, if there is one: a web hook of it is called by a client that
-	// trusts it.
+	// Server is the current server, or nil. For its webhooks, Hook uses a client that trusts it.
 	Server *rest.Config
 }
 
-// client calls the web hook. It needs no login.
+// client returns a client that calls the webhook, without credentials.
 func (h *Hook) client() (*http.Client, error) {
 	hook, err := url.Parse(h.URL)
 	if err != nil || h.Server == nil {
@@ -47,7 +45,7 @@ func (h *Hook) client() (*http.Client, error) {
 	return rest.HTTPClientFor(rest.AnonymousClientConfig(h.Server))
 }
 
-// Call calls the web hook.
+// Call calls the webhook.
 func (h *Hook) Call(ctx context.Context, in io.Reader) error {
 	event := &buildv1.GenericWebHookEvent{Env: h.Env}
 	if h.PostReceive != "" {
@@ -68,21 +66,21 @@ func (h *Hook) Call(ctx context.Context, in io.Reader) error {
 	request.Header.Set("Content-Type", "application/json")
 	client, err := h.client()
 	if err != nil {
-		return fmt.Errorf("call web hook: %w", err)
+		return fmt.Errorf("call webhook: %w", err)
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return fmt.Errorf("call web hook: %w", err)
+		return fmt.Errorf("call webhook: %w", err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode/100 != 2 {
-		said, _ := io.ReadAll(io.LimitReader(response.Body, 4096)) // what can be read of the reason
-		return fmt.Errorf("call web hook: the server answers %s: %s", response.Status, said)
+		said, _ := io.ReadAll(io.LimitReader(response.Body, 4096)) // the readable part of the reason
+		return fmt.Errorf("call webhook: the server responds with %s: %s", response.Status, said)
 	}
 	return nil
 }
 
-// refs reads what a repository has received.
+// refs parses the input of the hook post-receive.
 func (h *Hook) refs(ctx context.Context, in io.Reader) (refs []buildv1.GitRefInfo, err error) {
 	if h.PostReceive != "-" {
 		file, err := os.Open(h.PostReceive)
@@ -96,7 +94,7 @@ func (h *Hook) refs(ctx context.Context, in io.Reader) (refs []buildv1.GitRefInf
 	for lines.Scan() {
 		words := strings.Fields(lines.Text())
 		if len(words) != 3 {
-			return nil, fmt.Errorf("read what git received: %q is not of the form <old> <new> <ref>", lines.Text())
+			return nil, fmt.Errorf("read refs from git: %q must be <old> <new> <ref>", lines.Text())
 		}
 		if strings.Trim(words[1], "0") == "" { // the ref was removed
 			continue
@@ -109,7 +107,8 @@ func (h *Hook) refs(ctx context.Context, in io.Reader) (refs []buildv1.GitRefInf
 	return refs, lines.Err()
 }
 
-// subject is the first line of a commit's message, empty where the repository does not know it.
+// subject returns the first line of a commit's message, or "" if the repository does not contain
+// the commit.
 func (h *Hook) subject(ctx context.Context, commit string) string {
 	repository := h.Repository
 	if repository == "" {
@@ -122,15 +121,15 @@ func (h *Hook) subject(ctx context.Context, commit string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// ListHooks writes the addresses of a configuration's web hooks of a type, or of all. Secrets that
-// stand elsewhere are not shown.
+// ListHooks writes the URLs of a configuration's webhooks, of one type or of all. It does not print
+// referenced secrets.
 func (c *Client) ListHooks(ctx context.Context, config, of string, out io.Writer) error {
-	found, err := c.BuildConfigs(c.Namespace).Get(ctx, config, metav1.GetOptions{})
+	bc, err := c.BuildConfigs(c.Namespace).Get(ctx, config, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
 	table := tabwriter.NewWriter(out, 0, 8, 1, ' ', 0)
-	for _, trigger := range found.Spec.Triggers {
+	for _, trigger := range bc.Spec.Triggers {
 		hook, name := trigger.GenericWebHook, "generic"
 		switch trigger.Type {
 		case buildv1.GenericWebHookBuildTriggerType:

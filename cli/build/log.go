@@ -18,19 +18,19 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
-// logRequest asks for the log of a build.
+// logRequest requests the log of a build.
 func (c *Client) logRequest(name string, options *buildv1.BuildLogOptions) *rest.Request {
 	return c.RESTClient().Get().Namespace(c.Namespace).Resource("builds").Name(name).SubResource("log").VersionedParams(options, scheme.ParameterCodec)
 }
 
-// Follow writes the log of a build from its beginning to its end, and to waiting, as long as the
-// build has not begun, what it waits for.
+// Follow writes the log of a build until the build ends. Until the build starts, it writes to
+// waiting what the build waits for.
 func (c *Client) Follow(ctx context.Context, name string, out, waiting io.Writer) error {
 	log := c.logRequest(name, &buildv1.BuildLogOptions{Follow: true})
 	return write(ctx, name, &following{log, c, name, waiting}, out)
 }
 
-// following is the log of a build that may not have begun. Only its stream waits.
+// following is the log of a build that might not have started. Only Stream waits for the start.
 type following struct {
 	rest.ResponseWrapper
 	client  *Client
@@ -38,8 +38,8 @@ type following struct {
 	waiting io.Writer
 }
 
-// Stream waits until the build begins, as long as that takes, and opens the log. The server gives
-// up waiting after some seconds.
+// Stream waits until the build starts, without a limit, and opens the log. The server's own wait
+// ends after some seconds.
 func (f *following) Stream(ctx context.Context) (io.ReadCloser, error) {
 	for {
 		if err := f.client.Begin(ctx, f.build, f.waiting); err != nil {
@@ -51,7 +51,7 @@ func (f *following) Stream(ctx context.Context) (io.ReadCloser, error) {
 	}
 }
 
-// Written writes what a build has logged so far.
+// Written writes the existing log of a build.
 func (c *Client) Written(ctx context.Context, name string, out io.Writer) error {
 	return write(ctx, name, c.logRequest(name, &buildv1.BuildLogOptions{NoWait: true}), out)
 }
@@ -66,9 +66,9 @@ func write(ctx context.Context, name string, source rest.ResponseWrapper, out io
 	return err
 }
 
-// Log asks the server for the log of a build: one that is named, or that of a configuration with a
-// number, or its latest where that is 0. What is neither is left to others. Where the log is
-// followed and the build has not begun, what it waits for is written to waiting.
+// Log requests the log of a build: a named build, the build of a configuration with a number, or
+// for 0 its latest build. Other objects are left to kubectl. If the log is followed and the build
+// has not started, Log writes to waiting what the build waits for.
 func Log(version int64, waiting io.Writer, others polymorphichelpers.LogsForObjectFunc) polymorphichelpers.LogsForObjectFunc {
 	return func(getter genericclioptions.RESTClientGetter, object, options runtime.Object, timeout time.Duration, all bool) (map[corev1.ObjectReference]rest.ResponseWrapper, error) {
 		reference := corev1.ObjectReference{APIVersion: buildv1.GroupVersion.String()}
@@ -76,7 +76,7 @@ func Log(version int64, waiting io.Writer, others polymorphichelpers.LogsForObje
 		case *buildv1.Build:
 			reference.Kind, reference.Namespace, reference.Name = "Build", of.Namespace, of.Name
 			if version != 0 {
-				return nil, fmt.Errorf("read log of build %q: --version is for build configs, whose builds have numbers", of.Name)
+				return nil, fmt.Errorf("read log of build %q: --version is only for build configs, whose builds have numbers", of.Name)
 			}
 		case *buildv1.BuildConfig:
 			reference.Kind, reference.Namespace, reference.Name = "BuildConfig", of.Namespace, of.Name
@@ -109,7 +109,7 @@ func Log(version int64, waiting io.Writer, others polymorphichelpers.LogsForObje
 	}
 }
 
-// numbered is the build of a configuration with a number, or the latest.
+// numbered returns the build of a configuration with a number, or the latest one.
 func (c *Client) numbered(ctx context.Context, config string, number int64) (string, error) {
 	builds, err := c.Of(ctx, config)
 	if err != nil {
@@ -126,7 +126,7 @@ func (c *Client) numbered(ctx context.Context, config string, number int64) (str
 	return "", fmt.Errorf("no builds found for build config %q; start one with: oc start-build %[1]s", config)
 }
 
-// logOptions are those of a pod's log for a build's.
+// logOptions converts the options of a pod's log to those of a build's log.
 func logOptions(of *corev1.PodLogOptions) *buildv1.BuildLogOptions {
 	return &buildv1.BuildLogOptions{
 		Container: of.Container, Follow: of.Follow, Previous: of.Previous, SinceSeconds: of.SinceSeconds, SinceTime: of.SinceTime,

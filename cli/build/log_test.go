@@ -20,11 +20,11 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// slow is a server with a build that waits for a node, and begins only after a reader of its log
-// was told so and was sent away once.
+// slow is a server with a build that waits for a node. The build starts after the server has
+// reported this to a reader of the log, and has ended the reader's request once.
 type slow struct {
-	told  bytes.Buffer
-	asked int
+	waiting bytes.Buffer
+	asked   int
 }
 
 func (s *slow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -36,7 +36,7 @@ func (s *slow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(w, "built with "+r.URL.RawQuery+"\n")
 			return
 		}
-		late := apierrors.NewTimeoutError("the build has not begun", 1).Status()
+		late := apierrors.NewTimeoutError("the build has not started", 1).Status()
 		w.WriteHeader(int(late.Code))
 		answer = late
 	case strings.HasSuffix(r.URL.Path, "/pods/app-1-build"):
@@ -44,7 +44,7 @@ func (s *slow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/1 nodes are available"}}}}
 	default:
 		build := &buildv1.Build{ObjectMeta: metav1.ObjectMeta{Name: "app-1"}, Status: buildv1.BuildStatus{Phase: buildv1.BuildPhasePending}}
-		if s.told.Len() > 0 {
+		if s.waiting.Len() > 0 {
 			build.Status.Phase = buildv1.BuildPhaseRunning
 		}
 		answer = build
@@ -52,7 +52,7 @@ func (s *slow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// serve starts the server, for clients that know builds.
+// serve starts the server and returns a client for it.
 func (s *slow) serve(t *testing.T) (address string) {
 	t.Helper()
 	if err := Teach(); err != nil {
@@ -63,10 +63,10 @@ func (s *slow) serve(t *testing.T) (address string) {
 	return server.URL
 }
 
-// told is what is said of the server's build while it waits.
-const told = "Waiting for build \"app-1\" (10s): no node takes its pod app-1-build: 0/1 nodes are available\n"
+// waitingMessage is the message while the server's build waits.
+const waitingMessage = "Waiting for build \"app-1\" (10s): no node takes its pod app-1-build: 0/1 nodes are available\n"
 
-func TestWhoFollowsABuildThatHasNotBegunIsToldWhatItWaitsFor(t *testing.T) {
+func TestFollowedLogPrintsWhyBuildWaits(t *testing.T) {
 	slow := &slow{}
 	client, err := New(&rest.Config{Host: slow.serve(t)}, "demo")
 	if err != nil {
@@ -74,15 +74,15 @@ func TestWhoFollowsABuildThatHasNotBegunIsToldWhatItWaitsFor(t *testing.T) {
 	}
 	client.clock = &clocktesting.SimpleIntervalClock{Duration: 10 * time.Second}
 	var out bytes.Buffer
-	if err := client.Follow(t.Context(), "app-1", &out, &slow.told); err != nil {
+	if err := client.Follow(t.Context(), "app-1", &out, &slow.waiting); err != nil {
 		t.Fatal(err)
 	}
-	if out.String() != "built with follow=true\n" || slow.told.String() != told {
-		t.Errorf("the log is %q, and while it waited it was told %q", out.String(), slow.told.String())
+	if out.String() != "built with follow=true\n" || slow.waiting.String() != waitingMessage {
+		t.Errorf("log %q, and messages while it waited %q", out.String(), slow.waiting.String())
 	}
 }
 
-func TestOnlyALogThatIsFollowedWaits(t *testing.T) {
+func TestOnlyFollowedLogWaits(t *testing.T) {
 	slow := &slow{asked: 1}
 	address := slow.serve(t)
 	getter := genericclioptions.NewConfigFlags(false)
@@ -92,21 +92,21 @@ func TestOnlyALogThatIsFollowedWaits(t *testing.T) {
 		"nowait=true":               &corev1.PodLogOptions{},
 		"follow=true&previous=true": &corev1.PodLogOptions{Follow: true, Previous: true},
 	} {
-		logs, err := Log(0, &slow.told, nil)(getter, build, options, 0, false)
+		logs, err := Log(0, &slow.waiting, nil)(getter, build, options, 0, false)
 		if err != nil || len(logs) != 1 {
 			t.Fatal(logs, err)
 		}
 		for _, log := range logs {
 			content, err := log.DoRaw(t.Context())
-			if err != nil || string(content) != "built with "+query+"\n" || slow.told.Len() > 0 {
-				t.Errorf("the log is %q, %v; it was told %q", content, err, slow.told.String())
+			if err != nil || string(content) != "built with "+query+"\n" || slow.waiting.Len() > 0 {
+				t.Errorf("log %q, %v; messages %q", content, err, slow.waiting.String())
 			}
 		}
 	}
-	logs, err := Log(0, &slow.told, nil)(getter, build, &corev1.PodLogOptions{Follow: true}, 0, false)
+	logs, err := Log(0, &slow.waiting, nil)(getter, build, &corev1.PodLogOptions{Follow: true}, 0, false)
 	for _, log := range logs {
 		if _, follows := log.(*following); !follows {
-			t.Errorf("the log that is followed is a %T", log)
+			t.Errorf("the followed log is a %T", log)
 		}
 	}
 	if err != nil || len(logs) != 1 {

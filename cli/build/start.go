@@ -16,7 +16,7 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-// buildStart starts a build.
+// buildStart contains the state of `oc start-build`.
 type buildStart struct {
 	client  *Client
 	streams genericiooptions.IOStreams
@@ -35,10 +35,10 @@ func NewStart(factory util.Factory, streams genericiooptions.IOStreams) *cobra.C
 	command := &cobra.Command{
 		Use:   "start-build (BUILDCONFIG | --from-build=BUILD)",
 		Short: "Start a new build",
-		Long: `Start a build of a build config, or one like an earlier build.
+		Long: `Start a build of a build config, or repeat an earlier build.
 
-What is built is what the build config says, unless --from-dir, --from-file, --from-repo or --from-archive sends
-something that lies here.`,
+The source is that of the build config, unless --from-dir, --from-file, --from-repo or --from-archive sends
+a local one.`,
 		Example: `  oc start-build hello-world
   oc start-build --from-build=hello-world-1
   oc start-build hello-world --from-dir=. --follow --wait
@@ -54,29 +54,29 @@ something that lies here.`,
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&s.source.File, "from-file", "", "A file, or its address, that is the source; in the build it has the same name")
-	flags.StringVar(&s.source.Dir, "from-dir", "", "A directory that is the source")
-	flags.StringVar(&s.source.Repo, "from-repo", "", "A local Git repository that is the source")
-	flags.StringVar(&s.source.Archive, "from-archive", "", "An archive (tar, tar.gz, zip), or its address, that is the source")
-	flags.StringVar(&s.source.Commit, "commit", "", "The commit to build: of the build config's repository, or of --from-repo; with another source, the commit that it is noted to be")
-	flags.StringVar(&s.exclude, "exclude", `(^|/)\.git(/|$)`, "Regular expression of the paths of --from-dir that are left out; empty leaves out none")
-	flags.StringVar(&s.fromBuild, "from-build", "", "An earlier build to do again")
-	flags.StringArrayVarP(&s.env, "env", "e", nil, "A variable of the build, as NAME=value; may be given several times")
-	flags.StringArrayVar(&s.args, "build-arg", nil, "An argument of the Dockerfile, as NAME=value; may be given several times")
-	flags.BoolVarP(&s.follow, "follow", "F", false, "Show the log of the build while it runs")
-	flags.BoolVarP(&s.wait, "wait", "w", false, "Wait for the end of the build, and fail if it does")
-	flags.BoolVar(&s.incremental, "incremental", false, "Build on what the last build has left, with Source-to-Image")
-	flags.BoolVar(&s.noCache, "no-cache", false, "Build each step of the Dockerfile anew")
-	flags.StringVar(&s.level, "build-loglevel", "", "How much the build says, 0 to 5")
-	flags.StringVar(&s.hook.URL, "from-webhook", "", "A generic web hook to call instead")
-	flags.StringVar(&s.hook.PostReceive, "git-post-receive", "", "With --from-webhook, a file with what git gives its hook post-receive, - for standard input")
-	flags.StringVar(&s.hook.Repository, "git-repository", "", "With --git-post-receive, the repository, for the description of its commit; by default the current directory")
-	flags.StringVar(&s.hooks, "list-webhooks", "", "List the web hooks of the build config: all, generic, github, gitlab or bitbucket")
+	flags.StringVar(&s.source.File, "from-file", "", "File or URL to use as the source. The file has the same name in the build")
+	flags.StringVar(&s.source.Dir, "from-dir", "", "Directory to use as the source")
+	flags.StringVar(&s.source.Repo, "from-repo", "", "Local Git repository to use as the source")
+	flags.StringVar(&s.source.Archive, "from-archive", "", "Archive (tar, tar.gz, zip) or URL to use as the source")
+	flags.StringVar(&s.source.Commit, "commit", "", "Commit to build, of the build config's repository or of --from-repo. For another source, the commit to record")
+	flags.StringVar(&s.exclude, "exclude", `(^|/)\.git(/|$)`, "Regular expression of the paths of --from-dir to omit. Empty omits none")
+	flags.StringVar(&s.fromBuild, "from-build", "", "Earlier build to repeat")
+	flags.StringArrayVarP(&s.env, "env", "e", nil, "Variable of the build, as NAME=value. Can be repeated")
+	flags.StringArrayVar(&s.args, "build-arg", nil, "Argument of the Dockerfile, as NAME=value. Can be repeated")
+	flags.BoolVarP(&s.follow, "follow", "F", false, "Print the log of the build while it runs")
+	flags.BoolVarP(&s.wait, "wait", "w", false, "Wait for the end of the build, and fail if the build fails")
+	flags.BoolVar(&s.incremental, "incremental", false, "Reuse artifacts of the previous Source-to-Image build")
+	flags.BoolVar(&s.noCache, "no-cache", false, "Build each step of the Dockerfile without the cache")
+	flags.StringVar(&s.level, "build-loglevel", "", "Log level of the build, 0 to 5")
+	flags.StringVar(&s.hook.URL, "from-webhook", "", "Generic webhook to call instead")
+	flags.StringVar(&s.hook.PostReceive, "git-post-receive", "", "With --from-webhook: file with the input of the hook post-receive, or - for standard input")
+	flags.StringVar(&s.hook.Repository, "git-repository", "", "With --git-post-receive: repository that contains the commit. The default is the current directory")
+	flags.StringVar(&s.hooks, "list-webhooks", "", "List the webhooks of the build config: all, generic, github, gitlab or bitbucket")
 	s.print.AddFlags(command)
 	return command
 }
 
-// builds connects to the builds of the current project.
+// builds returns a client for the builds of the current project.
 func builds(factory util.Factory) (*Client, error) {
 	namespace, _, err := factory.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
@@ -127,7 +127,7 @@ func (s *buildStart) run(command *cobra.Command, args []string) error {
 	return s.attend(ctx, started.Name)
 }
 
-// attend stays with the build as far as the flags say.
+// attend follows the build and waits for it, if flags request it.
 func (s *buildStart) attend(ctx context.Context, name string) (err error) {
 	switch {
 	case s.follow:
@@ -145,14 +145,14 @@ func (s *buildStart) attend(ctx context.Context, name string) (err error) {
 	return s.client.Complete(ctx, name)
 }
 
-// start makes the build in the way that the flags say.
+// start starts the build.
 func (s *buildStart) start(ctx context.Context, command *cobra.Command, kind, name string) (*buildv1.Build, error) {
 	request, err := s.request(command, name)
 	switch {
 	case err != nil:
 		return nil, err
 	case s.source.Given() && kind == OfBuild:
-		return nil, util.UsageErrorf(command, "an earlier build has its source; name a build config to send another one")
+		return nil, util.UsageErrorf(command, "an earlier build already has a source; to send another source, use a build config")
 	case s.source.Given():
 		if err := checkBinary(command); err != nil {
 			return nil, err
@@ -170,23 +170,23 @@ func (s *buildStart) start(ctx context.Context, command *cobra.Command, kind, na
 	return s.client.BuildConfigs(s.client.Namespace).Instantiate(ctx, name, request, metav1.CreateOptions{})
 }
 
-// checkBinary refuses the flags that the request for a build with its source has no fields for
-// (buildv1.BinaryBuildRequestOptions). OpenShift 3.11 warned of some and was silent about others.
+// checkBinary rejects flags for which the request with a build's source has no fields
+// (buildv1.BinaryBuildRequestOptions). OpenShift 3.11 warned about some of them and ignored others.
 func checkBinary(command *cobra.Command) error {
-	var given []string
+	var flags []string
 	for _, name := range []string{"env", "build-arg", "no-cache", "incremental", "build-loglevel"} {
 		if command.Flags().Changed(name) {
-			given = append(given, "--"+name)
+			flags = append(flags, "--"+name)
 		}
 	}
-	if len(given) == 0 {
+	if len(flags) == 0 {
 		return nil
 	}
-	return util.UsageErrorf(command, "a build whose source is sent does not take %s; set that in the build config, whose environment oc set env changes (BUILD_LOGLEVEL for --build-loglevel)",
-		strings.Join(given, ", "))
+	return util.UsageErrorf(command, "a build with a local source does not support %s; change the build config instead, for example with oc set env (BUILD_LOGLEVEL for --build-loglevel)",
+		strings.Join(flags, ", "))
 }
 
-// request is what the flags ask for.
+// request returns the request for the flags.
 func (s *buildStart) request(command *cobra.Command, name string) (*buildv1.BuildRequest, error) {
 	request := &buildv1.BuildRequest{TriggeredBy: []buildv1.BuildTriggerCause{{Message: "Manually triggered"}}}
 	request.Name = name
@@ -200,29 +200,29 @@ func (s *buildStart) request(command *cobra.Command, name string) (*buildv1.Buil
 	if s.source.Commit != "" {
 		request.Revision = &buildv1.SourceRevision{Type: buildv1.BuildSourceGit, Git: &buildv1.GitSourceRevision{Commit: s.source.Commit}}
 	}
-	given := command.Flags().Changed
-	if len(s.args) > 0 || given("no-cache") {
+	changed := command.Flags().Changed
+	if len(s.args) > 0 || changed("no-cache") {
 		options := &buildv1.DockerStrategyOptions{}
 		if options.BuildArgs, err = Variables(s.args); err != nil {
 			return nil, err
 		}
-		if given("no-cache") {
+		if changed("no-cache") {
 			options.NoCache = &s.noCache
 		}
 		request.DockerStrategyOptions = options
 	}
-	if given("incremental") {
+	if changed("incremental") {
 		request.SourceStrategyOptions = &buildv1.SourceStrategyOptions{Incremental: &s.incremental}
 	}
 	return request, nil
 }
 
-// Variables reads NAME=value.
-func Variables(given []string) (env []corev1.EnvVar, err error) {
-	for _, text := range given {
-		name, value, found := strings.Cut(text, "=")
-		if !found || name == "" {
-			return nil, fmt.Errorf("%q is no variable; give it as NAME=value", text)
+// Variables parses NAME=value.
+func Variables(args []string) (env []corev1.EnvVar, err error) {
+	for _, arg := range args {
+		name, value, ok := strings.Cut(arg, "=")
+		if !ok || name == "" {
+			return nil, fmt.Errorf("%q is not a variable; use NAME=value", arg)
 		}
 		env = append(env, corev1.EnvVar{Name: name, Value: value})
 	}

@@ -15,51 +15,51 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
-// How often a build that has not begun is looked at, after how long it is told what it waits for,
-// and how often that is told again.
-const lookPeriod, quiet, repeat = 500 * time.Millisecond, 3 * time.Second, 15 * time.Second
+// pollInterval is the time between checks of a build that has not started. noticeDelay and
+// noticeInterval determine when the user gets messages about it.
+const pollInterval, noticeDelay, noticeInterval = 500 * time.Millisecond, 3 * time.Second, 15 * time.Second
 
-// teller tells what a build waits for, and how long it has: not at once, when it changes, and now
-// and then.
+// teller prints what a build waits for, and for how long: after a delay, after each change, and
+// periodically.
 type teller struct {
 	out   io.Writer
 	clock clock.PassiveClock
 
-	began, last time.Time
-	said        string
+	start, last time.Time
+	message     string
 }
 
 func newTeller(out io.Writer, clock clock.PassiveClock) *teller {
-	return &teller{out: out, clock: clock, began: clock.Now()}
+	return &teller{out: out, clock: clock, start: clock.Now()}
 }
 
-// tell tells it.
+// tell prints a message if it is due.
 func (t *teller) tell(build, reason string) {
 	now := t.clock.Now()
-	waited := now.Sub(t.began)
-	if waited < quiet || reason == t.said && now.Sub(t.last) < repeat {
+	waited := now.Sub(t.start)
+	if waited < noticeDelay || reason == t.message && now.Sub(t.last) < noticeInterval {
 		return
 	}
-	t.said, t.last = reason, now
+	t.message, t.last = reason, now
 	fmt.Fprintf(t.out, "Waiting for build %q (%s): %s\n", build, waited.Truncate(time.Second), reason)
 }
 
-// Begin waits until a build runs or has run, and writes what it waits for meanwhile.
+// Begin waits until a build has started, and writes what it waits for.
 func (c *Client) Begin(ctx context.Context, name string, out io.Writer) error {
 	return c.watch(ctx, newTeller(out, c.clock), func() (*buildv1.Build, error) {
 		return c.Builds(c.Namespace).Get(ctx, name, metav1.GetOptions{})
 	})
 }
 
-// watch looks at a build until it has begun. There may be none yet.
+// watch polls a build until it has started. The build might not exist yet.
 func (c *Client) watch(ctx context.Context, t *teller, find func() (*buildv1.Build, error)) error {
-	tick := time.NewTicker(lookPeriod)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
 		build, err := find()
 		switch {
 		case err != nil:
-			return fmt.Errorf("wait for the build to begin: %w", err)
+			return fmt.Errorf("wait for the start of the build: %w", err)
 		case build == nil:
 		case build.Status.Phase == buildv1.BuildPhaseRunning || instantiate.Ended(build):
 			return nil
@@ -74,13 +74,13 @@ func (c *Client) watch(ctx context.Context, t *teller, find func() (*buildv1.Bui
 	}
 }
 
-// reason is why a build has not begun, as far as the user may know it.
+// reason returns why a build has not started, as far as the user has access.
 func (c *Client) reason(ctx context.Context, build *buildv1.Build) string {
 	switch {
 	case build.Status.Reason != "":
 		return fmt.Sprintf("%s (%s)", build.Status.Message, build.Status.Reason)
 	case build.Status.Phase == buildv1.BuildPhaseNew:
-		return c.turn(ctx, build)
+		return c.predecessors(ctx, build)
 	}
 	pod, err := c.pods.Pods(c.Namespace).Get(ctx, instantiate.PodName(build.Name), metav1.GetOptions{})
 	if err != nil {
@@ -89,9 +89,9 @@ func (c *Client) reason(ctx context.Context, build *buildv1.Build) string {
 	return podReason(pod)
 }
 
-// turn names the builds that one has to wait for.
-func (c *Client) turn(ctx context.Context, build *buildv1.Build) string {
-	others, _ := c.Of(ctx, instantiate.ConfigOf(build)) // none, if they cannot be seen
+// predecessors returns the names of the builds that run before this one.
+func (c *Client) predecessors(ctx context.Context, build *buildv1.Build) string {
+	others, _ := c.Of(ctx, instantiate.ConfigOf(build)) // none, if the user has no access
 	var before []string
 	for i := range others {
 		if other := &others[i]; other.Name != build.Name && !instantiate.Ended(other) && instantiate.Number(other) < instantiate.Number(build) {
@@ -101,14 +101,14 @@ func (c *Client) turn(ctx context.Context, build *buildv1.Build) string {
 	if len(before) == 0 || instantiate.Policy(build) == buildv1.BuildRunPolicyParallel {
 		return "it has no pod yet"
 	}
-	return fmt.Sprintf("by the run policy %s it begins after %s", instantiate.Policy(build), strings.Join(before, ", "))
+	return fmt.Sprintf("with the run policy %s it starts after %s", instantiate.Policy(build), strings.Join(before, ", "))
 }
 
-// podReason is why a pod does not run.
+// podReason returns why a pod does not run.
 func podReason(pod *corev1.Pod) string {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
-			return fmt.Sprintf("no node takes its pod %s: %s", pod.Name, condition.Message)
+			return fmt.Sprintf("its pod %s is not scheduled: %s", pod.Name, condition.Message)
 		}
 	}
 	for _, status := range pod.Status.ContainerStatuses {
@@ -119,11 +119,10 @@ func podReason(pod *corev1.Pod) string {
 			return fmt.Sprintf("its pod %s is %s: %s", pod.Name, waiting.Reason, waiting.Message)
 		}
 	}
-	return fmt.Sprintf("its pod %s starts", pod.Name)
+	return fmt.Sprintf("its pod %s is starting", pod.Name)
 }
 
-// started finds the build of a configuration that is made after the one of a number; nil while
-// there is none.
+// started returns the build of a configuration that follows the build with a number, or nil.
 func (c *Client) started(ctx context.Context, config string, after int64) func() (*buildv1.Build, error) {
 	return func() (*buildv1.Build, error) {
 		builds, err := c.Of(ctx, config)

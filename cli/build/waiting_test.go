@@ -10,7 +10,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-func TestWhatABuildWaitsForIsToldNowAndThen(t *testing.T) {
+func TestWaitingMessageIsRepeated(t *testing.T) {
 	var out bytes.Buffer
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	teller := newTeller(&out, clock)
@@ -27,11 +27,11 @@ Waiting for build "app-1" (20s): b
 Waiting for build "app-1" (1m0s): b
 `
 	if out.String() != want {
-		t.Errorf("told is\n%s", out.String())
+		t.Errorf("messages\n%s", out.String())
 	}
 }
 
-func TestWhyAPodDoesNotRun(t *testing.T) {
+func TestReasonOfPendingPod(t *testing.T) {
 	waiting := func(reason, message string) corev1.PodStatus {
 		return corev1.PodStatus{
 			Conditions:        []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}},
@@ -39,14 +39,14 @@ func TestWhyAPodDoesNotRun(t *testing.T) {
 		}
 	}
 	for want, status := range map[string]corev1.PodStatus{
-		"its pod app-1-build starts": {},
-		"no node takes its pod app-1-build: 0/1 nodes are available": {Conditions: []corev1.PodCondition{
+		"its pod app-1-build is starting": {},
+		"its pod app-1-build is not scheduled: 0/1 nodes are available": {Conditions: []corev1.PodCondition{
 			{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/1 nodes are available"}}},
 		"its pod app-1-build is ContainerCreating":           waiting("ContainerCreating", ""),
 		"its pod app-1-build is ErrImagePull: no such image": waiting("ErrImagePull", "no such image"),
 	} {
 		if got := podReason(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "app-1-build"}, Status: status}); got != want {
-			t.Errorf("it is told %q, want %q", got, want)
+			t.Errorf("reason %q, want %q", got, want)
 		}
 	}
 }

@@ -9,17 +9,17 @@ import (
 	"strings"
 )
 
-// Dockerfile is what matters here of a Dockerfile.
+// Dockerfile contains the properties of a Dockerfile that affect the application.
 type Dockerfile struct {
 	// Text is the whole file.
 	Text string
-	// From is the image that the last stage begins with.
+	// From is the base image of the last stage.
 	From string
-	// Ports are those of the last stage, such as 8080/tcp.
+	// Ports are the ports of the last stage, such as 8080/tcp.
 	Ports []string
 }
 
-// ReadDockerfile reads the Dockerfile of a directory. It is nil where there is none.
+// ReadDockerfile reads the Dockerfile of a directory. It returns nil if there is none.
 func ReadDockerfile(dir string) (*Dockerfile, error) {
 	text, err := os.ReadFile(filepath.Join(dir, "Dockerfile"))
 	if os.IsNotExist(err) {
@@ -54,7 +54,7 @@ func ParseDockerfile(text string) (*Dockerfile, error) {
 				continue
 			}
 			file.From, file.Ports = fill(words[1]), nil
-			if base, known := stages[file.From]; known {
+			if base, ok := stages[file.From]; ok {
 				file.From = base
 			}
 			if len(words) > 3 && strings.EqualFold(words[2], "as") {
@@ -69,12 +69,12 @@ func ParseDockerfile(text string) (*Dockerfile, error) {
 		}
 	}
 	if file.From == "" {
-		return nil, fmt.Errorf("read Dockerfile: there is no FROM instruction")
+		return nil, fmt.Errorf("read Dockerfile: no FROM instruction")
 	}
 	return file, nil
 }
 
-// argument is the value of an ARG for NAME, or NAME:-otherwise.
+// argument returns the value of an ARG for NAME or NAME:-default.
 func argument(arguments map[string]string, name string) string {
 	name, otherwise, _ := strings.Cut(name, ":-")
 	if value := arguments[name]; value != "" {

@@ -15,43 +15,42 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// openshift is the project whose streams and templates everybody may use.
+// openshift is the project whose streams and templates all users can use.
 const openshift = "openshift"
 
-// Finder looks for images and templates in the current project, in the project openshift and in
+// Finder finds images and templates in the current project, in the project openshift and in
 // registries.
 type Finder struct {
 	Images    imageclient.ImageV1Interface
 	Templates templateclient.TemplateV1Interface
 	// Namespace is the current project.
 	Namespace string
-	// Insecure allows registries without a certificate that can be checked.
+	// Insecure allows registries whose certificate cannot be verified.
 	Insecure bool
-	// AllowMissing takes an image that is not found for one that will be there later.
+	// AllowMissing accepts an image that does not exist yet.
 	AllowMissing bool
-	// AllowMissingTags takes a tag without an image, of an image stream that there is, for one that
-	// will have an image later.
+	// AllowMissingTags accepts a tag without an image, if its image stream exists.
 	AllowMissingTags bool
 }
 
-// NotFound is the error of something that is neither an image nor a template.
+// NotFound is the error for a name that is neither an image nor a template.
 type NotFound struct{ Name string }
 
-// Error says what was looked for.
+// Error names what Finder did not find.
 func (n *NotFound) Error() string {
 	return fmt.Sprintf("unable to locate any images in image streams, templates loaded in accessible projects, template files, local docker images with name %q", n.Name)
 }
 
-// Empty is the error of a tag that an image stream has without an image.
+// Empty is the error for a tag of an image stream without an image.
 type Empty struct{ Stream, Tag string }
 
-// Error says how an image comes there.
+// Error explains how the tag gets an image.
 func (e *Empty) Error() string {
 	return fmt.Sprintf("image stream %q has no image for its tag %q yet: an administrator pushes or imports one, "+
-		"or makes it from packages as examples/builders of Slipway's source says", e.Stream, e.Tag)
+		"or builds it from packages, as examples/builders in Slipway's source describes", e.Stream, e.Tag)
 }
 
-// Find looks for what a component is made from: an image or a template, one of which is nil.
+// Find finds the source of a component: an image or a template. The other one is nil.
 func (f *Finder) Find(ctx context.Context, component Component) (image *Image, template *templatev1.Template, err error) {
 	name, kind := component.From, component.Kind
 	if kind == AnyKind || kind == StreamKind {
@@ -82,24 +81,25 @@ func (f *Finder) Find(ctx context.Context, component Component) (image *Image, t
 	return nil, nil, &NotFound{name}
 }
 
-// missing is an image of which only the name is known.
+// missing returns an image of which only the name is available.
 func missing(name string) *Image {
 	_, tag := tagged(name)
 	return &Image{Name: name, Reference: name, Tag: tag, Missing: true}
 }
 
-// tagged takes the tag from a reference; one without has the tag latest.
+// tagged splits the tag from a reference. The default is latest.
 func tagged(reference string) (name, tag string) {
 	reference, _, _ = strings.Cut(reference, "@")
 	last := strings.LastIndex(reference, "/") + 1
-	name, tag, found := strings.Cut(reference[last:], ":")
-	if !found || tag == "" {
+	name, tag, ok := strings.Cut(reference[last:], ":")
+	if !ok || tag == "" {
 		tag = "latest"
 	}
 	return reference[:last] + name, tag
 }
 
-// projects are where a name may be, and the name there. A name that can be in none gives none.
+// projects returns the projects that can contain a name, and the name there. It returns none for an
+// impossible name.
 func (f *Finder) projects(name string) (projects []string, bare string) {
 	switch namespace, rest, qualified := strings.Cut(name, "/"); {
 	case !qualified:
@@ -111,36 +111,36 @@ func (f *Finder) projects(name string) (projects []string, bare string) {
 	}
 }
 
-// stream looks for a tag of an image stream. It is nil where there is none.
+// stream finds a tag of an image stream. It returns nil if there is none.
 func (f *Finder) stream(ctx context.Context, name string) (*Image, error) {
 	reference, tag := tagged(name)
 	projects, bare := f.projects(reference)
 	for _, project := range projects {
-		found, err := f.Images.ImageStreamTags(project).Get(ctx, bare+":"+tag, metav1.GetOptions{})
+		streamTag, err := f.Images.ImageStreamTags(project).Get(ctx, bare+":"+tag, metav1.GetOptions{})
 		if absent(err) {
 			continue
 		}
 		if err != nil {
 			return nil, fmt.Errorf("find image stream %q: %w", name, err)
 		}
-		if found.Image.Name == "" { // a tag without an image
+		if streamTag.Image.Name == "" { // a tag without an image
 			continue
 		}
-		image := &Image{Name: name, Namespace: project, Stream: bare, Tag: tag, Reference: found.Image.DockerImageReference}
-		if found.Tag != nil {
-			image.Annotations = found.Tag.Annotations
-			if from := found.Tag.From; from != nil && from.Kind == image.tag("").Kind && !strings.Contains(from.Name, ":") {
+		image := &Image{Name: name, Namespace: project, Stream: bare, Tag: tag, Reference: streamTag.Image.DockerImageReference}
+		if streamTag.Tag != nil {
+			image.Annotations = streamTag.Tag.Annotations
+			if from := streamTag.Tag.From; from != nil && from.Kind == image.tag("").Kind && !strings.Contains(from.Name, ":") {
 				image.Tag = from.Name
 			}
 		}
-		return image, image.describe(&found.Image)
+		return image, image.describe(&streamTag.Image)
 	}
 	return nil, nil
 }
 
-// empty is an error where an image stream has the tag and no image for it: what is in a registry
-// under that name is something else. Where tags without an image are allowed it is what will be
-// there later.
+// empty returns an error if the image stream has the tag but no image for it. An image of the same
+// name in a registry is a different one. If tags without an image are allowed, empty returns the
+// future image.
 func (f *Finder) empty(ctx context.Context, name string) (*Image, error) {
 	reference, tag := tagged(name)
 	projects, bare := f.projects(reference)
@@ -162,7 +162,8 @@ func (f *Finder) empty(ctx context.Context, name string) (*Image, error) {
 	return nil, nil
 }
 
-// absent says that an answer means that there is nothing, at least for who asks.
+// absent reports whether an error means that the object does not exist, or that the user has no
+// access to it.
 func absent(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) || apierrors.IsInvalid(err)
 }
@@ -170,21 +171,21 @@ func absent(err error) bool {
 func (f *Finder) template(ctx context.Context, name string) (*templatev1.Template, error) {
 	projects, bare := f.projects(name)
 	for _, project := range projects {
-		found, err := f.Templates.Templates(project).Get(ctx, bare, metav1.GetOptions{})
+		tmpl, err := f.Templates.Templates(project).Get(ctx, bare, metav1.GetOptions{})
 		if absent(err) {
 			continue
 		}
 		if err != nil {
 			return nil, fmt.Errorf("find template %q: %w", name, err)
 		}
-		return found, nil
+		return tmpl, nil
 	}
 	return nil, nil
 }
 
-// registry asks the server to look for an image where its name says. Nothing is imported.
+// registry requests metadata of an image from the server. It imports nothing.
 func (f *Finder) registry(ctx context.Context, name string) (*Image, error) {
-	answer, err := f.Images.ImageStreamImports(f.Namespace).Create(ctx, &imagev1.ImageStreamImport{
+	response, err := f.Images.ImageStreamImports(f.Namespace).Create(ctx, &imagev1.ImageStreamImport{
 		ObjectMeta: metav1.ObjectMeta{Name: "newapp", Namespace: f.Namespace},
 		Spec: imagev1.ImageStreamImportSpec{Images: []imagev1.ImageImportSpec{{
 			From: corev1.ObjectReference{Kind: "DockerImage", Name: name}, ImportPolicy: imagev1.TagImportPolicy{Insecure: f.Insecure},
@@ -194,19 +195,19 @@ func (f *Finder) registry(ctx context.Context, name string) (*Image, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look for image %q: %w", name, err)
+		return nil, fmt.Errorf("find image %q: %w", name, err)
 	}
-	if len(answer.Status.Images) == 0 || answer.Status.Images[0].Image == nil {
+	if len(response.Status.Images) == 0 || response.Status.Images[0].Image == nil {
 		return nil, nil
 	}
-	found := answer.Status.Images[0]
+	imported := response.Status.Images[0]
 	image := missing(name)
-	image.Missing, image.Insecure, image.Reference = false, f.Insecure, found.Image.DockerImageReference
-	return image, image.describe(found.Image)
+	image.Missing, image.Insecure, image.Reference = false, f.Insecure, imported.Image.DockerImageReference
+	return image, image.describe(imported.Image)
 }
 
-// Builder looks for an image that builds a language: a stream of which a tag supports it, or an
-// image of its name.
+// Builder finds an image that builds a language: an image stream with a tag that supports it, or an
+// image with its name.
 func (f *Finder) Builder(ctx context.Context, language string) (*Image, error) {
 	for _, project := range slices.Compact([]string{f.Namespace, openshift}) {
 		list, err := f.Images.ImageStreams(project).List(ctx, metav1.ListOptions{})
@@ -229,7 +230,7 @@ func (f *Finder) Builder(ctx context.Context, language string) (*Image, error) {
 	return image, err
 }
 
-// supports reports whether an annotation such as "ruby:2.5,ruby" has a language.
+// supports reports whether an annotation such as "ruby:2.5,ruby" contains a language.
 func supports(annotation, language string) bool {
 	return slices.ContainsFunc(strings.Split(annotation, ","), func(one string) bool {
 		name, _, _ := strings.Cut(strings.TrimSpace(one), ":")

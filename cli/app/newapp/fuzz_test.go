@@ -6,19 +6,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// FuzzDockerfile proves that no Dockerfile of a repository makes `oc new-app` panic.
+// FuzzDockerfile checks that no Dockerfile of a repository makes `oc new-app` panic.
 func FuzzDockerfile(f *testing.F) {
 	for _, seed := range []string{"FROM a\nEXPOSE 8080/tcp $PORT\n", "ARG A=b\nFROM ${A:-c} AS d\nFROM d", "FROM --platform=x", "FROM ${", "ARG\nEXPOSE", "FROM a \\\n as b"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if file, err := ParseDockerfile(text); err == nil && file.From == "" {
-			t.Errorf("%q begins with no image", text)
+			t.Errorf("%q has no base image", text)
 		}
 	})
 }
 
-// FuzzName proves that a name made of an image or repository can be one of a service.
+// FuzzName checks that a name of an image or repository results in a valid name of a service.
 func FuzzName(f *testing.F) {
 	for _, seed := range []string{"https://example.com/a/My_App.git#main", "git@example.com:x.git", "registry:5000/a/b:c@sha256:0", "---", "9a", "ä", "a/"} {
 		f.Add(seed)
@@ -26,7 +26,7 @@ func FuzzName(f *testing.F) {
 	f.Fuzz(func(t *testing.T, from string) {
 		name := Name(from)
 		if reasons := validation.IsDNS1035Label(name); name != "" && len(reasons) > 0 {
-			t.Errorf("%q gives %q: %v", from, name, reasons)
+			t.Errorf("%q results in %q: %v", from, name, reasons)
 		}
 	})
 }

@@ -16,30 +16,30 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Image is an image that was found.
+// Image is an image that Finder found.
 type Image struct {
-	// Name is what was asked for, Reference how the image is pulled.
+	// Name is the requested name. Reference is the pull specification.
 	Name, Reference string
-	// Namespace, Stream and Tag are the tag of an image stream; Namespace and Stream are empty for
-	// an image of a registry, Tag is set always.
+	// Namespace, Stream and Tag are the tag of an image stream. Namespace and Stream are empty for an
+	// image of a registry. Tag is always set.
 	Namespace, Stream, Tag string
-	// ID and Created are the image's, where it is known.
+	// ID and Created are those of the image, if available.
 	ID      string
 	Created time.Time
-	// Ports such as 8080/tcp, Volumes and User are what the image declares.
+	// Ports, such as 8080/tcp, Volumes and User are declared by the image.
 	Ports, Volumes []string
 	User           string
-	// Command is what a container of the image runs: its entrypoint and the arguments of it.
+	// Command is the entrypoint and its arguments.
 	Command []string
-	// Labels and Annotations are the image's and the tag's.
+	// Labels are those of the image. Annotations are those of the tag.
 	Labels, Annotations map[string]string
-	// Missing says that nothing is known but the name.
+	// Missing is set if only the name is available.
 	Missing bool
-	// Insecure says that the registry's certificate is not checked.
+	// Insecure is set if the certificate of the registry is not verified.
 	Insecure bool
 }
 
-// describe takes over what an image says of itself.
+// describe copies properties from the metadata of the image.
 func (i *Image) describe(image *imagev1.Image) error {
 	i.ID = image.Name
 	metadata := &docker10.DockerImage{}
@@ -65,7 +65,7 @@ func (i *Image) Builder() bool {
 	return slices.Contains(strings.Split(i.Annotations["tags"], ","), "builder")
 }
 
-// tag is the tag of the stream as an object refers to it.
+// tag returns a reference to the tag of the stream.
 func (i *Image) tag(namespace string) *corev1.ObjectReference {
 	reference := &corev1.ObjectReference{Kind: "ImageStreamTag", Name: i.Stream + ":" + i.Tag}
 	if i.Namespace != namespace {
@@ -74,7 +74,7 @@ func (i *Image) tag(namespace string) *corev1.ObjectReference {
 	return reference
 }
 
-// short is how people recognize the image.
+// short returns a short ID or name for messages.
 func (i *Image) short() string {
 	id := strings.TrimPrefix(i.ID, "sha256:")
 	id = id[:min(len(id), shortID)]
@@ -86,7 +86,7 @@ func (i *Image) short() string {
 
 const shortID = 7
 
-// ports reads ports such as 8080/tcp and 53/udp, each once; what is none is left out.
+// ports parses ports such as 8080/tcp and 53/udp. It omits duplicates and invalid ones.
 func ports(texts []string) (all []corev1.ContainerPort) {
 	for _, text := range texts {
 		number, protocol, _ := strings.Cut(text, "/")

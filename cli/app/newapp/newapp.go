@@ -1,7 +1,7 @@
-// Package newapp makes the objects of an application or a build from images, image streams,
-// templates and source: the pieces that `oc new-app` and `oc new-build` are put together from.
+// Package newapp creates the objects of applications and builds from images, image streams,
+// templates and source, for `oc new-app` and `oc new-build`.
 //
-// Source: OpenShift Container Platform 3.11 Developer Guide, Creating New Applications; the
+// Source: OpenShift Container Platform 3.11 Developer Guide, Creating New Applications. The
 // objects, names and messages are those of its client.
 package newapp
 
@@ -18,60 +18,63 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Strategies of builds, as flags name them.
+// Build strategies, as in flags.
 const (
 	DockerStrategy   = "docker"
 	SourceStrategy   = "source"
 	PipelineStrategy = "pipeline"
 )
 
-// Request is what is to be made, as arguments and flags say.
+// Request contains the arguments and flags of a command.
 type Request struct {
 	Components []Component
-	// Sources are given by themselves, for builders that are given by themselves too.
+	// Sources are arguments without a builder. New combines them with builders that are arguments
+	// without a source.
 	Sources []string
-	// Name is what the first pod and its objects are called, instead of after the source or image.
+	// Name is the name of the first pod and its objects. The default is the name of the source or
+	// image.
 	Name string
-	// Strategy is how source is built, empty for what the source suggests; ContextDir is the
-	// directory within it.
+	// Strategy is the build strategy. If it is empty, it depends on the source. ContextDir is the
+	// directory within the source.
 	Strategy, ContextDir string
-	// Environment and BuildEnvironment are variables of containers and of builds.
+	// Environment contains the variables of containers, BuildEnvironment those of builds.
 	Environment, BuildEnvironment []corev1.EnvVar
-	// Labels are on all objects; without any, objects have the label app.
+	// Labels are the labels of all objects. The default is the label app.
 	Labels map[string]string
-	// AsTest makes deployments that have pods only while they are tested.
+	// AsTest creates test deployments, which have pods only during a deployment.
 	AsTest bool
-	// BuildOnly makes no deployments and services; By is what the objects say that they were made by.
+	// BuildOnly creates no deployments and services. By is the command, for an annotation of the
+	// objects.
 	BuildOnly bool
 	By        string
-	// Options are those of builds alone.
+	// Options apply only to builds.
 	Options BuildOptions
 }
 
-// Part is a container of the application, or a build alone.
+// Part is a container of the application, or only a build.
 type Part struct {
 	Name string
-	// Image is what is deployed, or what builds or is the base of the build.
+	// Image is the image that is deployed, or the builder or base image of the build.
 	Image *Image
-	// Build is nil where an image is deployed as it is.
+	// Build is nil if the image is deployed unchanged.
 	Build *Build
 	Group int
 }
 
-// Build is how source becomes an image.
+// Build describes how an image is built from source.
 type Build struct {
 	Source   *Source
 	Strategy string
-	// Binary says that the files are sent to the build.
+	// Binary means that the client sends the files to each build.
 	Binary     bool
 	Dockerfile *Dockerfile
-	// Inline is the text of a Dockerfile that is all of the source.
+	// Inline is the text of a Dockerfile without other source.
 	Inline string
-	// Language is what the source was found to be written in, where that mattered.
+	// Language is the detected language of the source, if New needed it.
 	Language string
 }
 
-// Plan is what will be made.
+// Plan contains the objects to create.
 type Plan struct {
 	Request
 	Namespace string
@@ -79,7 +82,7 @@ type Plan struct {
 	Templates []*templatev1.Template
 }
 
-// New finds what a request speaks of.
+// New resolves a request.
 func New(ctx context.Context, finder *Finder, request Request) (*Plan, error) {
 	plan := &Plan{Request: request, Namespace: finder.Namespace}
 	if err := plan.Options.findSource(ctx, finder); err != nil {
@@ -106,7 +109,7 @@ func New(ctx context.Context, finder *Finder, request Request) (*Plan, error) {
 	return plan, errors.Join(problems...)
 }
 
-// paired gives source that stands by itself to the only builder that does.
+// paired combines sources without a builder with the only builder without a source.
 func paired(ctx context.Context, finder *Finder, request Request) ([]Component, error) {
 	components, sources := []Component{}, slices.Clone(request.Sources)
 	for _, component := range request.Components {
@@ -132,7 +135,7 @@ func paired(ctx context.Context, finder *Finder, request Request) ([]Component, 
 	}
 	switch {
 	case builders > 1:
-		return nil, fmt.Errorf("several images could build %q: say which one as IMAGE~%[1]s", sources[0])
+		return nil, fmt.Errorf("several images could build %q: choose one with IMAGE~%[1]s", sources[0])
 	case builders == 1:
 		return components, nil
 	}
@@ -142,7 +145,7 @@ func paired(ctx context.Context, finder *Finder, request Request) ([]Component, 
 	return components, nil
 }
 
-// add finds one component.
+// add resolves one component.
 func (p *Plan) add(ctx context.Context, finder *Finder, component Component) (err error) {
 	part := Part{Group: component.Group}
 	if component.From != "" {
@@ -176,7 +179,7 @@ func (p *Plan) add(ctx context.Context, finder *Finder, component Component) (er
 	return nil
 }
 
-// build looks at source and finds what builds it, unless part has that.
+// build inspects the source and finds a builder, unless part has one.
 func (p *Plan) build(ctx context.Context, finder *Finder, text string, part *Part) (*Build, error) {
 	source, err := Open(ctx, text, p.ContextDir)
 	if err != nil {
@@ -196,7 +199,7 @@ func (p *Plan) build(ctx context.Context, finder *Finder, text string, part *Par
 	return build, build.inspect(ctx, finder, dir, part)
 }
 
-// inspect chooses a strategy after the files of the source.
+// inspect chooses a strategy for the files of the source.
 func (b *Build) inspect(ctx context.Context, finder *Finder, dir string, part *Part) (err error) {
 	if b.Dockerfile, err = ReadDockerfile(dir); err != nil {
 		return err
@@ -214,7 +217,7 @@ func (b *Build) inspect(ctx context.Context, finder *Finder, dir string, part *P
 	case b.Strategy == PipelineStrategy:
 		return nil
 	case b.Strategy == DockerStrategy && b.Dockerfile == nil:
-		return fmt.Errorf("build %q: there is no Dockerfile, which the strategy docker needs", b.Source.Name)
+		return fmt.Errorf("build %q: no Dockerfile, which the strategy docker needs", b.Source.Name)
 	case b.Strategy == DockerStrategy:
 		if part.Image == nil {
 			part.Image, _, err = finder.Find(ctx, Component{From: b.Dockerfile.From, Source: dir})
@@ -228,7 +231,7 @@ func (b *Build) inspect(ctx context.Context, finder *Finder, dir string, part *P
 	return err
 }
 
-// name gives the first part the name that was asked for, and each one its own.
+// name gives the first part the requested name, and every part a unique one.
 func (p *Plan) name() {
 	taken := map[string]bool{}
 	for i := range p.Parts {
@@ -244,12 +247,12 @@ func (p *Plan) name() {
 	}
 }
 
-// Pods are the parts by pod, in their order.
+// Pods returns the parts of each pod, in the order of the request.
 func (p *Plan) Pods() (pods [][]Part) {
 	at := map[int]int{}
 	for _, part := range p.Parts {
-		i, known := at[part.Group]
-		if !known {
+		i, ok := at[part.Group]
+		if !ok {
 			i = len(pods)
 			at[part.Group], pods = i, append(pods, nil)
 		}
@@ -263,7 +266,7 @@ func (p *Plan) deployed(part Part) bool {
 	return !p.BuildOnly && (part.Build == nil || part.Build.Strategy != PipelineStrategy)
 }
 
-// ports are those of a part's container.
+// ports returns the ports of a part's container.
 func (part Part) ports() []corev1.ContainerPort {
 	if part.Build != nil && part.Build.Dockerfile != nil && len(part.Build.Dockerfile.Ports) > 0 {
 		return ports(append(slices.Clone(part.Build.Dockerfile.Ports), part.Image.Ports...))

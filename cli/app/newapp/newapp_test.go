@@ -24,11 +24,11 @@ import (
 	"github.com/slipway-platform/slipway/internal/apitest"
 )
 
-// cluster is a finder of the project shop. There are a builder ruby in the project openshift, one
-// of Python that has no image yet, and a database in the current one.
+// cluster returns a finder for the project shop. The project openshift has the builder ruby and a
+// builder for Python without an image. The project shop has a database.
 func cluster(t *testing.T) *Finder {
 	t.Helper()
-	if err := imagev1.Install(scheme.Scheme); err != nil { // by which the server names lists
+	if err := imagev1.Install(scheme.Scheme); err != nil { // names of lists on the server
 		t.Fatal(err)
 	}
 	config := apitest.Start(t).Config()
@@ -70,7 +70,7 @@ func cluster(t *testing.T) *Finder {
 	return &Finder{Images: images, Templates: templates, Namespace: "shop"}
 }
 
-// repository makes a Git repository with files and an origin, unless that is empty.
+// repository creates a Git repository with files, and with an origin unless it is empty.
 func repository(t *testing.T, name, origin string, files map[string]string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), name)
@@ -153,7 +153,7 @@ func TestApplications(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotFoundIsNamed(t *testing.T) {
+func TestErrorNamesMissingComponent(t *testing.T) {
 	empty := repository(t, "empty", "", map[string]string{"README": ""})
 	python := repository(t, "python", "", map[string]string{"setup.py": ""})
 	for name, tt := range map[string]struct {
@@ -168,8 +168,8 @@ func TestWhatIsNotFoundIsNamed(t *testing.T) {
 		"no directory":   {[]string{"file://" + filepath.ToSlash(repository(t, "a", "https://example.com/a", map[string]string{"a": ""}))}, Request{ContextDir: "none"}, `it has no directory "none"`},
 		"no image yet":   {[]string{"python~https://example.com/a"}, Request{}, `image stream "openshift/python" has no image for its tag "latest" yet`},
 		"no such tag":    {[]string{"python:2"}, Request{}, `with name "python:2"`},
-		"no builder yet": {[]string{python}, Request{}, `image stream "openshift/python" has no image`},
-		"dash":           {[]string{"https://example.com/a#--upload-pack=x"}, Request{}, "begins with a dash"},
+		"no builder yet": {[]string{python}, Request{}, `no builder image`},
+		"dash":           {[]string{"https://example.com/a#--upload-pack=x"}, Request{}, "starts with a dash"},
 		"no source":      {[]string{"db"}, Request{BuildOnly: true}, "at least one source repository"},
 		"no builder":     {nil, Request{BuildOnly: true, Strategy: SourceStrategy, Options: BuildOptions{Binary: true}}, "name the image that builds"},
 		"unnamed build":  {nil, Request{BuildOnly: true, Options: BuildOptions{Binary: true}}, "--name"},
@@ -198,7 +198,7 @@ func TestNames(t *testing.T) {
 		"/srv/2048-game/": "game", "x" + strings.Repeat("y", 80): "x" + strings.Repeat("y", maxName-1), "123": "",
 	} {
 		if got := Name(from); got != want {
-			t.Errorf("%s is called %q, want %q", from, got, want)
+			t.Errorf("%s has the name %q, want %q", from, got, want)
 		}
 	}
 }

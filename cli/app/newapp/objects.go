@@ -17,17 +17,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// generatedBy is the annotation that says which command made an object.
+// generatedBy is the annotation that contains the command that created an object.
 const generatedBy = "openshift.io/generated-by"
 
-// importedFrom is the annotation of a tag that says which image it was made for.
+// importedFrom is the annotation of a tag that contains the image for which it was created.
 const importedFrom = "openshift.io/imported-from"
 
-// entrypoint is the annotation of pods that says what a container's image runs, as a JSON array.
+// entrypoint is the annotation of pods that contains the command of a container's image, as a JSON
+// array.
 const entrypoint = "openshift.io/container.%s.image.entrypoint"
 
-// Objects are those of a plan's parts: image streams first, since others refer to them, then
-// builds, deployments and services.
+// Objects returns the objects of a plan's parts: image streams first, because other objects refer
+// to them, then builds, deployments and services.
 func (p *Plan) Objects() (all []runtime.Object) {
 	var builds, deployments, services []runtime.Object
 	streams := map[string]bool{}
@@ -64,8 +65,8 @@ func (p *Plan) Objects() (all []runtime.Object) {
 	return append(all, services...)
 }
 
-// tracked is what the stream is called that follows a part's image of a registry. What is built
-// from the image has another one.
+// tracked returns the name of the stream for a part's image of a registry. The stream of the
+// build's output has another name.
 func (part Part) tracked() string {
 	name := Name(part.Image.Name)
 	if part.Build != nil && name == part.Name {
@@ -74,7 +75,7 @@ func (part Part) tracked() string {
 	return name
 }
 
-// follow is a tag that follows an image of a registry.
+// follow returns a tag that tracks an image of a registry.
 func follow(image *Image) imagev1.TagReference {
 	return imagev1.TagReference{
 		Name: image.Tag, From: &corev1.ObjectReference{Kind: "DockerImage", Name: image.Name},
@@ -82,7 +83,7 @@ func follow(image *Image) imagev1.TagReference {
 	}
 }
 
-// head is the metadata of an object.
+// head returns the metadata of an object.
 func (p *Plan) head(name string) metav1.ObjectMeta {
 	labels := maps.Clone(p.Labels)
 	if len(labels) == 0 {
@@ -134,7 +135,7 @@ func (p *Plan) buildConfig(part Part) *buildv1.BuildConfig {
 	return config
 }
 
-// source says where the build gets its files.
+// source returns the source of a build.
 func (b *Build) source() buildv1.BuildSource {
 	if b.Inline != "" {
 		return buildv1.BuildSource{Type: buildv1.BuildSourceDockerfile, Dockerfile: &b.Inline}
@@ -157,7 +158,7 @@ func (p *Plan) deploymentConfig(pod []Part) *appsv1.DeploymentConfig {
 		container := corev1.Container{Name: part.Name, Image: part.Image.Reference, Ports: part.ports(), Env: p.Environment}
 		from := part.Image.tag(p.Namespace)
 		if part.Build == nil && len(part.Image.Command) > 0 {
-			command, _ := json.Marshal(part.Image.Command) // strings always can be written
+			command, _ := json.Marshal(part.Image.Command) // strings can always be encoded
 			template.Annotations[fmt.Sprintf(entrypoint, part.Name)] = string(command)
 		}
 		if part.Build != nil {
@@ -183,19 +184,19 @@ func (p *Plan) deploymentConfig(pod []Part) *appsv1.DeploymentConfig {
 	}
 }
 
-// service leads to all ports of a deployment's pods.
+// service returns a service with all ports of a deployment's pods.
 func (p *Plan) service(dc *appsv1.DeploymentConfig) *corev1.Service {
 	service := &corev1.Service{
 		TypeMeta: typed(corev1.SchemeGroupVersion, "Service"), ObjectMeta: p.head(dc.Name), Spec: corev1.ServiceSpec{Selector: dc.Spec.Selector},
 	}
-	known := map[string]bool{}
+	seen := map[string]bool{}
 	for _, container := range dc.Spec.Template.Spec.Containers {
 		for _, port := range container.Ports {
 			name := portName(port)
-			if known[name] {
+			if seen[name] {
 				continue
 			}
-			known[name] = true
+			seen[name] = true
 			service.Spec.Ports = append(service.Spec.Ports, corev1.ServicePort{
 				Name: strings.ReplaceAll(name, "/", "-"), Port: port.ContainerPort, Protocol: port.Protocol, TargetPort: intstr.FromInt32(port.ContainerPort),
 			})
@@ -204,7 +205,7 @@ func (p *Plan) service(dc *appsv1.DeploymentConfig) *corev1.Service {
 	return service
 }
 
-// portName is such as 8080/tcp.
+// portName returns a name such as 8080-tcp.
 func portName(port corev1.ContainerPort) string {
 	return fmt.Sprintf("%d/%s", port.ContainerPort, strings.ToLower(string(port.Protocol)))
 }

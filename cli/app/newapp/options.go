@@ -10,32 +10,33 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// BuildOptions are what flags say of the builds alone that are made.
+// BuildOptions are flags that apply only to builds.
 type BuildOptions struct {
-	// Inline is the text of a Dockerfile that is built without other source. Binary says that the
-	// source is sent to each build.
+	// Inline is the text of a Dockerfile that is built without other source. Binary means that the
+	// client sends the source to each build.
 	Inline string
 	Binary bool
-	// To is where the image goes, nil for an image stream of the build's own name; NoOutput keeps
-	// none.
+	// To is the output of the build. If it is nil, the output is an image stream with the build's
+	// name. NoOutput discards the image.
 	To       *corev1.ObjectReference
 	NoOutput bool
-	// PushSecret and SourceSecret are names of secrets, for the image's registry and the source's
+	// PushSecret is a secret for the registry of the output. SourceSecret is a secret for the
 	// repository.
 	PushSecret, SourceSecret string
-	// Secrets and ConfigMaps are laid into the source.
+	// Secrets and ConfigMaps are copied into the source.
 	Secrets    []buildv1.SecretBuildSource
 	ConfigMaps []buildv1.ConfigMapBuildSource
 	// Arguments are those of a Dockerfile.
 	Arguments []corev1.EnvVar
-	// SourceImage is an image of which files are laid into the source, SourcePaths which and where.
+	// Files of SourceImage are copied into the source. SourcePaths are the paths in the image and in
+	// the source.
 	SourceImage string
 	SourcePaths []buildv1.ImageSourcePath
 
-	images []buildv1.ImageSource // what SourceImage is
+	images []buildv1.ImageSource // SourceImage, resolved
 }
 
-// findSource finds the image of which files are laid into the source.
+// findSource finds SourceImage.
 func (o *BuildOptions) findSource(ctx context.Context, finder *Finder) error {
 	if o.SourceImage == "" {
 		return nil
@@ -52,14 +53,14 @@ func (o *BuildOptions) findSource(ctx context.Context, finder *Finder) error {
 	return nil
 }
 
-// alone is a build without source of its own: of a Dockerfile that is given, or of what is sent to
-// it.
+// alone returns a build without a repository or directory: its source is a Dockerfile, or the
+// client sends it.
 func (p *Plan) alone(ctx context.Context, finder *Finder, part *Part) (*Build, error) {
 	build := &Build{Source: &Source{}, Strategy: p.Strategy, Binary: p.Options.Binary, Inline: p.Options.Inline}
 	switch {
 	case build.Inline != "":
 		if p.Strategy != "" && p.Strategy != DockerStrategy {
-			return nil, fmt.Errorf("a Dockerfile is built with the strategy docker, not %s", p.Strategy)
+			return nil, fmt.Errorf("a Dockerfile needs the strategy docker, not %s", p.Strategy)
 		}
 		build.Strategy = DockerStrategy
 		var err error
@@ -87,7 +88,7 @@ func (p *Plan) alone(ctx context.Context, finder *Finder, part *Part) (*Build, e
 	return build, nil
 }
 
-// output is where the image of a part goes, nil for nowhere.
+// output returns the output of a part's build, or nil.
 func (p *Plan) output(part Part) *corev1.ObjectReference {
 	switch {
 	case p.Options.NoOutput:
@@ -98,7 +99,7 @@ func (p *Plan) output(part Part) *corev1.ObjectReference {
 	return &corev1.ObjectReference{Kind: "ImageStreamTag", Name: part.Name + ":latest"}
 }
 
-// outputStream is the image stream of the project that a part pushes to, empty for none.
+// outputStream returns the image stream of the project to which a part pushes, or "".
 func (p *Plan) outputStream(part Part) string {
 	to := p.output(part)
 	if part.Build.Strategy == PipelineStrategy || to == nil || to.Kind != "ImageStreamTag" || to.Namespace != "" && to.Namespace != p.Namespace {
@@ -108,19 +109,19 @@ func (p *Plan) outputStream(part Part) string {
 	return name
 }
 
-// checkOutput refuses a build that would push in place of the image that it starts from.
+// checkOutput rejects a build that would overwrite its base image.
 func (p *Plan) checkOutput(part Part) error {
 	if part.Build == nil || part.Image == nil || part.Image.Stream == "" {
 		return nil
 	}
 	from, to := part.Image.tag(p.Namespace), p.output(part)
 	if to != nil && to.Kind == from.Kind && to.Name == from.Name && (from.Namespace == "" || from.Namespace == p.Namespace) && (to.Namespace == "" || to.Namespace == p.Namespace) {
-		return fmt.Errorf("the build would push to %q, which it starts from: give --to or --name", to.Name)
+		return fmt.Errorf("the build would push to its base image %q: set --to or --name", to.Name)
 	}
 	return nil
 }
 
-// apply puts the options into a configuration.
+// apply sets the options in a build configuration.
 func (o *BuildOptions) apply(config *buildv1.BuildConfig) {
 	secret := func(name string) *corev1.LocalObjectReference {
 		if name == "" {

@@ -10,21 +10,21 @@ import (
 // Component is one argument: an image, a template or source, or a builder image with the source
 // that it builds.
 type Component struct {
-	// From is the image, image stream or template; empty for source whose builder is to be found.
+	// From is the image, image stream or template. It is empty for source whose builder New must find.
 	From string
-	// Kind says what From is, where a flag says so; otherwise it is AnyKind.
+	// Kind restricts From, if a flag contains the component. Otherwise it is AnyKind.
 	Kind Kind
-	// Source is a Git URL or a local directory, or empty.
+	// Source is a Git URL, a local directory, or empty.
 	Source string
-	// Group is the number of the pod that the component's container belongs to; components with the
-	// same one share it.
+	// Group is the number of the pod that runs the component's container. Components with the same
+	// number share a pod.
 	Group int
 }
 
-// Kind is what a component is made from.
+// Kind is the kind of a component's From.
 type Kind int
 
-// The kinds that flags can say.
+// The kinds that flags can select.
 const (
 	AnyKind Kind = iota
 	ImageKind
@@ -33,8 +33,8 @@ const (
 	FileKind
 )
 
-// Arguments sorts the arguments of a command: variables such as KEY=VALUE, and components, where
-// image~source is a builder with source and a+b are containers of one pod.
+// Arguments splits the arguments of a command into variables such as KEY=VALUE, and components. In
+// components, image~source is a builder with source, and a+b are containers of one pod.
 func Arguments(args []string) (components []Component, variables []string, err error) {
 	group := 0
 	for _, arg := range args {
@@ -60,7 +60,7 @@ var (
 	remote   = regexp.MustCompile(`^((https?|git|ssh|file)://|[A-Za-z0-9_.-]+@[A-Za-z0-9_.-]+:)`)
 )
 
-// together splits at the plus signs that do not belong to a path or URL.
+// together splits at the plus signs that are not part of a path or URL.
 func together(arg string) []string {
 	if IsSource(arg) {
 		return []string{arg}
@@ -77,7 +77,7 @@ func together(arg string) []string {
 	return parts
 }
 
-// source is what follows the first ~.
+// source splits at the first ~.
 func source(text string) string {
 	_, after, _ := strings.Cut(text, "~")
 	return after
@@ -90,9 +90,9 @@ func parse(text string) (Component, error) {
 	from, of, built := strings.Cut(text, "~")
 	switch {
 	case from == "":
-		return Component{}, fmt.Errorf("read %q: name an image before the ~", text)
+		return Component{}, fmt.Errorf("read %q: write an image before the ~", text)
 	case built && of == "":
-		return Component{}, fmt.Errorf("read %q: name the source after the ~", text)
+		return Component{}, fmt.Errorf("read %q: write the source after the ~", text)
 	case built && !IsSource(of):
 		return Component{}, fmt.Errorf("read %q: %q is neither a Git URL nor a directory", text, of)
 	}
@@ -102,8 +102,8 @@ func parse(text string) (Component, error) {
 	return Component{From: from, Source: of}, nil
 }
 
-// IsSource reports whether an argument is a Git URL or a local directory, with a reference behind #
-// or not.
+// IsSource reports whether an argument is a Git URL or a local directory, optionally with a
+// reference after #.
 func IsSource(text string) bool {
 	if remote.MatchString(text) {
 		return true
@@ -113,13 +113,13 @@ func IsSource(text string) bool {
 	return err == nil && info.IsDir() && (strings.ContainsAny(path, `/\`) || path == "." || path == "..")
 }
 
-// secureCopy is how a repository is named that Git reaches by SSH, such as git@example.com:app.git.
+// secureCopy matches repositories that Git reaches by SSH, such as git@example.com:app.git.
 var secureCopy = regexp.MustCompile(`^[A-Za-z0-9_.-]+@[A-Za-z0-9_.-]+:[^@]*$`)
 
 var unfit = regexp.MustCompile(`[^a-z0-9-]+`)
 
-// Name makes a name of an object from that of an image or a repository, as short as services need
-// it.
+// Name returns a valid name of an object for an image or a repository. It is short enough for
+// services.
 func Name(from string) string {
 	from, _, _ = strings.Cut(from, "#")
 	from = strings.TrimSuffix(strings.TrimSuffix(strings.TrimRight(from, "/"), ".git"), "/")
@@ -134,6 +134,5 @@ func Name(from string) string {
 	return strings.TrimRight(name[:min(len(name), maxName)], "-")
 }
 
-// maxName leaves room for the suffixes of deployments and their pods within a label of 63
-// characters.
+// maxName leaves space for the suffixes of deployments and their pods in a label of 63 characters.
 const maxName = 58

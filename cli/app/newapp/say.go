@@ -6,10 +6,11 @@ import (
 	"strings"
 )
 
-// Describe says what was found for each part and what will be made of it.
+// Describe prints each part and the objects that will be created for it, in the words of OpenShift
+// 3's client.
 func (p *Plan) Describe(out io.Writer) {
 	for _, part := range p.Parts {
-		p.found(out, part)
+		p.describeImage(out, part)
 		if part.Build != nil {
 			p.building(out, part)
 		}
@@ -20,16 +21,16 @@ func (p *Plan) Describe(out io.Writer) {
 	}
 }
 
-func (p *Plan) found(out io.Writer, part Part) {
+func (p *Plan) describeImage(out io.Writer, part Part) {
 	image := part.Image
 	switch {
 	case image == nil && part.Build.Strategy != PipelineStrategy:
-		return // it starts from nothing, or from what is sent
+		return // scratch or binary input
 	case image == nil:
 		fmt.Fprintf(out, "--> Found a Jenkinsfile in %q\n\n", part.Build.Source.Name)
 		return
 	case image.Missing:
-		fmt.Fprintf(out, "--> No image %q was found, it is expected to be there later\n\n", image.Name)
+		fmt.Fprintf(out, "--> No image %q was found, it is expected to exist later\n\n", image.Name)
 	case image.Stream == "":
 		fmt.Fprintf(out, "--> Found Docker image %s for %q\n\n", image.short(), image.Name)
 	default:

@@ -11,25 +11,24 @@ import (
 	"strings"
 )
 
-// Source is a directory with the source of an application, or a Git repository that has one.
+// Source is a directory with the source of an application, or a Git repository that contains one.
 type Source struct {
-	// URL and Ref are where builds get the source from; URL is empty where it is sent to them from
-	// a directory.
+	// URL and Ref are the source of builds. URL is empty if the client sends a directory.
 	URL, Ref string
 	// ContextDir is the directory within the repository.
 	ContextDir string
-	// Name is what the repository or directory is called.
+	// Name is the name of the repository or directory.
 	Name string
-	// dir is the source on this machine, and clone what is to be removed afterwards, or empty.
+	// dir contains the source on this machine. clone is the directory that Close removes, or "".
 	dir, clone string
 }
 
-// Open finds the source that a text names. A repository is cloned only when Files is called.
-// context is the directory within it, or empty.
+// Open finds the source of an argument. Only Files clones a repository. context is the directory
+// within the source, or "".
 func Open(ctx context.Context, text, context string) (*Source, error) {
 	location, ref, _ := strings.Cut(text, "#")
 	if strings.HasPrefix(ref, "-") || strings.HasPrefix(location, "-") {
-		return nil, fmt.Errorf("read source %q: neither a URL nor a reference begins with a dash", text)
+		return nil, fmt.Errorf("read source %q: a URL or a reference must not start with a dash", text)
 	}
 	if clean := filepath.ToSlash(filepath.Clean("/" + context)); context != "" {
 		context = strings.TrimPrefix(clean, "/")
@@ -45,7 +44,7 @@ func Open(ctx context.Context, text, context string) (*Source, error) {
 	s.dir, s.Name, s.URL = dir, dir, ""
 	origin, err := git(ctx, dir, "remote", "get-url", "origin")
 	if err != nil {
-		return s, nil // not a repository, or one that is nowhere else: builds get its files
+		return s, nil // not a repository, or without an origin: the client sends the files
 	}
 	s.URL, s.Name = withoutPassword(origin), origin
 	if below, err := git(ctx, dir, "rev-parse", "--show-prefix"); err == nil && s.ContextDir == "" {
@@ -59,18 +58,18 @@ func Open(ctx context.Context, text, context string) (*Source, error) {
 	return s, nil
 }
 
-// withoutPassword takes the user and password out of a URL, which belong in a secret.
+// withoutPassword removes the user and password from a URL. They belong in a secret.
 func withoutPassword(url string) string {
-	scheme, rest, found := strings.Cut(url, "://")
+	scheme, rest, ok := strings.Cut(url, "://")
 	host, path, _ := strings.Cut(rest, "/")
 	at := strings.LastIndex(host, "@")
-	if !found || at < 0 || scheme == "ssh" {
+	if !ok || at < 0 || scheme == "ssh" {
 		return url
 	}
 	return scheme + "://" + host[at+1:] + "/" + path
 }
 
-// Files is the directory with the files of the source, those of a repository after a clone.
+// Files returns the directory with the files of the source. It clones a repository.
 func (s *Source) Files(ctx context.Context) (string, error) {
 	if s.dir != "" {
 		return s.dir, nil
@@ -90,12 +89,12 @@ func (s *Source) Files(ctx context.Context) (string, error) {
 	}
 	s.dir = filepath.Join(clone, filepath.FromSlash(s.ContextDir))
 	if info, err := os.Stat(s.dir); err != nil || !info.IsDir() {
-		return "", fmt.Errorf("read source %q: it has no directory %q; see --context-dir", s.URL, s.ContextDir)
+		return "", fmt.Errorf("read source %q: no directory %q; see --context-dir", s.URL, s.ContextDir)
 	}
 	return s.dir, nil
 }
 
-// Close removes what was cloned.
+// Close removes the clone.
 func (s *Source) Close() error {
 	if s.clone == "" {
 		return nil
@@ -103,14 +102,14 @@ func (s *Source) Close() error {
 	return os.RemoveAll(s.clone)
 }
 
-// git runs git, which never asks for a password, in a directory.
+// git runs git in a directory, without prompts for passwords.
 func git(ctx context.Context, dir string, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, "git", args...)
 	command.Dir = dir
 	command.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=/bin/true", "SSH_ASKPASS=/bin/true")
 	output, err := command.Output()
 	if errors.Is(err, exec.ErrNotFound) {
-		return "", fmt.Errorf("%w; install git on this machine, or name a builder image as IMAGE~SOURCE", err)
+		return "", fmt.Errorf("%w; install git on this machine, or set a builder image with IMAGE~SOURCE", err)
 	}
 	var failed *exec.ExitError
 	if errors.As(err, &failed) {
@@ -119,7 +118,7 @@ func git(ctx context.Context, dir string, args ...string) (string, error) {
 	return strings.TrimSpace(string(output)), err
 }
 
-// languages are the files by which a language is known, in the order in which they are looked for.
+// languages contains the files that identify a language, in the order of the search.
 var languages = []struct {
 	name  string
 	files []string
@@ -135,12 +134,12 @@ var languages = []struct {
 	{"golang", []string{"go.mod", "Godeps", "main.go"}},
 }
 
-// Language is what the source in a directory is written in, or "".
+// Language returns the language of the source in a directory, or "".
 func Language(dir string) string {
 	for _, language := range languages {
 		if slices.ContainsFunc(language.files, func(pattern string) bool {
-			found, _ := filepath.Glob(filepath.Join(quoted(dir), pattern)) // the patterns are right
-			return len(found) > 0
+			matches, _ := filepath.Glob(filepath.Join(quoted(dir), pattern)) // the patterns are valid
+			return len(matches) > 0
 		}) {
 			return language.name
 		}
@@ -148,7 +147,7 @@ func Language(dir string) string {
 	return ""
 }
 
-// quoted makes a path a pattern that matches it alone.
+// quoted escapes a path for use in a pattern.
 func quoted(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }

@@ -257,7 +257,7 @@ const tellWithin = 2 * time.Minute
 func TestItIsToldWhatABuildWaitsFor(t *testing.T) {
 	p := newProject(t)
 	p.configure("nowhere", "", git+`, nodeSelector: {disk: none}`)
-	const nowhere = "no node takes its pod nowhere-1-build: 0/1 nodes are available"
+	const nowhere = "its pod nowhere-1-build is not scheduled: 0/1 nodes are available"
 	for _, tt := range []struct{ command, want string }{
 		{"start-build nowhere --wait", nowhere}, {"logs -f bc/nowhere", nowhere},
 		{"start-build nowhere --wait", "by the run policy Serial it begins after nowhere-1"},
