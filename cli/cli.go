@@ -30,7 +30,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/memory"
 )
 
-// New is the client as a command of another program. Its own commands are made when it runs,
+// New returns the client as a command of another program. Its own commands are made when it runs,
 // because making them takes longer than most of what that program does.
 func New(name string) *cobra.Command {
 	return &cobra.Command{
@@ -44,12 +44,12 @@ func New(name string) *cobra.Command {
 	}
 }
 
-// Run is the client as the program called name, `oc` or `kubectl`; args are those after the name.
-// It returns what cobra refuses, such as an unknown flag; like kubectl, a command that fails prints
-// the reason and ends the process with the exit code that it has for it.
+// Run returns the client as the program called name, `oc` or `kubectl`; args are those after the
+// name. It returns what cobra refuses, such as an unknown flag; like kubectl, a command that fails
+// prints the reason and ends the process with the exit code that it has for it.
 func Run(name string, args []string) error {
 	if path := login.HostKubeconfig(os.Getenv, clientcmd.RecommendedHomeFile); path != "" {
-		// The environment reaches `oc config` and plug-ins too, which a flag would not.
+		// The environment reaches `oc config` and plugins too, which a flag would not.
 		if err := os.Setenv("KUBECONFIG", path); err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ func Tree(name string) *cobra.Command {
 	return command(name, nil, genericiooptions.NewTestIOStreamsDiscard())
 }
 
-// command is the tree of the client's commands.
+// command returns the tree of the client's commands.
 func command(name string, args []string, streams genericiooptions.IOStreams) *cobra.Command {
 	flags := genericclioptions.NewConfigFlags(true).WithDeprecatedPasswordFlag().
 		WithDiscoveryBurst(300).WithDiscoveryQPS(50).WithWarningPrinter(streams)
@@ -129,7 +129,7 @@ needs no kubeconfig; elsewhere take one along with KUBECONFIG or --kubeconfig.`)
 }
 
 // kubectlTree is kubectl's tree of commands. While it is made there is no PATH: kubectl would look
-// through all programs for plug-ins, for a help of the root that ours replaces, which is a tenth of
+// through all programs for plugins, for a help of the root that ours replaces, which is a tenth of
 // what making the tree takes.
 func kubectlTree(options kubectl.KubectlOptions) *cobra.Command {
 	path, set := os.LookupEnv("PATH")
@@ -140,9 +140,9 @@ func kubectlTree(options kubectl.KubectlOptions) *cobra.Command {
 	return kubectl.NewKubectlCommand(options)
 }
 
-// runPlugin replaces this process by the plug-in that a command line calls, if root has no such
+// runPlugin replaces this process by the plugin that a command line calls, if root has no such
 // command. Like kubectl it also looks for what follows a command such as `create`. It returns if
-// there is no plug-in.
+// there is no plugin.
 func runPlugin(root *cobra.Command, handler kubectl.PluginHandler, args []string) error {
 	found, rest, err := root.Find(args)
 	if err != nil {
@@ -161,7 +161,8 @@ func runPlugin(root *cobra.Command, handler kubectl.PluginHandler, args []string
 	return nil
 }
 
-// pluginPrefixes are how the file names of plug-ins in PATH begin: `oc-x` or `kubectl-x` is `oc x`.
+// pluginPrefixes returns how the file names of plugins in PATH begin: `oc-x` or `kubectl-x` is `oc
+// x`.
 func pluginPrefixes(name string) []string {
 	if name == "kubectl" {
 		return []string{name}

@@ -33,8 +33,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/template"
 )
 
-// ownCommands are the commands that oc has and kubectl has not. Each comes from the package of its
-// noun.
+// ownCommands returns the commands that oc has and kubectl has not. Each comes from the package of
+// its noun.
 func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) own {
 	return own{
 		top: []*cobra.Command{
@@ -94,7 +94,7 @@ func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) own {
 	}
 }
 
-// headings are the groups of the root's help, after those of OpenShift 3, with the commands of
+// headings returns the groups of the root's help, after those of OpenShift 3, with the commands of
 // each. What stands in none is listed last.
 func headings() [][2]string {
 	return [][2]string{
@@ -136,7 +136,7 @@ func (o own) addTo(root *cobra.Command) {
 	templates.ActsAsRootCommand(root, []string{"options", "alpha"}, groups...)
 }
 
-// add adds commands to a parent in place of those of the same name.
+// add adds commands to a parent instead of those of the same name.
 func add(parent *cobra.Command, commands []*cobra.Command) {
 	for _, command := range commands {
 		for _, same := range parent.Commands() {

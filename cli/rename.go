@@ -76,7 +76,7 @@ func renameText(text, name string) string {
 	})
 }
 
-// renamed passes text on with the name of the program in place of kubectl.
+// renamed passes text on with the name of the program instead of kubectl.
 type renamed struct {
 	io.Writer
 	name string

@@ -148,7 +148,7 @@ func TestBackendsOfRoutesAreSet(t *testing.T) {
 	Golden(t, "set-backends.golden", stdout)
 }
 
-// beforeWords are the words of a command line with flags before its --.
+// beforeWords returns the words of a command line with flags before its --.
 func beforeWords(args string, flags ...string) []string {
 	words := strings.Fields(args)
 	at := slices.Index(words, "--")

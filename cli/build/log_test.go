@@ -64,7 +64,7 @@ func (s *slow) serve(t *testing.T) (address string) {
 }
 
 // waitingMessage is the message while the server's build waits.
-const waitingMessage = "Waiting for build \"app-1\" (10s): no node takes its pod app-1-build: 0/1 nodes are available\n"
+const waitingMessage = "Waiting for build \"app-1\" (10s): its pod app-1-build is not scheduled: 0/1 nodes are available\n"
 
 func TestFollowedLogPrintsWhyBuildWaits(t *testing.T) {
 	slow := &slow{}

@@ -60,8 +60,8 @@ type oldManifests struct {
 // extensions are the files that a directory is read for.
 var extensions = []string{".json", ".yaml", ".yml"}
 
-// convert returns names in which files with old objects are replaced by copies, or nil where there
-// are none.
+// convert returns names in which files with old objects are replaced by copies, or nil if there are
+// none.
 func (o *oldManifests) convert(names []string, recursive bool) ([]string, error) {
 	var (
 		replaced []string
@@ -88,7 +88,7 @@ func (o *oldManifests) convert(names []string, recursive bool) ([]string, error)
 	return replaced, nil
 }
 
-// convertAll returns paths with copies in place of what needed conversion, or nil.
+// convertAll returns paths with copies instead of what needed conversion, or nil.
 func (o *oldManifests) convertAll(paths []string) ([]string, error) {
 	copies, changed := slices.Clone(paths), false
 	for i, path := range paths {

@@ -100,7 +100,7 @@ func exposed(factory util.Factory, command *cobra.Command, args []string) ([]*co
 	return services, nil
 }
 
-// exposeService makes the route of a service.
+// exposeService creates the route of a service.
 func exposeService(ctx context.Context, factory util.Factory, streams genericiooptions.IOStreams, command *cobra.Command, service *corev1.Service) error {
 	route, err := routeTo(service, func(flag string) string { return util.GetFlagString(command, flag) })
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// source is what is debugged: a pod, or a ReplicationController of such pods.
+// source returns what is debugged: a pod, or a ReplicationController of such pods.
 func source(t *testing.T, kind string) runtime.Object {
 	t.Helper()
 	pod := `
@@ -50,7 +50,7 @@ spec:
 	}
 }
 
-// said is what matters of a pod for debugging, in few words.
+// said returns what matters of a pod for debugging, in few words.
 func said(pod *corev1.Pod) string {
 	text := fmt.Sprintf("%s node=%s labels=%d note=%s", pod.Spec.RestartPolicy, pod.Spec.NodeName, len(pod.Labels), pod.Annotations["note"])
 	for _, c := range pod.Spec.InitContainers {

@@ -74,7 +74,7 @@ func (w *wishes) of(object runtime.Object, resource string) (pod *corev1.Pod, or
 	return pod, original, nil
 }
 
-// name is one that no other pod has.
+// name returns one that no other pod has.
 func name(of string) string {
 	const most = 50 // with the rest it is a host's name too
 	if len(of) > most {
@@ -103,7 +103,7 @@ func (w *wishes) copyOf(pod *corev1.Pod, object runtime.Object, source *unstruct
 	return err
 }
 
-// ofImage makes a pod of an image of a stream.
+// ofImage creates a pod of an image of a stream.
 func ofImage(pod *corev1.Pod, image *imagev1.Image) error {
 	if image.DockerImageReference == "" {
 		return errors.New("it has no image yet")
@@ -112,7 +112,7 @@ func ofImage(pod *corev1.Pod, image *imagev1.Image) error {
 	return nil
 }
 
-// onNode makes a pod that sees what the node sees, with its files below /host.
+// onNode creates a pod that sees what the node sees, with its files below /host.
 func (w *wishes) onNode(pod *corev1.Pod, node *corev1.Node) error {
 	if w.image == "" {
 		return errors.New("a node has no image: give one with --image")

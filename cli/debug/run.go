@@ -28,8 +28,8 @@ func (d *debugging) rehearse(ctx context.Context, pod *corev1.Pod, dry util.DryR
 	return d.clients.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 }
 
-// run makes the pod, joins it, and removes it, also when the process is told to end. The error has
-// the code that the command ended with.
+// run creates the pod, joins it, and removes it, also when the process is told to end. The error
+// has the code that the command ended with.
 func (d *debugging) run(ctx context.Context, pod *corev1.Pod, original string) error {
 	pods := d.clients.CoreV1().Pods(pod.Namespace)
 	fmt.Fprintf(d.ErrOut, "Debugging with pod/%s, original command: %s\n", pod.Name, original)

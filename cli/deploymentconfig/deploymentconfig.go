@@ -93,8 +93,8 @@ func teachPods() {
 	polymorphichelpers.MultiProtocolsForObjectFn = ofController(polymorphichelpers.MultiProtocolsForObjectFn)
 }
 
-// controller makes a ReplicationController with the pods of a DeploymentConfig; other objects stay
-// as they are.
+// controller creates a ReplicationController with the pods of a DeploymentConfig; other objects
+// stay as they are.
 func controller(object runtime.Object) runtime.Object {
 	dc, ok := object.(*appsv1.DeploymentConfig)
 	if !ok {

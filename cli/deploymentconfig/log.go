@@ -57,7 +57,7 @@ func (c *Client) log(namespace, name string, options *appsv1.DeploymentLogOption
 		VersionedParams(options, scheme.ParameterCodec)
 }
 
-// logOptions are those of a pod's log for a deployment's.
+// logOptions returns those of a pod's log for a deployment's.
 func logOptions(of *corev1.PodLogOptions, version int64) *appsv1.DeploymentLogOptions {
 	options := &appsv1.DeploymentLogOptions{
 		Container: of.Container, Follow: of.Follow, Previous: of.Previous, SinceSeconds: of.SinceSeconds, SinceTime: of.SinceTime,

@@ -129,7 +129,7 @@ func deployments(p *page, c *appsv1.DeploymentConfig) error {
 	return nil
 }
 
-// versionOf is the number of a deployment of a configuration, or 0.
+// versionOf returns the number of a deployment of a configuration, or 0.
 func versionOf(deployment corev1.ReplicationController) int64 {
 	number, _ := strconv.ParseInt(deployment.Annotations[appsv1.DeploymentVersionAnnotation], 10, 64)
 	return number

@@ -114,7 +114,7 @@ func source(p *page, c buildv1.CommonSpec) {
 	}
 }
 
-// strategyName is the name of a strategy in the words of the client.
+// strategyName returns the name of a strategy in the words of the client.
 func strategyName(s buildv1.BuildStrategy) string {
 	return cmp.Or(string(s.Type), none)
 }
@@ -153,7 +153,7 @@ func strategy(p *page, s buildv1.BuildStrategy) {
 	}
 }
 
-// reference is the kind and name of another object, with its project where it names one.
+// reference returns the kind and name of another object, with its project where it names one.
 func reference(r *corev1.ObjectReference) string {
 	name := r.Name
 	if r.Namespace != "" {
@@ -177,7 +177,7 @@ func builds(p *page, c *buildv1.BuildConfig) error {
 	return nil
 }
 
-// took is how long a build took, or has been running.
+// took returns how long a build took, or has been running.
 func (p *page) took(b buildv1.Build) string {
 	switch {
 	case b.Status.StartTimestamp == nil:

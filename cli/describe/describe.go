@@ -56,7 +56,7 @@ func For(getter genericclioptions.RESTClientGetter, mapping *meta.RESTMapping) (
 // writer writes what is said of one kind.
 type writer func(p *page, content map[string]any) error
 
-// of makes a writer of one for a Go type.
+// of creates a writer of one for a Go type.
 func of[T any](write func(p *page, object *T) error) writer {
 	return func(p *page, content map[string]any) error {
 		object := new(T)
@@ -169,7 +169,7 @@ func (p *page) metadata(m metav1.ObjectMeta) {
 	p.lines("Annotations", pairs(annotations))
 }
 
-// ago is how long ago something was.
+// ago returns how long ago something was.
 func (p *page) ago(t metav1.Time) string {
 	if t.IsZero() {
 		return none
@@ -177,7 +177,7 @@ func (p *page) ago(t metav1.Time) string {
 	return units.HumanDuration(p.now.Sub(t.Time)) + " ago"
 }
 
-// pairs are the entries of a map as key=value, sorted.
+// pairs returns the entries of a map as key=value, sorted.
 func pairs(m map[string]string) []string {
 	var all []string
 	for _, key := range slices.Sorted(maps.Keys(m)) {
@@ -195,7 +195,7 @@ func texts[T ~string](values []T) []string {
 	return all
 }
 
-// optional is what a pointer points to, or nothing.
+// optional returns what a pointer points to, or nothing.
 func optional[T any](value *T) any {
 	if value == nil {
 		return none

@@ -96,7 +96,7 @@ func oauthClient(p *page, c *oauthv1.OAuthClient) error {
 	return nil
 }
 
-// seconds is a time, or that the server's counts.
+// seconds returns a time, or that the server's counts.
 func seconds(value *int32) string {
 	switch {
 	case value == nil:
@@ -137,7 +137,7 @@ func (p *page) token(meta metav1.ObjectMeta, scopes []string, expires int64, use
 	p.field("Client Name", client)
 }
 
-// remaining is how long a token still counts; one that expires in 0 seconds has no end.
+// remaining returns how long a token still counts; one that expires in 0 seconds has no end.
 func (p *page) remaining(made time.Time, expires int64) string {
 	if expires == 0 {
 		return "<never>"

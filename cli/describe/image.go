@@ -108,7 +108,7 @@ func image(p *page, i *imagev1.Image) error {
 	return nil
 }
 
-// size is how large an image is, with its first and last layer.
+// size returns how large an image is, with its first and last layer.
 func size(total int64, layers []imagev1.ImageLayer) string {
 	text := bytesOf(total)
 	layers = slices.DeleteFunc(slices.Clone(layers), func(l imagev1.ImageLayer) bool { return l.LayerSize == 0 })
@@ -122,7 +122,7 @@ func size(total int64, layers []imagev1.ImageLayer) string {
 		bytesOf(layers[0].LayerSize), bytesOf(layers[len(layers)-1].LayerSize))
 }
 
-// bytesOf is a number of bytes for people, such as 251.2 MB.
+// bytesOf returns a number of bytes for people, such as 251.2 MB.
 func bytesOf(n int64) string {
 	return units.CustomSize("%.4g %s", float64(n), 1000, []string{"B", "kB", "MB", "GB", "TB", "PB"})
 }

@@ -44,8 +44,8 @@ func (o *command) scalables(ctx context.Context, namespace string, pods []corev1
 	return all, nil
 }
 
-// controller climbs from a pod's owner to the outermost one that can be scaled. It is nil where
-// there is none.
+// controller climbs from a pod's owner to the outermost one that can be scaled. It is nil if there
+// is none.
 func (o *command) controller(ctx context.Context, namespace string, owner *metav1.OwnerReference) (found *scalable, err error) {
 	for owner != nil {
 		version, err := schema.ParseGroupVersion(owner.APIVersion)
@@ -63,7 +63,7 @@ func (o *command) controller(ctx context.Context, namespace string, owner *metav
 		if err != nil {
 			return nil, err
 		}
-		// 0 where there is none.
+		// 0 if there is none.
 		replicas, _, _ := unstructured.NestedInt64(object.Object, "spec", "replicas")
 		found = &scalable{idling.Target{Kind: owner.Kind, Group: version.Group, Name: owner.Name, Replicas: int32(replicas)}, resource}
 		owner = metav1.GetControllerOf(object)

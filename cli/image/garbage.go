@@ -154,7 +154,7 @@ func over(image *imagev1.Image, limits map[string]int64, namespace string) bool 
 	return sizeOf(image) > limit
 }
 
-// sizeOf is the size of an image's layers and configuration, in bytes.
+// sizeOf returns the size of an image's layers and configuration, in bytes.
 func sizeOf(image *imagev1.Image) int64 {
 	if described, err := record.Metadata(image); err == nil && described.Size > 0 {
 		return described.Size
@@ -187,7 +187,7 @@ func without(stream *imagev1.ImageStream, going map[string]bool) (less shorter, 
 	return less, len(less.updated)+len(less.deleted) > 0
 }
 
-// inRegistry says which manifests and blobs images have in the cluster's registry.
+// inRegistry reports which manifests and blobs images have in the cluster's registry.
 func inRegistry(images []imagev1.Image, streams []imagev1.ImageStream) (all []record.GarbageImage) {
 	repositories := map[string][]string{}
 	for _, stream := range streams {

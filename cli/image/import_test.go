@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// importable is a stream with tags of all kinds.
+// importable returns a stream with tags of all kinds.
 func importable() *imagev1.ImageStream {
 	tag := func(name, kind, from string) imagev1.TagReference {
 		return imagev1.TagReference{Name: name, From: &corev1.ObjectReference{Kind: kind, Name: from}}

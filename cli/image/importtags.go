@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// request says what to import into a stream.
+// request reports what to import into a stream.
 func (i *imageImport) request(stream *imagev1.ImageStream, tag string) (request *imagev1.ImageStreamImport, err error) {
 	request = &imagev1.ImageStreamImport{ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: stream.Name}}
 	if !i.all {

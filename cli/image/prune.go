@@ -214,8 +214,8 @@ func (p *pruning) read(ctx context.Context, now time.Time) (s state, err error) 
 	return s, err
 }
 
-// addressOf is the host of the cluster's registry as streams name it, the one for other machines if
-// there is one.
+// addressOf returns the host of the cluster's registry as streams name it, the one for other
+// machines if there is one.
 func addressOf(streams []imagev1.ImageStream) string {
 	for _, stream := range streams {
 		for _, text := range slices.DeleteFunc([]string{stream.Status.PublicDockerImageRepository, stream.Status.DockerImageRepository}, func(s string) bool { return s == "" }) {

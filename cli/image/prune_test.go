@@ -31,7 +31,7 @@ func now() time.Time { return time.Date(2018, 10, 11, 12, 0, 0, 0, time.UTC) }
 // id is the digest of the image of a number.
 func id(n int) string { return fmt.Sprintf("sha256:%064d", n) }
 
-// picture is the image of a number, with a layer of its own.
+// picture returns the image of a number, with a layer of its own.
 func picture(n int) *imagev1.Image {
 	return &imagev1.Image{
 		ObjectMeta:           metav1.ObjectMeta{Name: id(n), CreationTimestamp: metav1.NewTime(now().Add(-24 * time.Hour)), Annotations: map[string]string{record.Managed: "true"}},
@@ -40,7 +40,7 @@ func picture(n int) *imagev1.Image {
 	}
 }
 
-// history is a stream of the project shop whose tags were images, the newest first.
+// history returns a stream of the project shop whose tags were images, the newest first.
 func history(name string, tags map[string][]int) *imagev1.ImageStream {
 	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, CreationTimestamp: metav1.NewTime(now().Add(-24 * time.Hour))}}
 	stream.Status.DockerImageRepository = "docker-registry.default.svc:5000/shop/" + name
@@ -54,7 +54,7 @@ func history(name string, tags map[string][]int) *imagev1.ImageStream {
 	return stream
 }
 
-// kinds are those that may refer to images.
+// kinds returns those that may refer to images.
 func kinds() [][2]string {
 	return [][2]string{
 		{"v1", "Pod"}, {"v1", "ReplicationController"}, {"v1", "LimitRange"}, {"apps/v1", "Deployment"}, {"apps/v1", "ReplicaSet"}, {"apps/v1", "DaemonSet"},

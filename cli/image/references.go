@@ -39,7 +39,7 @@ type workload struct {
 	} `json:"spec"`
 }
 
-// workloads are the kinds that make pods. Deployment configurations are read apart, for their
+// workloads returns the kinds that make pods. Deployment configurations are read apart, for their
 // triggers.
 func workloads() map[string]schema.GroupVersionResource {
 	return map[string]schema.GroupVersionResource{
@@ -225,7 +225,7 @@ func (r *references) addBuild(who, namespace string, spec *buildv1.CommonSpec) {
 	}
 }
 
-// invalid are the references that could not be read, all together.
+// invalid returns the references that could not be read, all together.
 func (r *references) invalid() error {
 	if len(r.problems) == 0 {
 		return nil

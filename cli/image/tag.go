@@ -117,7 +117,7 @@ func (t *tagger) tagAll(ctx context.Context, source string, destinations []strin
 	return nil
 }
 
-// done says what was done, in the words of OpenShift 3.
+// done reports what was done, in the words of OpenShift 3.
 func (t *tagger) done(tag string, from *corev1.ObjectReference) string {
 	switch {
 	case t.scheduled:
@@ -128,8 +128,8 @@ func (t *tagger) done(tag string, from *corev1.ObjectReference) string {
 	return fmt.Sprintf("Tag %s set to %s.", tag, from.Name)
 }
 
-// find says what a source is. A tag of a stream stands for its image of this moment, unless it is
-// to be followed or only referred to.
+// find reports what a source is. A tag of a stream stands for its image of this moment, unless it
+// is to be followed or only referred to.
 func (t *tagger) find(ctx context.Context, source string) (*corev1.ObjectReference, error) {
 	namespace, name := t.qualified(source)
 	image := &corev1.ObjectReference{Kind: "DockerImage", Name: source}

@@ -89,7 +89,7 @@ func topImages(ctx context.Context, client imageclient.ImageV1Interface, using d
 	return table.Flush()
 }
 
-// usage tells which pods, and what made them, use images. current are the images of tags.
+// usage reports which pods, and what made them, use images. current are the images of tags.
 func usage(pods []corev1.Pod, current map[string]string) map[string][]string {
 	found := map[string][]string{}
 	for i := range pods {
@@ -132,7 +132,7 @@ func parents(image *imagev1.Image, all []imagev1.Image) (found []string) {
 // maxName is how much of an image's name a list of images shows.
 const maxName = 20
 
-// short is the beginning of a long name.
+// short returns the beginning of a long name.
 func short(name string) string {
 	if len(name) <= maxName {
 		return name

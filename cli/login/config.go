@@ -68,7 +68,7 @@ func printProjects(out io.Writer, projects []string, current string) {
 	}
 }
 
-// clusterName is what a kubeconfig calls a server: its host and port, with dashes for dots.
+// clusterName returns what a kubeconfig calls a server: its host and port, with dashes for dots.
 func clusterName(server string) string {
 	u, err := url.Parse(server)
 	if err != nil {
@@ -77,7 +77,7 @@ func clusterName(server string) string {
 	return strings.ReplaceAll(u.Host, ".", "-")
 }
 
-// save makes the connection the current one of the kubeconfig.
+// save creates the connection the current one of the kubeconfig.
 func (o *loginOptions) save(cluster *api.Cluster, who *identity, namespace string) error {
 	name := clusterName(cluster.Server)
 	user, current := who.name+"/"+name, namespace+"/"+name+"/"+who.name

@@ -252,8 +252,8 @@ func (o *loginOptions) credentials(server string) func(realm string) (user, pass
 	}
 }
 
-// chooseProject is the project that commands are for from now on: the present one if the user sees
-// it, else the first.
+// chooseProject returns the project that commands are for from now on: the present one if the user
+// sees it, else the first.
 func (o *loginOptions) chooseProject(projects []string, user string) string {
 	for name, context := range o.config.Contexts {
 		if name == o.config.CurrentContext && slices.Contains(projects, context.Namespace) {
@@ -269,7 +269,7 @@ func (o *loginOptions) chooseProject(projects []string, user string) string {
 	return projects[0]
 }
 
-// explainLogin is a failed login in OpenShift 3's words.
+// explainLogin returns a failed login in OpenShift 3's words.
 func explainLogin(err error) error {
 	if apierrors.IsUnauthorized(err) {
 		return errors.New("Login failed (401 Unauthorized)\nVerify you have provided correct credentials.")

@@ -59,8 +59,8 @@ func logout(ctx context.Context, factory util.Factory, cmd *cobra.Command, strea
 	return nil
 }
 
-// tokenName is the name of the object of a token on the server: the hash of one that the server
-// made, and any other itself.
+// tokenName returns the name of the object of a token on the server: the hash of one that the
+// server made, and any other itself.
 func tokenName(token string) string {
 	secret, hashed := strings.CutPrefix(token, "sha256~")
 	if !hashed {

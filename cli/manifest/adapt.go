@@ -2,7 +2,7 @@ package manifest
 
 import "maps"
 
-// workload makes the selector that the old versions took from the template's labels.
+// workload creates the selector that the old versions took from the template's labels.
 func workload(object map[string]any, _ string) string {
 	spec, ok := dig(object, "spec")
 	if !ok || spec["selector"] != nil {
@@ -183,7 +183,7 @@ func columnsOf(spec map[string]any) []any {
 	return columns
 }
 
-// child is a map within a map, made if there is none.
+// child returns a map within a map, made if there is none.
 func child(object map[string]any, name string) map[string]any {
 	found, ok := object[name].(map[string]any)
 	if !ok {

@@ -28,7 +28,7 @@ type Change struct {
 	Note string
 }
 
-// String is the warning for the person who wrote the object.
+// String returns the warning for the person who wrote the object.
 func (c Change) String() string {
 	text := fmt.Sprintf("%s %q: apiVersion %s is no longer served, %s is used", c.Kind, c.Name, c.From, c.To)
 	if c.Note != "" {
@@ -79,7 +79,7 @@ func Convert(text []byte) ([]byte, []Change) {
 	return bytes.Join(written, []byte("\n---\n")), changes
 }
 
-// apart gives the objects of a list, or the object itself.
+// apart returns the objects of a list, or the object itself.
 func apart(object map[string]any) []map[string]any {
 	if text(object, "apiVersion") == "v1" && text(object, "kind") == "List" {
 		return items(object, "items")
@@ -126,7 +126,7 @@ func dig(object map[string]any, names ...string) (map[string]any, bool) {
 	return object, true
 }
 
-// text is a text within maps, or empty.
+// text returns a text within maps, or empty.
 func text(object map[string]any, names ...string) string {
 	within, ok := dig(object, names[:len(names)-1]...)
 	if !ok {

@@ -56,8 +56,7 @@ var groups = map[string]string{
 	"user.openshift.io":     "Group Identity User UserIdentityMapping",
 }
 
-// current is the version that a kind of an old version has now, or empty where it needs no
-// conversion.
+// current is the version that a kind of an old version has now, or empty if it needs no conversion.
 func current(version, kind string) (string, adapter) {
 	if kind == "" {
 		return "", nil

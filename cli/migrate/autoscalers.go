@@ -33,7 +33,7 @@ of extensions and of the beta versions of apps are of apps/v1; replication contr
 	return command
 }
 
-// targets are the old versions of what is scaled, by kind, and the present ones.
+// targets returns the old versions of what is scaled, by kind, and the present ones.
 func targets() map[metav1.TypeMeta]string {
 	const deploymentConfigs, apps = "apps.openshift.io/v1", "apps/v1"
 	return map[metav1.TypeMeta]string{

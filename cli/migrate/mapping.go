@@ -9,7 +9,7 @@ import (
 	registryname "github.com/google/go-containerregistry/pkg/name"
 )
 
-// docker is the registry of names without one, as clients of Docker know it.
+// docker returns the registry of names without one, as clients of Docker know it.
 func docker() string {
 	named, _ := reference.ParseNormalizedNamed("any") // which is a name
 	return reference.Domain(named)
@@ -57,7 +57,7 @@ func (m mapping) replace(registry, name string) (string, string, bool) {
 // mappings are tried in their order; the first that fits counts.
 type mappings []mapping
 
-// image gives the reference that takes the place of another one; tags and digests stay. A name
+// image returns the reference that takes the place of another one; tags and digests stay. A name
 // without a registry is one of Docker's.
 func (all mappings) image(image string) string {
 	registry, rest, found := strings.Cut(image, "/")
@@ -82,7 +82,7 @@ func (all mappings) image(image string) string {
 	return image
 }
 
-// account gives the place that takes the place of another one of which credentials are known: a
+// account returns the place that takes the place of another one of which credentials are known: a
 // registry, or one with a path, with or without https://, as clients of Docker write them.
 func (all mappings) account(place string) string {
 	bare := strings.TrimPrefix(strings.TrimPrefix(place, "https://"), "http://")

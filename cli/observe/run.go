@@ -268,7 +268,7 @@ func (o *observation) say(text string) {
 	}
 }
 
-// line is a command line; what is not plain is quoted, so that nothing in an object controls a
+// line returns a command line; what is not plain is quoted, so that nothing in an object controls a
 // terminal.
 func line(words []string) string {
 	var all []string

@@ -80,8 +80,8 @@ func (s *shell) terminal(here bool) bool {
 	return s.force || here && !s.plain
 }
 
-// command is what runs in the container. The default shell is told of the terminal here, because
-// containers know none.
+// command returns what runs in the container. The default shell is told of the terminal here,
+// because containers know none.
 func (s *shell) command(words []string, terminal string) []string {
 	if len(words) > 0 && words[0] == "--" {
 		words = words[1:]

@@ -91,8 +91,8 @@ func (r *reconcile) put(ctx context.Context, resource dynamic.ResourceInterface,
 	return err
 }
 
-// merge is the default with the metadata of what the cluster has, which may be nothing, and unless
-// additive is false with its users, groups and priority.
+// merge returns the default with the metadata of what the cluster has, which may be nothing, and
+// unless additive is false with its users, groups and priority.
 func merge(wanted, present *scc.Constraints, additive bool) *scc.Constraints {
 	if present == nil {
 		return wanted
@@ -114,7 +114,7 @@ func merge(wanted, present *scc.Constraints, additive bool) *scc.Constraints {
 	return merged
 }
 
-// union is the first list and what of the second it lacks.
+// union returns the first list and what of the second it lacks.
 func union(first, second []string) []string {
 	all := slices.Clone(first)
 	for _, one := range second {

@@ -131,7 +131,7 @@ func seesProject(ctx context.Context, factory util.Factory, name string) error {
 	return err
 }
 
-// useProject makes a project the one of the kubeconfig's current context, in a context of its own
+// useProject creates a project the one of the kubeconfig's current context, in a context of its own
 // as OpenShift does.
 func useProject(factory util.Factory, name string) error {
 	loader := factory.ToRawKubeConfigLoader()

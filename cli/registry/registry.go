@@ -40,7 +40,7 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 // outside of the cluster, which may be empty.
 type registryNames struct{ internal, public string }
 
-// preferred is the public name if there is one.
+// preferred returns the public name if there is one.
 func (n registryNames) preferred() string {
 	if n.public != "" {
 		return n.public

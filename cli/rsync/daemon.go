@@ -110,7 +110,7 @@ func (d *daemon) read(line string) (err error) {
 	return nil
 }
 
-// address is what the local rsync calls a place.
+// address returns what the local rsync calls a place.
 func (d *daemon) address(p place, local int) string {
 	if p.pod == "" {
 		return p.path

@@ -109,7 +109,8 @@ func dial(config *rest.Config, to *url.URL) (httpstream.Dialer, error) {
 	}), nil
 }
 
-// remoteShell is the `oc rsh` that rsync calls, with what this command was told of the cluster.
+// remoteShell returns the `oc rsh` that rsync calls, with what this command was told of the
+// cluster.
 func remoteShell(namespace, container string, command *cobra.Command) []string {
 	words := os.Args[:1]
 	if len(os.Args) > 1 && os.Args[1] == "oc" { // the client within the platform's program

@@ -123,7 +123,7 @@ func readPlace(text string) place {
 	return place{pod, name}
 }
 
-// String is the place as it was given.
+// String returns the place as it was given.
 func (p place) String() string {
 	if p.pod == "" {
 		return p.path
@@ -131,7 +131,7 @@ func (p place) String() string {
 	return p.pod + ":" + p.path
 }
 
-// base is the name that a source has in the destination, and empty where its content is copied
+// base returns the name that a source has in the destination, and empty if its content is copied
 // without it.
 func (p place) base() string {
 	if name := path.Base(p.path); !strings.HasSuffix(p.path, "/") && name != "." && name != ".." {
@@ -204,7 +204,7 @@ func (s *sync) rsync(ctx context.Context, env, args []string) error {
 	return nil
 }
 
-// arguments are those of rsync; how says how it reaches the container.
+// arguments returns those of rsync; how says how it reaches the container.
 func (s *sync) arguments(from, to string, how ...string) []string {
 	args := append(how, "--archive", "--omit-dir-times", "--numeric-ids", "--no-owner", "--no-group")
 	wishes := s.rsyncFlags()

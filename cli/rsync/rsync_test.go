@@ -39,8 +39,8 @@ func container(directory string) inContainer {
 	}
 }
 
-// tree are the files below a directory with their content, links with their target, and directories
-// with a slash.
+// tree returns the files below a directory with their content, links with their target, and
+// directories with a slash.
 func tree(t *testing.T, directory string) map[string]string {
 	t.Helper()
 	all := map[string]string{}

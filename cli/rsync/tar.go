@@ -53,7 +53,7 @@ func (s *sync) upload(ctx context.Context) error {
 	return s.removeThere(ctx, names)
 }
 
-// inside is a path that no command takes for a flag.
+// inside returns a path that no command takes for a flag.
 func inside(name string) string {
 	if strings.HasPrefix(name, "/") {
 		return name
@@ -131,7 +131,7 @@ func (s *sync) packFile(archive *tar.Writer, file, name string, entry fs.DirEntr
 	return nil
 }
 
-// plain are the permissions of a file that has none of its own.
+// plain returns the permissions of a file that has none of its own.
 func plain(mode fs.FileMode) fs.FileMode {
 	if mode.IsDir() || mode&0o111 != 0 {
 		return 0o755

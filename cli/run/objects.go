@@ -127,7 +127,7 @@ func (w *wish) objects() ([]runtime.Object, error) {
 	}}}, nil
 }
 
-// job is the specification of a job. Its pods cannot be restarted for ever.
+// job returns the specification of a job. Its pods cannot be restarted for ever.
 func (w *wish) job() batchv1.JobSpec {
 	template := w.pod.DeepCopy()
 	if template.Spec.RestartPolicy == corev1.RestartPolicyAlways {

@@ -117,7 +117,7 @@ func changeAccount(ctx context.Context, factory util.Factory, args []string, exi
 	})
 }
 
-// afterType is a name that may stand behind its type, such as secret/a.
+// afterType returns a name that may stand behind its type, such as secret/a.
 func afterType(arg string) string {
 	if _, name, found := strings.Cut(arg, "/"); found {
 		return name

@@ -193,7 +193,7 @@ func newCreateKubeconfig(factory util.Factory, streams genericiooptions.IOStream
 	return command
 }
 
-// kubeconfig is the current context of another kubeconfig with the account in place of its user.
+// kubeconfig is the current context of another kubeconfig with the account instead of its user.
 func (a account) kubeconfig(present api.Config, token, namespace string) ([]byte, error) {
 	if err := api.FlattenConfig(&present); err != nil {
 		return nil, err

@@ -76,7 +76,7 @@ func accessMode(text string) (corev1.PersistentVolumeAccessMode, error) {
 	return "", fmt.Errorf("read --claim-mode %q: must be ReadWriteOnce, ReadOnlyMany, ReadWriteMany or ReadWriteOncePod", text)
 }
 
-// claimIn is the claim in a namespace.
+// claimIn returns the claim in a namespace.
 func (v *volume) claimIn(namespace string) *corev1.PersistentVolumeClaim {
 	mode, _ := accessMode(v.newClaim.mode) // checked
 	claim := &corev1.PersistentVolumeClaim{
@@ -93,7 +93,7 @@ func (v *volume) claimIn(namespace string) *corev1.PersistentVolumeClaim {
 	return claim
 }
 
-// makeClaims makes the new claim in the project of each object, before anything refers to it. One
+// makeClaims creates the new claim in the project of each object, before anything refers to it. One
 // of its name that is there is none of ours.
 func (v *volume) makeClaims(t *targets, command *cobra.Command, infos []*cliresource.Info) error {
 	dry, err := util.GetDryRunStrategy(command)

@@ -43,13 +43,13 @@ type imageTrigger struct {
 	annotation map[string]any
 }
 
-// hookTrigger is one by web hooks.
+// hookTrigger is one by webhooks.
 type hookTrigger struct {
 	kind buildv1.BuildTriggerType
 	hook *buildv1.WebHookTrigger
 }
 
-// word is the kind as a table shows it.
+// word returns the kind as a table shows it.
 func (h hookTrigger) word() string {
 	if h.kind == buildv1.GenericWebHookBuildTriggerType {
 		return "webhook"
@@ -57,7 +57,7 @@ func (h hookTrigger) word() string {
 	return strings.ToLower(string(h.kind))
 }
 
-// secret is the secret as the address of the hook has it, or the object that holds it.
+// secret returns the secret as the address of the hook has it, or the object that holds it.
 func (h hookTrigger) secret() string {
 	if h.hook.SecretReference != nil {
 		return "secret/" + h.hook.SecretReference.Name
@@ -76,7 +76,8 @@ func triggersOf(object runtime.Object) (*definition, error) {
 	return annotationTriggers(object)
 }
 
-// hasContainers says which of the names that are to get an image the pods of an object do not have.
+// hasContainers reports which of the names that are to get an image the pods of an object do not
+// have.
 func hasContainers(object runtime.Object) func(string) error {
 	return func(names string) error {
 		if names == "" {
@@ -192,7 +193,7 @@ func buildPolicies(bc *buildv1.BuildConfig, d *definition) []buildv1.BuildTrigge
 	return all
 }
 
-// hooksOf are the fields of a trigger for web hooks.
+// hooksOf returns the fields of a trigger for webhooks.
 func hooksOf(trigger *buildv1.BuildTriggerPolicy) map[buildv1.BuildTriggerType]**buildv1.WebHookTrigger {
 	return map[buildv1.BuildTriggerType]**buildv1.WebHookTrigger{
 		buildv1.GitHubWebHookBuildTriggerType: &trigger.GitHubWebHook, buildv1.GitLabWebHookBuildTriggerType: &trigger.GitLabWebHook,

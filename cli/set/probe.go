@@ -27,7 +27,7 @@ type probe struct {
 	numbers map[string]*int32
 }
 
-// numbers are the flags for a probe's numbers, where they belong, and what they are.
+// numbers returns the flags for a probe's numbers, where they belong, and what they are.
 func numbers() map[string]struct {
 	field func(*corev1.Probe) *int32
 	what  string
@@ -98,7 +98,7 @@ func (p *probe) validate() error {
 	return err
 }
 
-// handler is what an attempt does; it is empty where that stays as it is.
+// handler is what an attempt does; it is empty if that stays as it is.
 func (p *probe) handler() (corev1.ProbeHandler, error) {
 	switch {
 	case p.tcp != "":

@@ -29,7 +29,7 @@ func Teach() error {
 	return nil
 }
 
-// Commands are those of this package.
+// Commands returns those of this package.
 func Commands(factory util.Factory, streams genericiooptions.IOStreams) []*cobra.Command {
 	return []*cobra.Command{
 		newBuildHook(factory, streams),
@@ -62,7 +62,7 @@ type targets struct {
 	all, local bool
 }
 
-// newTargets says what was done as `object done`.
+// newTargets reports what was done as `object done`.
 func newTargets(factory util.Factory, streams genericiooptions.IOStreams, done string) *targets {
 	return &targets{factory: factory, streams: streams, print: genericclioptions.NewPrintFlags(done).WithTypeSetter(scheme.Scheme)}
 }

@@ -72,7 +72,7 @@ hooks too, each with a secret that is made for it.`,
 	return command
 }
 
-// hooks are the kinds of web hooks that flags name.
+// hooks are the kinds of webhooks that flags name.
 func (s *triggers) hooks() (kinds []buildv1.BuildTriggerType) {
 	for _, hook := range []struct {
 		named bool
@@ -141,7 +141,7 @@ func (s *triggers) change(object runtime.Object) error {
 	return d.store(d)
 }
 
-// add adds what flags name, in place of triggers of the same kind or tag.
+// add adds what flags name, instead of triggers of the same kind or tag.
 func (s *triggers) add(d *definition) error {
 	if s.image != "" {
 		if err := d.holds(s.containers); err != nil {
@@ -159,7 +159,7 @@ func (s *triggers) add(d *definition) error {
 	return nil
 }
 
-// reference is the tag of --from-image.
+// reference returns the tag of --from-image.
 func (s *triggers) reference(d *definition) corev1.ObjectReference {
 	namespace, name, found := strings.Cut(s.image, "/")
 	if !found {

@@ -90,7 +90,7 @@ func (v *view) adviseOverlaps() (all []advice) {
 	return all
 }
 
-// selectors are those of everything that keeps a number of pods, by project and in the order of
+// selectors returns those of everything that keeps a number of pods, by project and in the order of
 // names.
 func (v *view) selectors() map[string][]selector {
 	all := map[string][]selector{}

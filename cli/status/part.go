@@ -83,7 +83,7 @@ func (v *view) parts() (all []part) {
 	return all
 }
 
-// config is the part of a deployment configuration: what it deploys, who builds that, and its
+// config returns the part of a deployment configuration: what it deploys, who builds that, and its
 // deployments.
 func (v *view) config(config appsv1.DeploymentConfig) part {
 	p := part{kind: "dc", verb: "deploys", object: config.ObjectMeta}
@@ -162,7 +162,8 @@ func (v *view) deploymentLine(one corev1.ReplicationController) string {
 	return text + "pending " + since + " ago"
 }
 
-// buildLines are those of a build configuration and of its builds that matter, the latter indented.
+// buildLines returns those of a build configuration and of its builds that matter, the latter
+// indented.
 func (v *view) buildLines(config buildv1.BuildConfig) []string {
 	lines := []string{strings.TrimRight(v.name("bc", config.Namespace, config.Name)+" "+v.builds(config), " ")}
 	builds := v.state.buildsOf(config)
@@ -181,7 +182,7 @@ func (v *view) buildLines(config buildv1.BuildConfig) []string {
 	return lines
 }
 
-// builds is what a configuration builds, such as "source builds URL on istag/ruby:2.5".
+// builds returns what a configuration builds, such as "source builds URL on istag/ruby:2.5".
 func (v *view) builds(config buildv1.BuildConfig) string {
 	kind, from := map[buildv1.BuildStrategyType]string{
 		buildv1.SourceBuildStrategyType: "source", buildv1.DockerBuildStrategyType: "docker",
@@ -224,7 +225,7 @@ func (v *view) buildLine(one buildv1.Build) string {
 	return text + strings.ToLower(string(one.Status.Phase)) + " " + v.since(*cmp.Or(one.Status.CompletionTimestamp, &one.CreationTimestamp)) + " ago"
 }
 
-// count is how many pods are ready of those that are wanted, and how often their containers
+// count returns how many pods are ready of those that are wanted, and how often their containers
 // restarted.
 func (v *view) count(pods []corev1.Pod, wanted *int32) string {
 	ready, restarts := int32(0), int32(0)
@@ -248,7 +249,7 @@ func (v *view) count(pods []corev1.Pod, wanted *int32) string {
 	return text
 }
 
-// since is how long ago something was, in words.
+// since returns how long ago something was, in words.
 func (v *view) since(t metav1.Time) string {
 	return strings.ToLower(units.HumanDuration(v.now.Sub(t.Time).Round(time.Second)))
 }
@@ -261,7 +262,7 @@ func plural(n int, thing string) string {
 	return strconv.Itoa(n) + " " + thing
 }
 
-// versionOf is the number of a deployment of a configuration, or 0.
+// versionOf returns the number of a deployment of a configuration, or 0.
 func versionOf(deployment corev1.ReplicationController) int64 {
 	number, _ := strconv.ParseInt(deployment.Annotations[appsv1.DeploymentVersionAnnotation], 10, 64)
 	return number

@@ -89,7 +89,7 @@ func (v *view) heading() string {
 	return "In project " + name + " on server " + v.Server
 }
 
-// ending is what the text ends with: advice, its count, or how to begin.
+// ending returns what the text ends with: advice, its count, or how to begin.
 func (v *view) ending(blocks int) string {
 	found := v.advise()
 	switch {
@@ -124,7 +124,7 @@ func indent(lines []string) []string {
 	return all
 }
 
-// name is how an object is called: kind/name, and its project where that is another.
+// name returns how an object is called: kind/name, and its project where that is another.
 func (v *view) name(kind, namespace, name string) string {
 	if namespace == v.Namespace {
 		return kind + "/" + name
@@ -132,7 +132,7 @@ func (v *view) name(kind, namespace, name string) string {
 	return kind + "/" + name + "[" + namespace + "]"
 }
 
-// tag is how an image is called that a reference from namespace leads to.
+// tag returns how an image is called that a reference from namespace leads to.
 func (v *view) tag(namespace string, from corev1.ObjectReference) string {
 	switch from.Kind {
 	case "ImageStreamTag":
@@ -158,7 +158,7 @@ func (v *view) serviceLines(service corev1.Service) (lines []string) {
 	return []string{name + address(service)}
 }
 
-// routeLine is the address of a route, and where it leads.
+// routeLine returns the address of a route, and where it leads.
 func routeLine(route routev1.Route) string {
 	admitted, host := false, route.Spec.Host
 	for _, ingress := range route.Status.Ingress {

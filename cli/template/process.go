@@ -147,7 +147,7 @@ func (o *processing) arguments(args []string) (name string, err error) {
 	return name, nil
 }
 
-// find reads the template. client is nil where the template is processed here.
+// find reads the template. client is nil if the template is processed here.
 func (o *processing) find(ctx context.Context, name string) (found *templatev1.Template, client templateclient.TemplateV1Interface, namespace string, err error) {
 	if !o.local {
 		config, err := o.factory.ToRESTConfig()

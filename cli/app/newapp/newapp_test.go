@@ -163,17 +163,17 @@ func TestErrorNamesMissingComponent(t *testing.T) {
 	}{
 		"nothing":        {[]string{"nothing"}, Request{}, `with name "nothing"`},
 		"no language":    {[]string{empty}, Request{}, "no language matched"},
-		"no Dockerfile":  {[]string{empty}, Request{Strategy: DockerStrategy}, "there is no Dockerfile"},
+		"no Dockerfile":  {[]string{empty}, Request{Strategy: DockerStrategy}, ": no Dockerfile"},
 		"two builders":   {[]string{"ruby:2.5", "ruby:2.5"}, Request{Sources: []string{"https://example.com/a"}}, "several images could build"},
-		"no directory":   {[]string{"file://" + filepath.ToSlash(repository(t, "a", "https://example.com/a", map[string]string{"a": ""}))}, Request{ContextDir: "none"}, `it has no directory "none"`},
+		"no directory":   {[]string{"file://" + filepath.ToSlash(repository(t, "a", "https://example.com/a", map[string]string{"a": ""}))}, Request{ContextDir: "none"}, `no directory "none"`},
 		"no image yet":   {[]string{"python~https://example.com/a"}, Request{}, `image stream "openshift/python" has no image for its tag "latest" yet`},
 		"no such tag":    {[]string{"python:2"}, Request{}, `with name "python:2"`},
-		"no builder yet": {[]string{python}, Request{}, `no builder image`},
-		"dash":           {[]string{"https://example.com/a#--upload-pack=x"}, Request{}, "starts with a dash"},
+		"no builder yet": {[]string{python}, Request{}, `image stream "openshift/python" has no image`},
+		"dash":           {[]string{"https://example.com/a#--upload-pack=x"}, Request{}, "must not start with a dash"},
 		"no source":      {[]string{"db"}, Request{BuildOnly: true}, "at least one source repository"},
 		"no builder":     {nil, Request{BuildOnly: true, Strategy: SourceStrategy, Options: BuildOptions{Binary: true}}, "name the image that builds"},
 		"unnamed build":  {nil, Request{BuildOnly: true, Options: BuildOptions{Binary: true}}, "--name"},
-		"own base":       {[]string{"db"}, Request{BuildOnly: true, Options: BuildOptions{Binary: true}}, "which it starts from"},
+		"own base":       {[]string{"db"}, Request{BuildOnly: true, Options: BuildOptions{Binary: true}}, "would push to its base image"},
 		"no repository":  {[]string{"file://" + t.TempDir() + "/none"}, Request{}, "clone"},
 	} {
 		components, _, err := Arguments(tt.args)

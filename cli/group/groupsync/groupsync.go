@@ -95,7 +95,7 @@ func Open(ctx context.Context, config *legacyv1.LDAPSyncConfig, server ldap.Serv
 // Close ends the connection.
 func (d *Directory) Close() error { return d.conn.Close() }
 
-// query is a query of a configuration.
+// query returns a query of a configuration.
 func query(q legacyv1.LDAPQuery) ldap.Query {
 	return ldap.Query{BaseDN: q.BaseDN, Scope: q.Scope, DerefAliases: q.DerefAliases, Filter: q.Filter, TimeLimit: q.TimeLimit, PageSize: q.PageSize}
 }
@@ -137,7 +137,7 @@ func sourceOf(conn *ldap.Conn, config *legacyv1.LDAPSyncConfig) (Source, error) 
 	return source, errors.Join(problems...)
 }
 
-// sorted gives each text once, in order.
+// sorted returns each text once, in order.
 func sorted(list []string) []string {
 	slices.Sort(list)
 	return slices.Compact(list)

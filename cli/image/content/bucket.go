@@ -50,8 +50,8 @@ type buckets struct {
 	known   map[string]*bucket
 }
 
-// of is the bucket of a destination whose repository is REGION/BUCKET/REPOSITORY. It is connected
-// to when something is sent.
+// of returns the bucket of a destination whose repository is REGION/BUCKET/REPOSITORY. It is
+// connected to when something is sent.
 func (b *buckets) of(to name.Reference) *bucket {
 	region, rest, _ := strings.Cut(to.Context().RepositoryStr(), "/")
 	bucketName, _, _ := strings.Cut(rest, "/")

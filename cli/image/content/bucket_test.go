@@ -54,7 +54,7 @@ func serveS3(t *testing.T) *s3 {
 	return made
 }
 
-// pulled is the digest of an image or a manifest list that the bucket holds whole.
+// pulled returns the digest of an image or a manifest list that the bucket holds whole.
 func (s *s3) pulled(t *testing.T, reference string) string {
 	t.Helper()
 	parsed, err := name.ParseReference(s.public + "/" + reference)

@@ -94,7 +94,7 @@ func (r *registries) get(reference string) (*remote.Descriptor, name.Reference, 
 	return found, parsed, nil
 }
 
-// explain says what to do about an answer of a registry.
+// explain reports what to do about an answer of a registry.
 func explain(verb, what string, err error) error {
 	switch registryclient.Status(err) {
 	case http.StatusUnauthorized, http.StatusForbidden:

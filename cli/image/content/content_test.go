@@ -22,7 +22,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// serve is a registry; it returns its host and port.
+// serve returns a registry; it returns its host and port.
 func serve(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(registry.New(registry.Logger(slog.NewLogLogger(slog.DiscardHandler, slog.LevelError))))
@@ -52,7 +52,7 @@ func oc(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	return out.String(), errOut.String(), err
 }
 
-// lines are what a test has laid into standard input, in its working directory.
+// lines returns what a test has laid into standard input, in its working directory.
 func lines(t *testing.T) []string {
 	t.Helper()
 	content, err := os.ReadFile("stdin")
@@ -99,7 +99,7 @@ func tarLayer(t *testing.T, entries ...entry) []byte {
 	return buffer.Bytes()
 }
 
-// image is one of layers, for a platform such as linux/amd64.
+// image returns one of layers, for a platform such as linux/amd64.
 func image(t *testing.T, platform string, layers ...[]byte) v1.Image {
 	t.Helper()
 	made := empty.Image
@@ -128,7 +128,7 @@ func image(t *testing.T, platform string, layers ...[]byte) v1.Image {
 	return made
 }
 
-// several is an index of images by platform.
+// several returns an index of images by platform.
 func several(t *testing.T, images map[string]v1.Image) v1.ImageIndex {
 	t.Helper()
 	index := v1.ImageIndex(empty.Index)
@@ -162,7 +162,7 @@ func push(t *testing.T, reference string, what interface {
 	return digest.String()
 }
 
-// stored is the digest of a reference in its registry, or empty.
+// stored returns the digest of a reference in its registry, or empty.
 func stored(t *testing.T, reference string) string {
 	t.Helper()
 	parsed, err := name.ParseReference(reference)

@@ -140,7 +140,8 @@ func (e *extract) wanted() (all []*want, err error) {
 	return all, nil
 }
 
-// inside is a path of an archive or of an image without a / or .. at its front; "." is the top.
+// inside returns a path of an archive or of an image without a / or .. at its front; "." is the
+// top.
 func inside(name string) string {
 	if name = path.Clean("/" + filepath.ToSlash(name))[1:]; name == "" {
 		return "."
@@ -161,7 +162,7 @@ func (e *extract) usable(directory string) error {
 	return nil
 }
 
-// target says where an entry of the image goes below the want's directory, if it is wanted.
+// target reports where an entry of the image goes below the want's directory, if it is wanted.
 func (w *want) target(entry string) (string, bool) {
 	source := w.source
 	if source == "." {

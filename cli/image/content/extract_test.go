@@ -10,7 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/archive/archivetest"
 )
 
-// tree is what a directory has: the contents of files, where links lead, and "/" for directories.
+// tree returns what a directory has: the contents of files, where links lead, and "/" for
+// directories.
 func tree(t *testing.T, directory string) map[string]string {
 	t.Helper()
 	found := map[string]string{}

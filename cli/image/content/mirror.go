@@ -150,7 +150,7 @@ func (c *copying) send(ctx context.Context, pusher *remote.Pusher) error {
 	return pusher.Push(ctx, c.to, c.what)
 }
 
-// place is the destination as it is written: without a digest that stands beside it.
+// place returns the destination as it is written: without a digest that stands beside it.
 func (c *copying) place() string {
 	written := c.to.Name()
 	if c.to.Identifier() == c.digest.String() {

@@ -67,7 +67,7 @@ func environment() map[string]string {
 	return variables
 }
 
-// routerLogCommand is the program of the container syslog in a router's pods.
+// routerLogCommand returns the program of the container syslog in a router's pods.
 func routerLogCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "syslog SOCKET",
