@@ -43,6 +43,14 @@ func redactor(secrets map[string][]byte) func(string) string {
 	return strings.NewReplacer(pairs...).Replace
 }
 
+// longSecrets returns the secrets that are too long to appear in output by chance.
+func longSecrets(secrets map[string][]byte) map[string][]byte {
+	const minBytes = 8
+	long := maps.Clone(secrets)
+	maps.DeleteFunc(long, func(_ string, value []byte) bool { return len(value) < minBytes })
+	return long
+}
+
 // minSecretLine excludes short lines of a multi-line secret, such as a brace, which would match
 // everywhere.
 const minSecretLine = 4

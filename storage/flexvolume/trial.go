@@ -35,7 +35,10 @@ type TrialResult struct {
 	// Killed means that KillAfter elapsed before the driver ended.
 	Killed         bool
 	Stdout, Stderr string
-	// Leaked means that the driver printed a secret.
+	// OneObject means that standard output is exactly one JSON object.
+	OneObject bool
+	// Leaked means that the driver printed a secret of at least 8 bytes. Shorter values appear in
+	// output by chance.
 	Leaked bool
 	// Status, Message and the following fields are those of the driver's response, if there is one.
 	Status, Message, Device, VolumeName string
@@ -49,7 +52,8 @@ type TrialResult struct {
 // Try calls the driver immediately. It waits for no other call and calls operations even if the
 // driver does not support them. The operation's deadline applies.
 func (d *Driver) Try(ctx context.Context, trial Trial) TrialResult {
-	redact := redactor(secretsIn(trial.Args))
+	secrets := secretsIn(trial.Args)
+	redact := redactor(secrets)
 	result := TrialResult{Operation: trial.Operation, ExitCode: -1}
 	for _, arg := range trial.Args {
 		result.Args = append(result.Args, redact(arg))
@@ -90,7 +94,7 @@ func (d *Driver) Try(ctx context.Context, trial Trial) TrialResult {
 	if result.Killed {
 		out.exit = process.exit
 	}
-	d.describe(&result, out, redact)
+	result.describe(out, secrets)
 	switch {
 	case errors.Is(waitErr, errOutputLimit):
 		result.Err = d.fail(trial.Operation, KindTooLong, "it printed too much output, its process group was killed", waitErr)
@@ -103,9 +107,13 @@ func (d *Driver) Try(ctx context.Context, trial Trial) TrialResult {
 }
 
 // describe fills in the driver's output, response and exit code.
-func (d *Driver) describe(result *TrialResult, out output, redact func(string) string) {
-	result.Stdout, result.Stderr = redact(string(out.stdout)), redact(string(out.stderr))
-	result.Leaked = result.Stdout != string(out.stdout) || result.Stderr != string(out.stderr)
+func (result *TrialResult) describe(out output, secrets map[string][]byte) {
+	stdout, stderr := string(out.stdout), string(out.stderr)
+	redact, redactLong := redactor(secrets), redactor(longSecrets(secrets))
+	result.Stdout, result.Stderr = redact(stdout), redact(stderr)
+	result.Leaked = redactLong(stdout) != stdout || redactLong(stderr) != stderr
+	object := strings.TrimSpace(stdout)
+	result.OneObject = strings.HasPrefix(object, "{") && json.Valid([]byte(object))
 	if resp, respErr := parse(out, redact); respErr == nil {
 		result.Status, result.Message = resp.Status, redact(resp.Message)
 		result.Device, result.VolumeName, result.Attached = resp.Device, resp.VolumeName, resp.Attached

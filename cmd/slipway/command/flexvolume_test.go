@@ -186,11 +186,31 @@ func TestCallReturnsAnErrorUnlessItSucceeds(t *testing.T) {
 	}
 }
 
+func TestCheckFailsFromTheVerdictOfTheFlag(t *testing.T) {
+	h := newFlexvolumeHost(t)
+	// It does not say that it lacks an operation, which is a risk.
+	risky := h.file(t, `{"status":"Success","capabilities":{"attach":false}}`)
+	for _, test := range []struct {
+		failOn string
+		fails  bool
+	}{{"wrong", false}, {"risk", true}, {"never", false}} {
+		out, err := h.run("check", risky, "--only", "lacks", "--fail-on", test.failOn, "--option", "a=b,c=d")
+		if errors.Is(err, errNotConformant) != test.fails || !strings.Contains(out, "check.example.com/loop works, with these risks (lacks-unknown") {
+			t.Errorf("--fail-on %s: %v, %s", test.failOn, err, out)
+		}
+	}
+	for _, args := range [][]string{{"--fail-on", "all"}, {"--option", "a"}} {
+		if _, err := h.run(append([]string{"check", risky}, args...)...); err == nil || !strings.Contains(err.Error(), args[0]) {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+}
+
 func TestCheckReturnsAnErrorForAFinding(t *testing.T) {
 	h := newFlexvolumeHost(t)
 	report := filepath.Join(h.dir, "report.xml")
 	out, err := h.run("check", h.file(t, `{"status":"Success","capabilities":{"attach":false}}`), "--only", "lacks,sequence", "--junit", report)
-	if !errors.Is(err, errNotConformant) || !strings.Contains(out, "check.example.com/loop: ") || !strings.Contains(out, "lacks-unknown") {
+	if !errors.Is(err, errNotConformant) || !strings.Contains(out, "check.example.com/loop does not work (mount") || !strings.Contains(out, "lacks-unknown") {
 		t.Errorf("%v, %s", err, out)
 	}
 	if text, err := os.ReadFile(report); err != nil || !strings.Contains(string(text), `<testcase classname="check.example.com/loop" name="lacks-unknown">`) {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -18,29 +19,45 @@ import (
 )
 
 // errNotConformant makes `slipway flexvolume check` end with 1 after it has printed its report.
-var errNotConformant = errors.New("the driver does not keep to the interface")
+var errNotConformant = errors.New("the driver did not pass the check")
 
 func flexvolumeCheckCommand(opts *options) *cobra.Command {
 	var (
-		check       conformance.Config
-		size, junit string
-		secrets     map[string]string
+		check               conformance.Config
+		size, junit, failOn string
+		options             []string
+		secrets             map[string]string
 	)
 	command := &cobra.Command{
 		Use:   "check DRIVER|FILE",
-		Short: "Check whether a driver does what the interface asks for",
-		Long: "Check an installed driver, or one in a file, against the interface: every documented sequence, each operation twice,\n" +
-			"several volumes at the same time, strange option values, operations that it lacks, and calls that are killed half\n" +
-			"way. Prints what the driver does right and wrong and what it risks. Ends with 1 if anything is wrong.\n\n" +
-			"It needs root and no cluster. Volumes are mounted in a temporary directory, which is removed with all that was made;\n" +
-			"what the driver keeps in its storage stays there. Give it options of storage that is there for tests: files are\n" +
-			"written into the volumes. In the values of options, {dir} stands for a directory of the check's own, {volume} for\n" +
-			"the name of the volume and {size} for its size in bytes.\n\n" +
+		Short: "Check whether a driver works, and what it risks",
+		Long: "Check an installed driver, or a driver in a file. The check calls every documented sequence, repeats operations, uses\n" +
+			"several volumes at the same time and unusual option values, calls operations that the driver lacks, and kills calls.\n\n" +
+			"The verdict is one of three:\n" +
+			"  works                    the driver passes every check\n" +
+			"  works, with these risks  pods can use its volumes; the report lists what can go wrong\n" +
+			"  does not work            an ordinary pod cannot use its volumes\n\n" +
+			"The exit status is 1 if the driver does not work. With --fail-on risk, it is also 1 if there are risks. With\n" +
+			"--fail-on never, it is 0 after every complete check.\n\n" +
+			"The check requires root and no cluster. It mounts volumes in a temporary directory and removes the directory. What\n" +
+			"the driver keeps in its storage remains. Use test storage, because the check writes files into the volumes. In the\n" +
+			"values of options, {dir} is replaced with a temporary directory, {volume} with the name of the volume and {size}\n" +
+			"with its size in bytes. Use --option for a value that contains commas.\n\n" +
 			"Groups of checks: " + strings.Join(conformance.Groups(), ", ") + ".",
 		Example: "  slipway flexvolume check ./loop --options directory={dir},size={size} --size 20Mi\n" +
-			"  slipway flexvolume check example.com/loop --only sequence,killed --junit report.xml",
+			"  slipway flexvolume check ./nfs --option share=server:/export --option mountOptions=ro,vers=4\n" +
+			"  slipway flexvolume check example.com/loop --only sequence,killed --junit report.xml --fail-on risk",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			fails, ok := map[string][]conformance.Verdict{
+				"wrong": {conformance.Wrong}, "risk": {conformance.Wrong, conformance.Risk}, "never": nil,
+			}[failOn]
+			if !ok {
+				return fmt.Errorf("read --fail-on %q: use wrong, risk or never", failOn)
+			}
+			if err := addOptions(&check, options); err != nil {
+				return err
+			}
 			if err := opts.checkTarget(&check, args[0]); err != nil {
 				return err
 			}
@@ -73,7 +90,7 @@ func flexvolumeCheckCommand(opts *options) *cobra.Command {
 			if err := report.Print(cmd.OutOrStdout()); err != nil {
 				return err
 			}
-			if report.Count(conformance.Wrong) > 0 {
+			if slices.Contains(fails, report.Verdict()) {
 				return errNotConformant
 			}
 			return nil
@@ -82,6 +99,8 @@ func flexvolumeCheckCommand(opts *options) *cobra.Command {
 	flags := command.Flags()
 	flags.StringVar(&check.Driver, "driver", "", "name of a driver that is given as a file: vendor/name (default: check.example.com/<file name>)")
 	flags.StringToStringVar(&check.Options, "options", nil, "options of every volume: key=value,...")
+	flags.StringArrayVar(&options, "option", nil, "one option of every volume: key=value; the value may contain commas; repeatable")
+	flags.StringVar(&failOn, "fail-on", "wrong", "verdict from which the exit status is 1: wrong, risk or never")
 	flags.StringToStringVar(&secrets, "secrets", nil, "keys and values of the volumes' secret: key=value,...")
 	flags.StringVar(&check.FSType, "fs-type", "", "file system of the volumes")
 	flags.StringVar(&check.Node, "node", "", "name of this machine, as the driver knows it (default: its host name)")
@@ -92,6 +111,21 @@ func flexvolumeCheckCommand(opts *options) *cobra.Command {
 	flags.StringSliceVar(&check.Only, "only", nil, "run these groups of checks only")
 	flags.StringVar(&junit, "junit", "", "write the report to this file as well, in JUnit's format")
 	return command
+}
+
+// addOptions adds options of the form key=value.
+func addOptions(check *conformance.Config, options []string) error {
+	for _, option := range options {
+		key, value, ok := strings.Cut(option, "=")
+		if !ok || key == "" {
+			return fmt.Errorf("read --option %q: it must have the form key=value", option)
+		}
+		if check.Options == nil {
+			check.Options = map[string]string{}
+		}
+		check.Options[key] = value
+	}
+	return nil
 }
 
 // checkTarget sets the driver to check. A target is a file if it exists or begins with a dot or

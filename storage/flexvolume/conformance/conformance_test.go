@@ -77,51 +77,51 @@ func defects() []defect {
 		{"init has a capability of the wrong type", "mounting", `"attach":false`, `"attach":"false"`, nil, "init", Wrong},
 		{"init fails when repeated", "mounting", "init) success", `init) mkdir "$storage" || failure "is there"; success`, nil, "init-repeated", Wrong},
 		{"init returns different capabilities", "mounting", `"attach":false`, `"attach":false,"fsGroup":'"$(mkdir "$storage" 2>/dev/null && echo true || echo false)"'`,
-			nil, "init-repeated", Wrong},
+			nil, "init-repeated", Risk},
 		{"init has an unknown capability", "mounting", `"attach":false`, `"attach":false,"resize":true`, nil, "capabilities", Risk},
 		{"init does not return whether it is attachable", "attachable", `"attach":true`, ``, nil, "capabilities", Risk},
 		{"init is slow", "mounting", "init) success", "init) sleep 2.1; success", []string{"lacks"}, "time", Risk},
 
-		{"an unknown operation is a failure", "mounting", `{"status":"Not supported"}`, `{"status":"Failure"}`, []string{"lacks"}, "lacks-unknown", Wrong},
-		{"an unknown operation is a success", "mounting", `{"status":"Not supported"}`, `{"status":"Success"}`, []string{"lacks"}, "lacks-unknown", Wrong},
-		{"an unknown operation has another status", "mounting", `Not supported`, `Not Supported`, []string{"lacks"}, "output-fields", Wrong},
-		{"an unknown operation exits with 0", "mounting", "exit 1\n	;;\nesac", "exit 0\n	;;\nesac", []string{"lacks"}, "output-exit", Wrong},
+		{"an unknown operation is a failure", "mounting", `{"status":"Not supported"}`, `{"status":"Failure"}`, []string{"lacks"}, "lacks-unknown", Risk},
+		{"an unknown operation is a success", "mounting", `{"status":"Not supported"}`, `{"status":"Success"}`, []string{"lacks"}, "lacks-unknown", Risk},
+		{"an unknown operation has another status", "mounting", `Not supported`, `Not Supported`, []string{"lacks"}, "output-fields", Risk},
+		{"an unknown operation exits with 0", "mounting", "exit 1\n	;;\nesac", "exit 0\n	;;\nesac", []string{"lacks"}, "output-exit", Risk},
 		{"an unknown operation exits with 2", "mounting", "exit 1\n	;;\nesac", "exit 2\n	;;\nesac", []string{"lacks"}, "output-exit-one", Risk},
 
 		{"mount does nothing", "mounting", "dir=$1 json=$2\n", "dir=$1 json=$2\n	success\n", []string{"sequence"}, "mount", Wrong},
-		{"mount mounts again", "mounting", `if [ "$(mounts "$dir")" -eq 0 ]`, "if true", []string{"sequence"}, "mount-repeated", Wrong},
+		{"mount mounts again", "mounting", `if [ "$(mounts "$dir")" -eq 0 ]`, "if true", []string{"sequence"}, "mount-repeated", Risk},
 		{"repeated mount fails", "mounting", "	mkdir -p \"$volume\"", "	[ \"$(mounts \"$dir\")\" -eq 0 ] || failure \"is mounted\"\n	mkdir -p \"$volume\"",
-			[]string{"sequence"}, "mount-repeated", Wrong},
+			[]string{"sequence"}, "mount-repeated", Risk},
 		{"unmount does nothing", "mounting", umount, "		:\n", []string{"sequence"}, "unmount", Wrong},
 		{"unmount leaves files", "mounting", umount, umount + "		touch \"$1/left\"\n", []string{"sequence"}, "unmount", Wrong},
-		{"repeated unmount fails", "mounting", umount + "	fi", umount + "	else\n		failure \"is not mounted\"\n	fi", []string{"sequence"}, "unmount-repeated", Wrong},
+		{"repeated unmount fails", "mounting", umount + "	fi", umount + "	else\n		failure \"is not mounted\"\n	fi", []string{"sequence"}, "unmount-repeated", Risk},
 		{"there is no unmount", "mounting", "unmount) do_unmount \"$2\" ;;\n", "", []string{"sequence"}, "pairs", Risk},
 		{"data is deleted", "mounting", umount, umount + "		rm -rf \"$storage\"\n", []string{"sequence"}, "data", Risk},
 		{"a read-only volume is writable", "mounting", "remount,bind,$access", "remount,bind,rw", []string{"read-only"}, "read-only", Risk},
 		{"unmount unmounts the other pod's volume", "mounting", umount,
-			umount + "		for other in \"${1%/pods/*}\"/pods/*/volumes/*/*; do umount \"$other\" 2>/dev/null; done\n", []string{"pods"}, "pods", Wrong},
-		{"unmounting a volume that is not mounted fails", "mounting", umount + "	fi", umount + "	else\n		failure \"is not mounted\"\n	fi", []string{"undone"}, "unmount-undone", Wrong},
+			umount + "		for other in \"${1%/pods/*}\"/pods/*/volumes/*/*; do umount \"$other\" 2>/dev/null; done\n", []string{"pods"}, "pods", Risk},
+		{"unmounting a volume that is not mounted fails", "mounting", umount + "	fi", umount + "	else\n		failure \"is not mounted\"\n	fi", []string{"undone"}, "unmount-undone", Risk},
 		{"a failed mount is reported as a success", "mounting", `|| failure "cannot mount"
 	fi
 	mount -o "remount,bind,$access" "$dir" || failure "cannot remount"`, "\n	fi\n	mount -o \"remount,bind,$access\" \"$dir\" 2>/dev/null",
-			[]string{"failure"}, "failure", Wrong},
-		{"a failure has no message", "mounting", `{"status":"Failure","message":"%s"}\n' "$1"`, `{"status":"Failure"}\n'`, []string{"failure"}, "failure", Wrong},
+			[]string{"failure"}, "failure", Risk},
+		{"a failure has no message", "mounting", `{"status":"Failure","message":"%s"}\n' "$1"`, `{"status":"Failure"}\n'`, []string{"failure"}, "failure", Risk},
 
-		{"options are executed", "mounting", "dir=$1 json=$2\n", "dir=$1 json=$2\n	eval \"true \\\"$json\\\"\" >/dev/null 2>&1 || true\n", []string{"options"}, "options-executed", Wrong},
-		{"options are split at spaces", "mounting", `mount) do_mount "$2" "$3"`, "mount) do_mount $2 $3", []string{"options"}, "options", Wrong},
+		{"options are executed", "mounting", "dir=$1 json=$2\n", "dir=$1 json=$2\n	eval \"true \\\"$json\\\"\" >/dev/null 2>&1 || true\n", []string{"options"}, "options-executed", Risk},
+		{"options are split at spaces", "mounting", `mount) do_mount "$2" "$3"`, "mount) do_mount $2 $3", []string{"options"}, "options", Risk},
 		{"options are parsed without regard to quotes", "mounting", `access=$(option kubernetes.io/readwrite)`,
 			`access=$(printf '%s\n' "$json" | tr -d '\\' | sed 's#.*"kubernetes.io/readwrite":"\([^"]*\)".*#\1#;s/rw/rw/' | head -n 1)
-	case $json in *'readwrite\":\"ro'*) access=ro ;; esac`, []string{"options"}, "options", Wrong},
-		{"a secret is printed", "mounting", "dir=$1 json=$2\n", "dir=$1 json=$2\n	echo \"$json\" >&2\n", []string{"secrets"}, "secrets", Wrong},
+	case $json in *'readwrite\":\"ro'*) access=ro ;; esac`, []string{"options"}, "options", Risk},
+		{"a secret is printed", "mounting", "dir=$1 json=$2\n", "dir=$1 json=$2\n	echo \"$json\" >&2\n", []string{"secrets"}, "secrets", Risk},
 		{"standard error has noise", "mounting", "dir=$1 json=$2\n", "dir=$1 json=$2\n	echo mounting >&2\n", []string{"sequence"}, "output-noise", Risk},
-		{"the response is on standard error", "mounting", "	mkdir -p \"$volume\"", "	exec >&2\n	mkdir -p \"$volume\"", []string{"sequence"}, "output-json", Wrong},
-		{"a success exits with 1", "mounting", "' \"${1:-}\"\n	exit 0", "' \"${1:-}\"\n	[ -z \"${dir:-}\" ]; exit $?", []string{"sequence"}, "output-exit", Wrong},
+		{"the response is on standard error", "mounting", "	mkdir -p \"$volume\"", "	exec >&2\n	mkdir -p \"$volume\"", []string{"sequence"}, "output-json", Risk},
+		{"a success exits with 1", "mounting", "' \"${1:-}\"\n	exit 0", "' \"${1:-}\"\n	[ -z \"${dir:-}\" ]; exit $?", []string{"sequence"}, "output-exit", Risk},
 
 		{"volumes block each other", "mounting", "	mkdir -p \"$volume\"", "	mkdir \"$storage.lock\" || failure \"locked\"\n	sleep 0.2\n	rmdir \"$storage.lock\"\n	mkdir -p \"$volume\"",
-			[]string{"parallel"}, "parallel", Wrong},
-		{"all volumes are the same volume", "mounting", "volume=$storage/$(option kubernetes.io/pvOrVolumeName)", "volume=$storage", []string{"parallel"}, "distinct", Wrong},
+			[]string{"parallel"}, "parallel", Risk},
+		{"all volumes are the same volume", "mounting", "volume=$storage/$(option kubernetes.io/pvOrVolumeName)", "volume=$storage", []string{"parallel"}, "distinct", Risk},
 		{"a killed mount leaves a lock", "mounting", "	mkdir -p \"$volume\"", "	mkdir -p \"$storage\"; mkdir \"$volume.lock\" || failure \"locked\"\n	sleep 0.1\n	rmdir \"$volume.lock\"\n	mkdir -p \"$volume\"",
-			[]string{"killed"}, "killed-mount", Wrong},
+			[]string{"killed"}, "killed-mount", Risk},
 		{"a killed mount must be unmounted", "mounting", "case $1 in\ninit)", `lock=$storage.lock
 case $1 in
 mount)
@@ -133,23 +133,23 @@ unmount) rm -rf "$lock" ;;
 esac
 case $1 in
 init)`, []string{"killed"}, "killed-mount", Risk},
-		{"the expanded volume is too small", "mounting", `\"volumeNewSize\":$3`, `\"volumeNewSize\":$4`, []string{"expand"}, "expandvolume", Wrong},
-		{"the file system is not expanded", "mounting", "init) success", "expandfs) success ;;\ninit) success", []string{"expand"}, "expandfs", Wrong},
+		{"the expanded volume is too small", "mounting", `\"volumeNewSize\":$3`, `\"volumeNewSize\":$4`, []string{"expand"}, "expandvolume", Risk},
+		{"the file system is not expanded", "mounting", "init) success", "expandfs) success ;;\ninit) success", []string{"expand"}, "expandfs", Risk},
 
-		{"a mount remains", "mounting", "	mkdir -p \"$volume\"", "	mkdir -p \"$volume\" \"$volume.copy\"\n	mount --bind \"$volume\" \"$volume.copy\"", []string{"sequence"}, "leftover-mounts", Wrong},
-		{"a process remains", "mounting", "	mkdir -p \"$volume\"", "	setsid sleep 300 >/dev/null 2>&1 </dev/null &\n	mkdir -p \"$volume\"", []string{"sequence"}, "leftover-processes", Wrong},
-		{"a file remains", "mounting", "	mkdir -p \"$volume\"", "	touch \"$dir.lock\"\n	mkdir -p \"$volume\"", []string{"sequence"}, "leftover-files", Wrong},
-		{"an operation does not end", "mounting", "	mkdir -p \"$volume\"", "	sleep 300\n	mkdir -p \"$volume\"", []string{"failure"}, "output-deadline", Wrong},
+		{"a mount remains", "mounting", "	mkdir -p \"$volume\"", "	mkdir -p \"$volume\" \"$volume.copy\"\n	mount --bind \"$volume\" \"$volume.copy\"", []string{"sequence"}, "leftover-mounts", Risk},
+		{"a process remains", "mounting", "	mkdir -p \"$volume\"", "	setsid sleep 300 >/dev/null 2>&1 </dev/null &\n	mkdir -p \"$volume\"", []string{"sequence"}, "leftover-processes", Risk},
+		{"a file remains", "mounting", "	mkdir -p \"$volume\"", "	touch \"$dir.lock\"\n	mkdir -p \"$volume\"", []string{"sequence"}, "leftover-files", Risk},
+		{"an operation does not end", "mounting", "	mkdir -p \"$volume\"", "	sleep 300\n	mkdir -p \"$volume\"", []string{"failure"}, "output-deadline", Risk},
 
-		{"the name changes with each call", "attachable", `volumeName\":\"volume/$(name "$1")`, `volumeName\":\"$$`, []string{"sequence"}, "getvolumename-repeated", Wrong},
-		{"the volume is attached everywhere", "attachable", `/dev/null)" = "$2" ]`, `/dev/null)" != "" ]`, []string{"sequence"}, "isattached-elsewhere", Wrong},
-		{"the volume stays attached", "attachable", `		rm -f "$volume/node"`, `		:`, []string{"sequence"}, "isattached-detached", Wrong},
-		{"isattached returns a string instead of a boolean", "attachable", `"attached":true`, `"attached":"true"`, []string{"sequence"}, "output-fields", Wrong},
+		{"the name changes with each call", "attachable", `volumeName\":\"volume/$(name "$1")`, `volumeName\":\"$$`, []string{"sequence"}, "getvolumename-repeated", Risk},
+		{"the volume is attached everywhere", "attachable", `/dev/null)" = "$2" ]`, `/dev/null)" != "" ]`, []string{"sequence"}, "isattached-elsewhere", Risk},
+		{"the volume stays attached", "attachable", `		rm -f "$volume/node"`, `		:`, []string{"sequence"}, "isattached-detached", Risk},
+		{"isattached returns a string instead of a boolean", "attachable", `"attached":true`, `"attached":"true"`, []string{"sequence"}, "output-fields", Risk},
 		{"there is no isattached", "attachable", "isattached) do_isattached \"$2\" \"$3\" ;;\n", "", []string{"sequence"}, "isattached", Risk},
 		{"the device does not exist", "attachable", `\"device\":\"$(device "$image")\"`, `\"device\":\"/dev/no-such-device\"`, []string{"sequence"}, "waitforattach", Wrong},
-		{"repeated detach fails", "attachable", "	volume=$storage/$1\n", "	volume=$storage/$1\n	[ -e \"$volume/node\" ] || failure \"not attached\"\n", []string{"sequence"}, "detach-repeated", Wrong},
+		{"repeated detach fails", "attachable", "	volume=$storage/$1\n", "	volume=$storage/$1\n	[ -e \"$volume/node\" ] || failure \"not attached\"\n", []string{"sequence"}, "detach-repeated", Risk},
 		{"there is no detach", "attachable", "detach) do_detach \"$2\" \"$3\" ;;\n", "", []string{"sequence"}, "pairs", Risk},
-		{"a device remains", "attachable", "		[ -z \"$loop\" ] || losetup --detach \"$loop\" || failure \"cannot free device\"\n", "", []string{"sequence"}, "leftover-devices", Wrong},
+		{"a device remains", "attachable", "		[ -z \"$loop\" ] || losetup --detach \"$loop\" || failure \"cannot free device\"\n", "", []string{"sequence"}, "leftover-devices", Risk},
 	}
 }
 
@@ -170,6 +170,47 @@ func TestEveryDefectIsReported(t *testing.T) {
 	}
 }
 
+func TestDriverWithRisksWorks(t *testing.T) {
+	for name, test := range map[string]struct{ base, old, new string }{
+		"unknown operations exit with 0": {"mounting", "exit 1\n	;;\nesac", "exit 0\n	;;\nesac"},
+		"mount cannot be repeated": {"mounting", "	mkdir -p \"$volume\"",
+			"	[ \"$(mounts \"$dir\")\" -eq 0 ] || failure \"is mounted\"\n	mkdir -p \"$volume\""},
+		"mount mounts again": {"mounting", `if [ "$(mounts "$dir")" -eq 0 ]`, "if true"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if report := check(t, test.base, test.old, test.new, "sequence", "lacks"); report.Verdict() != Risk {
+				t.Errorf("the verdict is %s: %s, %+v", report.Verdict(), report.Summary(), notOK(report))
+			}
+		})
+	}
+}
+
+func TestReadOnlyStorageWorks(t *testing.T) {
+	report := check(t, "mounting", "remount,bind,$access", "remount,bind,ro", "sequence", "read-only", "pods", "options", "parallel")
+	if results := notOK(report); len(results) > 0 {
+		t.Errorf("%s: %+v", report.Summary(), results)
+	}
+}
+
+func TestShortSecretIsNotALeak(t *testing.T) {
+	driver, err := os.ReadFile(filepath.Join("testdata", "mounting"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "driver")
+	if err := os.WriteFile(file, driver, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	report, err := Run(t.Context(), Config{
+		Driver: "example.com/short", File: file, Size: 10 << 20, Only: []string{"sequence", "secrets"},
+		Secrets: map[string][]byte{"user": []byte("S"), "port": []byte(":")},
+	})
+	if err != nil || report.Verdict() != OK {
+		t.Errorf("%v, %s: %+v", err, report.Summary(), notOK(report))
+	}
+}
+
 func TestRunLeavesNothingBehind(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
@@ -179,7 +220,7 @@ func TestRunLeavesNothingBehind(t *testing.T) {
 	mount --bind "$volume" "$volume.copy"`, "sequence")
 	report.Results = append(report.Results, check(t, "attachable",
 		"		[ -z \"$loop\" ] || losetup --detach \"$loop\" || failure \"cannot free device\"\n", "", "sequence").Results...)
-	if report.Count(Wrong) < 3 {
+	if report.Count(Risk) < 3 {
 		t.Fatalf("the drivers leave nothing behind: %+v", report.Results)
 	}
 	if remaining, err := filepath.Glob(filepath.Join(dir, "flexvolume-check-*")); err != nil || len(remaining) > 0 {
@@ -227,7 +268,7 @@ func TestReportFormats(t *testing.T) {
 	}
 	for _, want := range []string{
 		"version 0123456789ab,", "mount      wrong      it prints \"a\\nb\"\n", "-> print <one> line\n", "init       2          1.0 ms, 2.0 ms",
-		"1 ok, 1 wrong, 1 risks, 1 not tried",
+		"example.com/x does not work (mount): 1 ok, 1 wrong, 1 risks, 1 not tried",
 	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, &text)

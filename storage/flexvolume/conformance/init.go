@@ -30,7 +30,7 @@ func (c *checker) initialize(ctx context.Context) {
 	case repeated.Err != nil:
 		c.result("init-repeated", Wrong, repeated.Err.Error(), "let init succeed when repeated: it is called at each start and each update")
 	case repeated.Capabilities != resp.Capabilities:
-		c.result("init-repeated", Wrong, fmt.Sprintf("it returns %s, then %s", resp.Capabilities, repeated.Capabilities), "always return the same response to init")
+		c.result("init-repeated", Risk, fmt.Sprintf("it returns %s, then %s", resp.Capabilities, repeated.Capabilities), "always return the same response to init")
 	default:
 		c.result("init-repeated", OK, "it succeeds again", "")
 	}
@@ -76,7 +76,7 @@ const noSuchOperation flexvolume.Operation = "slipway-no-such-operation"
 func (c *checker) unsupported(ctx context.Context) {
 	const remedy = `return {"status":"Not supported"} and exit with 1 for every unsupported operation, including future ones`
 	unknown := c.call(ctx, flexvolume.Trial{Operation: noSuchOperation, Args: []string{"{}"}})
-	c.check("lacks-unknown", checkNotSupported(unknown), Wrong, `it returns "Not supported" for an operation that does not exist`, remedy)
+	c.check("lacks-unknown", checkNotSupported(unknown), Risk, `it returns "Not supported" for an operation that does not exist`, remedy)
 	if c.caps.Attach {
 		return
 	}
@@ -89,7 +89,7 @@ func (c *checker) unsupported(ctx context.Context) {
 			c.result("lacks-"+string(op), OK, "it supports the operation", "")
 			continue
 		}
-		c.check("lacks-"+string(op), checkNotSupported(outcome), Wrong, `it returns "Not supported"`, remedy)
+		c.check("lacks-"+string(op), checkNotSupported(outcome), Risk, `it returns "Not supported"`, remedy)
 	}
 }
 

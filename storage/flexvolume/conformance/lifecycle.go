@@ -23,8 +23,9 @@ type lifecycle struct {
 	stagedDir string // where the device is mounted for all pods
 	dir       string // where the volume is mounted for the pod
 	node      string
-	keepsData bool // set by referenceVolume: the volume keeps data
-	newSize   int64
+	// keepsData and isReadOnly are properties of the storage, which referenceVolume sets.
+	keepsData, isReadOnly bool
+	newSize               int64
 }
 
 // newLifecycle creates a lifecycle for a new volume. modify can change the driver's input; it can

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
@@ -71,7 +73,7 @@ func (c *checker) options(ctx context.Context) {
 		}
 		failure = fmt.Errorf("it fails if the value of an option contains %s: %w", strings.Join(badValues, ", "), failure)
 	}
-	c.check("options", failure, Wrong, "it ignores other options with spaces, quotes, shell commands, UTF-8 and JSON in their values",
+	c.check("options", failure, Risk, "it ignores other options with spaces, quotes, shell commands, UTF-8 and JSON in their values",
 		"read options with a JSON parser such as jq, and quote every variable of a shell script")
 	c.usedOption(ctx)
 	c.injected()
@@ -90,11 +92,11 @@ func (c *checker) usedOption(ctx context.Context) {
 		return
 	}
 	failure := c.runWithOptions(ctx, func(m *flexvolume.MountRequest) { c.setOptions(m, dir) }, nil)
-	verdict, remedy := Wrong, "read options with a JSON parser, and quote every variable of a shell script"
+	remedy := "read options with a JSON parser, and quote every variable of a shell script"
 	if flexvolume.KindOf(failure) == flexvolume.KindFailure {
-		verdict, remedy = Risk, "it may reject such values; to support them, "+remedy
+		remedy = "it may reject such values; to support them, " + remedy
 	}
-	c.check("options-used", failure, verdict, "it works with spaces, quotes and UTF-8 in the value of an option that it uses", remedy)
+	c.check("options-used", failure, Risk, "it works with spaces, quotes and UTF-8 in the value of an option that it uses", remedy)
 }
 
 // referenceVolume returns a volume that contains a marker file, if the driver keeps data.
@@ -102,12 +104,12 @@ func (c *checker) referenceVolume(ctx context.Context) (reference *lifecycle, er
 	l := c.newLifecycle(nil)
 	err = l.setUp(ctx)
 	if err == nil {
-		err = os.WriteFile(filepath.Join(l.dir, "known"), nil, 0o600)
+		err = write(filepath.Join(l.dir, "known"), nil)
 	}
 	if err = errors.Join(err, l.tearDown(ctx), l.setUp(ctx)); err != nil {
 		return nil, errors.Join(err, l.tearDown(ctx))
 	}
-	l.keepsData = exists(filepath.Join(l.dir, "known"))
+	l.keepsData, l.isReadOnly = exists(filepath.Join(l.dir, "known")), readOnly(l.dir)
 	return l, l.tearDown(ctx)
 }
 
@@ -117,13 +119,32 @@ func (c *checker) runWithOptions(ctx context.Context, modify func(*flexvolume.Mo
 	l := c.newLifecycle(modify)
 	failure := l.setUp(ctx)
 	if failure == nil {
-		if err := os.WriteFile(filepath.Join(l.dir, "check"), nil, 0o600); err != nil {
-			failure = fmt.Errorf("the volume is not writable: %w", err)
-		} else if reference != nil && (l.name != reference.name || reference.keepsData && !exists(filepath.Join(l.dir, "known"))) {
-			failure = errors.New("it uses another volume than without the option")
-		}
+		failure = write(filepath.Join(l.dir, "check"), nil)
+	}
+	if failure == nil && reference != nil {
+		failure = reference.compare(l)
 	}
 	return errors.Join(failure, l.tearDown(ctx))
+}
+
+// compare returns an error unless other is the same volume, with the same access.
+func (l *lifecycle) compare(other *lifecycle) error {
+	switch {
+	case !l.isReadOnly && readOnly(other.dir):
+		return errors.New("it mounts the volume read-only")
+	case l.name != other.name || l.keepsData && !exists(filepath.Join(other.dir, "known")):
+		return errors.New("it uses another volume than without the option")
+	}
+	return nil
+}
+
+// write writes a file to a volume. Read-only storage is not an error, because some drivers serve
+// it by design.
+func write(path string, content []byte) error {
+	if err := os.WriteFile(path, content, 0o600); err != nil && !errors.Is(err, unix.EROFS) {
+		return err
+	}
+	return nil
 }
 
 func exists(path string) bool {
@@ -142,7 +163,7 @@ func (c *checker) injected() {
 	if len(names) > 0 {
 		failure = fmt.Errorf("it executed shell commands from option values (%s): a user who can create a volume is root on the machine", strings.Join(names, ", "))
 	}
-	c.check("options-executed", failure, Wrong, "it executes no part of an option", "never use eval, and quote every variable; no option may become part of a command")
+	c.check("options-executed", failure, Risk, "it executes no part of an option", "never use eval, and quote every variable; no option may become part of a command")
 }
 
 // secrets checks that the driver does not disclose secrets.
@@ -163,13 +184,13 @@ func (c *checker) secrets(ctx context.Context) {
 		}
 	}
 	if failure = errors.Join(failure, l.tearDown(ctx)); failure != nil {
-		c.result("secrets", Wrong, failure.Error(), "accept secrets with unknown keys; values are in base64")
+		c.result("secrets", Risk, failure.Error(), "accept secrets with unknown keys; values are in base64")
 		return
 	}
 	leaked := slices.ContainsFunc(c.calls[firstCall:], func(outcome flexvolume.TrialResult) bool { return outcome.Leaked })
 	switch {
 	case leaked:
-		c.result("secrets", Wrong, "it prints a secret", "do not print secrets, not even in errors: output appears in logs and events; do not use set -x")
+		c.result("secrets", Risk, "it prints a secret", "do not print secrets, not even in errors: output appears in logs and events; do not use set -x")
 	case len(commands) > 0:
 		c.result("secrets", Risk, fmt.Sprintf("a secret is in the command line of a process that it leaves behind: %q", commands), "pass secrets in a file or on standard input")
 	default:

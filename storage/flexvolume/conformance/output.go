@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -32,7 +31,7 @@ func (c *checker) output(context.Context) {
 		case flexvolume.KindWrongType, flexvolume.KindSize, flexvolume.KindStatus:
 			record("output-fields", outcome, "%s", outcome.Err)
 		}
-		if !isOneObject(outcome.Stdout) {
+		if !outcome.OneObject {
 			record("output-json", outcome, "standard output is %q and standard error %q", shorten(outcome.Stdout), shorten(outcome.Stderr))
 			continue
 		}
@@ -52,24 +51,18 @@ func (c *checker) output(context.Context) {
 		verdict Verdict
 		did, do string
 	}{
-		{"output-json", Wrong, "each call prints one JSON object to standard output and nothing else",
+		{"output-json", Risk, "each call prints one JSON object to standard output and nothing else",
 			"print the response once, to standard output, and let no other command print there"},
-		{"output-fields", Wrong, "the fields have the types of the interface",
+		{"output-fields", Risk, "the fields have the types of the interface",
 			`use "Success", "Failure" or "Not supported", in this case; true and false without quotes; sizes as numbers of bytes`},
 		{"output-noise", Risk, "it prints nothing to standard error",
 			"print nothing to standard error beside a response: Slipway ignores it, but Kubernetes treats it as part of the response; log to a file or with logger"},
-		{"output-exit", Wrong, "it exits with 0 for Success only", "exit with 0 for Success and with 1 for everything else"},
+		{"output-exit", Risk, "it exits with 0 for Success only", "exit with 0 for Success and with 1 for everything else"},
 		{"output-exit-one", Risk, "it exits with 1 for all other responses", "exit with 1"},
-		{"output-deadline", Wrong, "each call ends", "return Failure before the deadline: make sure that no command waits forever, such as for a server that is down"},
+		{"output-deadline", Risk, "each call ends", "return Failure before the deadline: make sure that no command waits forever, such as for a server that is down"},
 	} {
 		c.check(check.check, faults[check.check], check.verdict, check.did, check.do)
 	}
-}
-
-// isOneObject reports whether text is exactly one JSON object.
-func isOneObject(text string) bool {
-	text = strings.TrimSpace(text)
-	return strings.HasPrefix(text, "{") && json.Valid([]byte(text))
 }
 
 func shorten(text string) string {
@@ -140,26 +133,26 @@ func (c *checker) leftovers(context.Context) {
 	if err == nil && len(mounts) > 0 {
 		err = fmt.Errorf("%d mounts remain: %s", len(mounts), strings.Join(mounts, ", "))
 	}
-	c.check("leftover-mounts", err, Wrong, "no mount remains", "unmount everything that mount and mountdevice have mounted")
+	c.check("leftover-mounts", err, Risk, "no mount remains", "unmount everything that mount and mountdevice have mounted")
 
 	var failure error
 	if !settle(func() bool { return len(c.sandbox.newDevices()) == 0 }) {
 		failure = fmt.Errorf("loop devices remain: %s", strings.Join(c.sandbox.newDevices(), ", "))
 	}
-	c.check("leftover-devices", failure, Wrong, "no loop device remains", "detach loop devices in unmount or detach (losetup --detach), or let umount do it (mount -o loop)")
+	c.check("leftover-devices", failure, Risk, "no loop device remains", "detach loop devices in unmount or detach (losetup --detach), or let umount do it (mount -o loop)")
 
 	failure = nil
 	if !settle(func() bool { return len(c.sandbox.processes()) == 0 }) {
 		remaining := slices.Sorted(maps.Values(c.sandbox.processes()))
 		failure = fmt.Errorf("processes remain: %q", remaining)
 	}
-	c.check("leftover-processes", failure, Wrong, "no process remains", "in unmount, end the processes that mount started")
+	c.check("leftover-processes", failure, Risk, "no process remains", "in unmount, end the processes that mount started")
 
 	failure = nil
 	if remaining := c.sandbox.files(c.Driver); len(remaining) > 0 {
 		failure = fmt.Errorf("files remain in kubelet's directories: %s", strings.Join(remaining, ", "))
 	}
-	c.check("leftover-files", failure, Wrong, "no file remains in kubelet's directories", "remove the files that mount wrote: otherwise, kubelet cannot remove the pod")
+	c.check("leftover-files", failure, Risk, "no file remains in kubelet's directories", "remove the files that mount wrote: otherwise, kubelet cannot remove the pod")
 	if err := c.sandbox.clear(); err != nil {
 		c.result("leftover-cleared", Risk, "not everything that remains could be removed: "+err.Error(), "remove it by hand")
 	}

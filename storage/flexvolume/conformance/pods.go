@@ -25,7 +25,7 @@ func (c *checker) readOnly(ctx context.Context) {
 		writable = os.WriteFile(filepath.Join(l.dir, "check"), nil, 0o600) == nil
 	}
 	if failure = errors.Join(failure, l.tearDown(ctx)); failure != nil {
-		c.result("read-only", Wrong, failure.Error(), "mount a volume with kubernetes.io/readwrite=ro in the same way as with rw, but read-only")
+		c.result("read-only", Risk, failure.Error(), "mount a volume with kubernetes.io/readwrite=ro in the same way as with rw, but read-only")
 		return
 	}
 	if writable {
@@ -45,17 +45,17 @@ func (c *checker) twoPods(ctx context.Context) {
 		_, failure = second.do(ctx, flexvolume.OpMount)
 	}
 	if failure == nil {
-		failure = os.WriteFile(filepath.Join(second.dir, "check"), []byte("second"), 0o600)
+		failure = write(filepath.Join(second.dir, "check"), []byte("second"))
 	}
 	_, unmountErr := first.do(context.WithoutCancel(ctx), flexvolume.OpUnmount)
 	failure = errors.Join(failure, unmountErr)
 	if failure == nil {
-		if content, err := os.ReadFile(filepath.Join(second.dir, "check")); err != nil || string(content) != "second" {
+		if err := checkPresent(second.dir); err != nil {
 			failure = errors.New("the second pod lost the volume when the first pod ended")
 		}
 	}
 	failure = errors.Join(failure, second.tearDown(ctx))
-	c.check("pods", failure, Wrong, "two pods use the volume, and the second keeps it when the first ends",
+	c.check("pods", failure, Risk, "two pods use the volume, and the second keeps it when the first ends",
 		"mount a volume for each pod separately: unmount must affect only its own directory")
 }
 
@@ -67,10 +67,10 @@ func (c *checker) nothingToUndo(ctx context.Context) {
 		l.call(ctx, flexvolume.OpGetVolumeName, 0)
 	}
 	for _, op := range c.teardownOps() {
-		verdict, object := Risk, "a volume that was never attached"
+		object := "a volume that was never attached"
 		switch op {
 		case flexvolume.OpUnmount:
-			verdict, object = Wrong, "a volume that is not mounted"
+			object = "a volume that is not mounted"
 		case flexvolume.OpUnmountDevice:
 			object = "a device that is not mounted"
 		}
@@ -79,7 +79,7 @@ func (c *checker) nothingToUndo(ctx context.Context) {
 			outcome.Err = nil
 		}
 		_, _ = os.Remove(l.dir), os.Remove(l.stagedDir)
-		c.check(string(op)+"-undone", outcome.Err, verdict, "it succeeds for "+object,
+		c.check(string(op)+"-undone", outcome.Err, Risk, "it succeeds for "+object,
 			"let "+string(op)+" succeed for "+object+": kubelet and the controller repeat it, including after a crash")
 	}
 }
@@ -119,7 +119,7 @@ func (c *checker) failingMountIsReported(ctx context.Context) {
 	case flexvolume.KindOf(outcome.Err) == flexvolume.KindFailure:
 		failure = nil
 	}
-	c.check("failure", failure, Wrong, fmt.Sprintf("it reports Failure for a mount that must fail: %q", shorten(outcome.Message)),
+	c.check("failure", failure, Risk, fmt.Sprintf("it reports Failure for a mount that must fail: %q", shorten(outcome.Message)),
 		`return {"status":"Failure","message":"reason"} and exit with 1 if anything fails; check the exit codes of mount and mkdir`)
 }
 

@@ -36,10 +36,17 @@ func (r Report) Print(out io.Writer) error {
 	return nil
 }
 
-// Summary returns the report in one line.
+// Summary returns the report in one line, which begins with the verdict.
 func (r Report) Summary() string {
-	return fmt.Sprintf("%s: %d ok, %d wrong, %d risks, %d not tried, in %.1f s (seed %d)",
-		r.Driver, r.Count(OK), r.Count(Wrong), r.Count(Risk), r.Count(NotTried), r.Duration.Seconds(), r.Seed)
+	verdict := "works"
+	switch r.Verdict() {
+	case Wrong:
+		verdict = "does not work (" + strings.Join(r.checks(Wrong), ", ") + ")"
+	case Risk:
+		verdict = "works, with these risks (" + strings.Join(r.checks(Risk), ", ") + ")"
+	}
+	return fmt.Sprintf("%s %s: %d ok, %d wrong, %d risks, %d not tried, in %.1f s (seed %d)",
+		r.Driver, verdict, r.Count(OK), r.Count(Wrong), r.Count(Risk), r.Count(NotTried), r.Duration.Seconds(), r.Seed)
 }
 
 // oneLine replaces characters that would break the table.

@@ -6,15 +6,16 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// Verdict is the result of a check.
+// Verdict is the result of a check, or of all checks of a driver.
 type Verdict string
 
 const (
 	// OK means that the driver conforms to the interface.
 	OK Verdict = "ok"
-	// Wrong means that the driver does not conform.
+	// Wrong means that an ordinary pod cannot use the driver's volumes.
 	Wrong Verdict = "wrong"
-	// Risk means that the driver conforms, but can fail sometimes or on other platforms.
+	// Risk means that ordinary pods can use the driver's volumes, but that the driver does not
+	// conform, or can fail after a crash, under load, with unusual options or on other platforms.
 	Risk Verdict = "risk"
 	// NotTried means that the check does not apply, or that an earlier check failed.
 	NotTried Verdict = "not tried"
@@ -50,15 +51,29 @@ type Report struct {
 	Duration time.Duration
 }
 
-// Count returns the number of checks with a verdict.
-func (r Report) Count(verdict Verdict) (n int) {
+// Verdict returns the verdict on the driver: the worst of its results.
+func (r Report) Verdict() Verdict {
+	switch {
+	case r.Count(Wrong) > 0:
+		return Wrong
+	case r.Count(Risk) > 0:
+		return Risk
+	}
+	return OK
+}
+
+// checks returns the names of the checks with a verdict.
+func (r Report) checks(verdict Verdict) (names []string) {
 	for _, result := range r.Results {
 		if result.Verdict == verdict {
-			n++
+			names = append(names, result.Check)
 		}
 	}
-	return n
+	return names
 }
+
+// Count returns the number of checks with a verdict.
+func (r Report) Count(verdict Verdict) int { return len(r.checks(verdict)) }
 
 func (c *checker) result(check string, verdict Verdict, finding, remedy string) {
 	if verdict == OK {

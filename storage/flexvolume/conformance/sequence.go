@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// sequence runs a lifecycle, with each operation twice in a row, and then another lifecycle in
-// which a second pod reads the data of the first.
+// sequence runs three lifecycles: one as for an ordinary pod, one in which another pod reads the
+// data of the first, and one in which each operation is repeated.
 func (c *checker) sequence(ctx context.Context) {
 	l := c.newLifecycle(nil)
 	var data []byte
@@ -22,7 +25,7 @@ func (c *checker) sequence(ctx context.Context) {
 			c.result(string(op), NotTried, "the previous operation failed", "")
 			continue
 		}
-		ok = c.runTwice(ctx, l, op)
+		ok = c.runOnce(ctx, l, op)
 		if ok && op == flexvolume.OpAttach {
 			c.isAttached(ctx, l, true)
 		}
@@ -31,7 +34,7 @@ func (c *checker) sequence(ctx context.Context) {
 		data = c.write(l)
 	}
 	for _, op := range c.teardownOps() {
-		c.runTwice(ctx, l, op)
+		c.runOnce(ctx, l, op)
 	}
 	if c.caps.Attach && ok {
 		c.isAttached(ctx, l, false)
@@ -39,32 +42,66 @@ func (c *checker) sequence(ctx context.Context) {
 	c.pairs()
 	if data == nil {
 		c.result("data", NotTried, "no data was written", "")
-		return
+	} else {
+		c.readBack(ctx, l, data)
 	}
-	c.readBack(ctx, l, data)
+	c.repeated(ctx)
 }
 
-// runTwice runs an operation twice.
-func (c *checker) runTwice(ctx context.Context, l *lifecycle, op flexvolume.Operation) bool {
+// runOnce runs an operation of an ordinary pod. A driver that fails it does not work.
+func (c *checker) runOnce(ctx context.Context, l *lifecycle, op flexvolume.Operation) bool {
 	outcome, err := l.do(ctx, op)
-	if err != nil {
+	switch {
+	case err != nil:
 		c.result(string(op), Wrong, err.Error(), "make "+string(op)+" conform to the interface")
-		return false
-	}
-	if errors.Is(outcome.Err, flexvolume.ErrNotSupported) {
+	case errors.Is(outcome.Err, flexvolume.ErrNotSupported):
 		c.result(string(op), OK, "it does not support the operation, and the replacement succeeds", "")
-		return true
+	default:
+		c.result(string(op), OK, c.describe(l, outcome), "")
 	}
-	c.result(string(op), OK, c.describe(l, outcome), "")
+	return err == nil
+}
 
+// repeated runs each operation twice in a row. After a repeated operation fails, it continues with
+// a new volume.
+func (c *checker) repeated(ctx context.Context) {
+	var l *lifecycle
+	ops := slices.Concat(c.setupOps(), c.teardownOps())
+	for i, op := range ops {
+		check := string(op) + "-repeated"
+		pending := []flexvolume.Operation{op}
+		if l == nil {
+			l, pending = c.newLifecycle(nil), ops[:i+1]
+		}
+		var err error
+		var outcome flexvolume.TrialResult
+		for _, next := range pending {
+			if outcome, err = l.do(ctx, next); err != nil {
+				break
+			}
+		}
+		if err != nil {
+			c.result(check, NotTried, fmt.Sprintf("%s failed before: %v", outcome.Operation, err), "")
+		} else if !errors.Is(outcome.Err, flexvolume.ErrNotSupported) {
+			err = l.repeat(ctx, op)
+			c.check(check, err, Risk, "it succeeds again",
+				"let "+string(op)+" succeed if it has been done already: Kubernetes repeats calls whose result it does not know")
+		}
+		if err != nil {
+			_ = l.tearDown(ctx)
+			l = nil
+		}
+	}
+}
+
+// repeat runs an operation again and checks that it returns the same name.
+func (l *lifecycle) repeat(ctx context.Context, op flexvolume.Operation) error {
 	name := l.name
-	_, err = l.do(ctx, op)
+	_, err := l.do(ctx, op)
 	if err == nil && l.name != name {
 		err = fmt.Errorf("it returns the name %q, then %q", name, l.name)
 	}
-	c.check(string(op)+"-repeated", err, Wrong, "it succeeds again",
-		"let "+string(op)+" succeed if it has been done already: Kubernetes repeats calls whose result it does not know")
-	return err == nil
+	return err
 }
 
 // describe returns a description of a successful call.
@@ -84,7 +121,10 @@ func (c *checker) describe(l *lifecycle, outcome flexvolume.TrialResult) string 
 
 // isAttached checks the response to isattached, for this node and for another node.
 func (c *checker) isAttached(ctx context.Context, l *lifecycle, want bool) {
-	check := map[bool]string{true: "isattached", false: "isattached-detached"}[want]
+	check, verdict := "isattached", Wrong
+	if !want {
+		check, verdict = "isattached-detached", Risk
+	}
 	outcome := l.call(ctx, flexvolume.OpIsAttached, 0)
 	if errors.Is(outcome.Err, flexvolume.ErrNotSupported) {
 		c.result(check, Risk, "it does not support the operation", "implement isattached: without it, a volume that was detached externally counts as attached forever")
@@ -95,7 +135,7 @@ func (c *checker) isAttached(ctx context.Context, l *lifecycle, want bool) {
 		failure = fmt.Errorf("it returns attached: %t, although the volume has just been %s", outcome.Attached,
 			map[bool]string{true: "attached", false: "detached"}[want])
 	}
-	c.check(check, failure, Wrong, fmt.Sprintf("it returns attached: %t", outcome.Attached), "return the current state of the volume on the node")
+	c.check(check, failure, verdict, fmt.Sprintf("it returns attached: %t", outcome.Attached), "return the current state of the volume on the node")
 	if !want || failure != nil {
 		return
 	}
@@ -105,7 +145,7 @@ func (c *checker) isAttached(ctx context.Context, l *lifecycle, want bool) {
 	if failure = outcome.Err; failure == nil && outcome.Attached {
 		failure = errors.New("it returns attached: true for a node to which the volume was not attached")
 	}
-	c.check("isattached-elsewhere", failure, Wrong, "it returns attached: false for another node", "compare the node name, the second argument")
+	c.check("isattached-elsewhere", failure, Risk, "it returns attached: false for another node", "compare the node name, the second argument")
 }
 
 // pairs checks that each operation that was called has a reverse operation.
@@ -135,7 +175,12 @@ func (c *checker) pairs() {
 // write writes data to the volume.
 func (c *checker) write(l *lifecycle) []byte {
 	content := []byte(rand.Text())
-	if err := os.WriteFile(filepath.Join(l.dir, "check"), content, 0o600); err != nil {
+	err := os.WriteFile(filepath.Join(l.dir, "check"), content, 0o600)
+	if errors.Is(err, unix.EROFS) {
+		c.result("write", OK, "the storage is read-only, so no file is written", "")
+		return nil
+	}
+	if err != nil {
 		c.result("write", Risk, fmt.Sprintf("a file cannot be written to the volume: %v", err), "make volumes writable, unless the storage is read-only by design")
 		return nil
 	}

@@ -40,12 +40,15 @@ func (c *checker) parallel(ctx context.Context) {
 	}
 	forEach(func(i int) error { return lives[i].setUp(ctx) })
 	forEach(func(i int) error {
-		return os.WriteFile(filepath.Join(lives[i].dir, "check"), []byte(contents[i]), 0o600)
+		return write(filepath.Join(lives[i].dir, "check"), []byte(contents[i]))
 	})
-	shared := false
+	shared := make([]bool, parallelVolumes)
 	forEach(func(i int) error {
 		content, err := os.ReadFile(filepath.Join(lives[i].dir, "check"))
-		shared = shared || err == nil && string(content) != contents[i]
+		shared[i] = err == nil && string(content) != contents[i]
+		if errors.Is(err, os.ErrNotExist) && readOnly(lives[i].dir) {
+			return nil
+		}
 		return err
 	})
 	var teardowns sync.WaitGroup
@@ -54,9 +57,9 @@ func (c *checker) parallel(ctx context.Context) {
 		teardowns.Go(func() { teardownErrs[i] = lives[i].tearDown(ctx) })
 	}
 	teardowns.Wait()
-	c.check("parallel", errors.Join(slices.Concat(errs, teardownErrs)...), Wrong, fmt.Sprintf("%d volumes are used at the same time", parallelVolumes),
+	c.check("parallel", errors.Join(slices.Concat(errs, teardownErrs)...), Risk, fmt.Sprintf("%d volumes are used at the same time", parallelVolumes),
 		"avoid shared state, such as a file with a fixed name, between calls for different volumes; lock it (flock) if it is necessary")
-	c.distinctVolumes(lives, shared)
+	c.distinctVolumes(lives, slices.Contains(shared, true))
 }
 
 // distinctVolumes checks whether volumes with different names are different volumes.
@@ -76,7 +79,7 @@ func (c *checker) distinctVolumes(lives []*lifecycle, shared bool) {
 	case len(c.Options) > 0 && !perVolume:
 		c.result("distinct", NotTried, "volumes with the same options are the same volume", "use {volume} in the option that names the volume")
 	default:
-		c.result("distinct", Wrong, "volumes with different names have the same name in the storage, or the same content",
+		c.result("distinct", Risk, "volumes with different names have the same name in the storage, or the same content",
 			"make the response to getvolumename and the location of the data depend on the volume's name, kubernetes.io/pvOrVolumeName, or on an option")
 	}
 }
@@ -125,7 +128,7 @@ func (c *checker) killed(ctx context.Context) {
 		result, check := tallies[op], "killed-"+string(op)
 		switch {
 		case result.problem != nil:
-			c.result(check, Wrong, result.problem.Error(), "first check what an earlier call has already done and continue from there; write files under a temporary name and rename them")
+			c.result(check, Risk, result.problem.Error(), "first check what an earlier call has already done and continue from there; write files under a temporary name and rename them")
 		case result.little != nil:
 			c.result(check, Risk, result.little.Error()+"; it succeeds after the reverse operation, which Slipway calls and Kubernetes does not",
 				"first check what an earlier call has already done, and continue from there")
@@ -179,7 +182,7 @@ func (c *checker) expand(ctx context.Context) {
 	grown := c.expandVolume(ctx, l)
 	c.expandFS(ctx, l, grown, func() bool { return capacity(dir) > sizeBefore+sizeBefore/4 })
 	if err := l.tearDown(ctx); err != nil {
-		c.result("expand", Wrong, "the expanded volume: "+err.Error(), "make an expanded volume usable like other volumes")
+		c.result("expand", Risk, "the expanded volume: "+err.Error(), "make an expanded volume usable like other volumes")
 	}
 }
 
@@ -194,11 +197,11 @@ func (c *checker) expandVolume(ctx context.Context, l *lifecycle) (grown bool) {
 	if failure == nil && outcome.VolumeNewSize != 0 && outcome.VolumeNewSize < l.newSize {
 		failure = fmt.Errorf("it reports Success and a new size of %d bytes, less than the requested %d", outcome.VolumeNewSize, l.newSize)
 	}
-	c.check(check, failure, Wrong, fmt.Sprintf("it succeeds, with a new size of %d bytes", outcome.VolumeNewSize), "return a volumeNewSize, in bytes, of at least the third argument")
+	c.check(check, failure, Risk, fmt.Sprintf("it succeeds, with a new size of %d bytes", outcome.VolumeNewSize), "return a volumeNewSize, in bytes, of at least the third argument")
 	if failure != nil {
 		return false
 	}
-	c.check(check+"-repeated", l.call(ctx, flexvolume.OpExpandVolume, 0).Err, Wrong, "it succeeds again", "let expandvolume succeed for a volume that is already large enough")
+	c.check(check+"-repeated", l.call(ctx, flexvolume.OpExpandVolume, 0).Err, Risk, "it succeeds again", "let expandvolume succeed for a volume that is already large enough")
 	return true
 }
 
@@ -217,10 +220,16 @@ func (c *checker) expandFS(ctx context.Context, l *lifecycle, grown bool, isLarg
 	if failure == nil && grown && !isLarger() {
 		failure = errors.New("it reports Success, but the file system is not larger")
 	}
-	c.check(check, failure, Wrong, "it succeeds", "expand the mounted file system to the size of its device")
+	c.check(check, failure, Risk, "it succeeds", "expand the mounted file system to the size of its device")
 	if failure == nil {
-		c.check(check+"-repeated", l.call(ctx, flexvolume.OpExpandFS, 0).Err, Wrong, "it succeeds again", "let expandfs succeed for a file system that is already large enough")
+		c.check(check+"-repeated", l.call(ctx, flexvolume.OpExpandFS, 0).Err, Risk, "it succeeds again", "let expandfs succeed for a file system that is already large enough")
 	}
+}
+
+// readOnly reports whether the file system at dir is mounted read-only.
+func readOnly(dir string) bool {
+	var stat unix.Statfs_t
+	return unix.Statfs(dir, &stat) == nil && stat.Flags&unix.ST_RDONLY != 0
 }
 
 // capacity returns the size of the file system at dir, in bytes.
