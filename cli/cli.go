@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/tools/clientcmd"
 	componentcli "k8s.io/component-base/cli"
@@ -93,8 +92,7 @@ func Tree(name string) *cobra.Command {
 
 // command returns the tree of the client's commands.
 func command(name string, args []string, streams genericiooptions.IOStreams) *cobra.Command {
-	flags := genericclioptions.NewConfigFlags(true).WithDeprecatedPasswordFlag().
-		WithDiscoveryBurst(300).WithDiscoveryQPS(50).WithWarningPrinter(streams)
+	flags := connectionFlags(name).WithWarningPrinter(streams)
 	options := kubectl.KubectlOptions{
 		PluginHandler: kubectl.NewDefaultPluginHandler(pluginPrefixes(name)),
 		Arguments:     append([]string{name}, args...),
@@ -110,6 +108,8 @@ func command(name string, args []string, streams genericiooptions.IOStreams) *co
 	root := kubectlTree(options)
 	add(root, underOurName(name, flags, factory, streams))
 	ownCommands(factory, streams).addTo(root)
+	addOldGlobalFlags(root)
+	warnAboutUnknownFields(root)
 	convert.AcceptOldManifests(root, fatal(name, streams), streams)
 	util.BehaviorOnFatal(fatal(name, streams))
 	root.SetArgs(args)

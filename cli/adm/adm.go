@@ -11,6 +11,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 
 	"github.com/slipway-platform/slipway/cli/build"
+	"github.com/slipway-platform/slipway/cli/certs"
 	"github.com/slipway-platform/slipway/cli/group"
 	"github.com/slipway-platform/slipway/cli/image"
 	"github.com/slipway-platform/slipway/cli/image/signature"
@@ -48,6 +49,7 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 		taint.NewCmdTaint(factory, streams),
 		usage,
 		certificates.NewCmdCertificate(factory, streams),
+		certs.New(streams), certs.NewClientConfig(streams), certs.NewKubeconfig(), certs.NewNodeConfig(streams),
 	)
 	adm.AddCommand(newBootstrapFiles(streams)...)
 	return adm

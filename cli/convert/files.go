@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -38,7 +39,7 @@ func AcceptOldManifests(command *cobra.Command, fatal func(message string, code 
 		defer files.remove()
 		util.BehaviorOnFatal(func(message string, code int) {
 			files.remove()
-			fatal(message, code)
+			fatal(files.withNames(message), code)
 		})
 		defer util.BehaviorOnFatal(fatal)
 		recursive, _ := command.Flags().GetBool("recursive") // false where there is no such flag
@@ -55,6 +56,8 @@ func AcceptOldManifests(command *cobra.Command, fatal func(message string, code 
 type oldManifests struct {
 	streams genericiooptions.IOStreams
 	dir     string
+	// names are the users' names of the copies.
+	names []string
 }
 
 // extensions are the files that a directory is read for.
@@ -147,8 +150,9 @@ func (o *oldManifests) write(path string, text []byte) (string, error) {
 		}
 		o.dir = dir
 	}
+	name := path
 	if path == stdin {
-		path = "stdin.yaml"
+		name, path = "STDIN", "stdin.yaml"
 	}
 	file, err := os.CreateTemp(o.dir, "*-"+filepath.Base(path))
 	if err != nil {
@@ -161,7 +165,13 @@ func (o *oldManifests) write(path string, text []byte) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("write converted manifest: %w", err)
 	}
+	o.names = append(o.names, file.Name(), name)
 	return file.Name(), nil
+}
+
+// withNames returns a message in which the users' names of files replace those of the copies.
+func (o *oldManifests) withNames(message string) string {
+	return strings.NewReplacer(o.names...).Replace(message)
 }
 
 func (o *oldManifests) remove() {

@@ -13,7 +13,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
+	"k8s.io/apimachinery/pkg/util/json"
 	documents "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 )
@@ -55,7 +57,7 @@ func Convert(text []byte) ([]byte, []Change) {
 		}
 		var object map[string]any
 		if err == nil {
-			err = yaml.Unmarshal(document, &object)
+			object, err = decode(document)
 		}
 		if err != nil {
 			return text, nil
@@ -79,6 +81,16 @@ func Convert(text []byte) ([]byte, []Change) {
 	return bytes.Join(written, []byte("\n---\n")), changes
 }
 
+// decode reads a document. Integers keep all their digits.
+func decode(document []byte) (object map[string]any, err error) {
+	encoded, err := yaml.YAMLToJSON(document)
+	if err != nil {
+		return nil, err
+	}
+	err = json.Unmarshal(encoded, &object)
+	return object, err
+}
+
 // apart returns the objects of a list, or the object itself.
 func apart(object map[string]any) []map[string]any {
 	if text(object, "apiVersion") == "v1" && text(object, "kind") == "List" {
@@ -89,6 +101,7 @@ func apart(object map[string]any) []map[string]any {
 
 // convert converts an object, or those of a list, in place.
 func convert(object map[string]any) (changes []Change) {
+	changes = asList(object)
 	version, kind := text(object, "apiVersion"), text(object, "kind")
 	if version == "v1" && kind == "List" {
 		for _, one := range items(object, "items") {
@@ -112,6 +125,24 @@ func convert(object map[string]any) (changes []Change) {
 		change.Note = adapt(object, version)
 	}
 	return append(changes, change)
+}
+
+// asList turns a list of one of OpenShift's kinds, such as an ImageStreamList, into a List. Its
+// items can lack a version and a kind.
+func asList(object map[string]any) []Change {
+	kind, isList := strings.CutSuffix(text(object, "kind"), "List")
+	version := text(object, "apiVersion")
+	to, _ := current(version, kind)
+	if !isList || to == "" || version != "v1" {
+		return nil
+	}
+	change := Change{Kind: kind + "List", Name: text(object, "metadata", "name"), From: version, To: to}
+	object["kind"] = "List"
+	for _, one := range items(object, "items") {
+		setDefault(one, "apiVersion", version)
+		setDefault(one, "kind", kind)
+	}
+	return []Change{change}
 }
 
 // dig finds a map within maps.

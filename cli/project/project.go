@@ -87,6 +87,7 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 	command := &cobra.Command{
 		Use:   "project [NAME]",
 		Short: "Switch to another project",
+		Long:  "Switch to another project, or to a context of the kubeconfig, and print the current project.",
 		Args:  cobra.MaximumNArgs(1),
 		Run: func(command *cobra.Command, args []string) {
 			current, _, err := factory.ToRawKubeConfigLoader().Namespace()
@@ -99,6 +100,15 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 					return
 				}
 				fmt.Fprintf(streams.Out, "Using project %q on server %q.\n", current, config.Host)
+				return
+			}
+			if context, err := useContext(factory, args[0]); err != nil || context != nil {
+				util.CheckErr(err)
+				if short {
+					fmt.Fprintln(streams.Out, context.namespace)
+					return
+				}
+				fmt.Fprintf(streams.Out, "Now using project %q from context named %q on server %q.\n", context.namespace, args[0], context.server)
 				return
 			}
 			util.CheckErr(seesProject(command.Context(), factory, args[0]))
@@ -171,7 +181,7 @@ func NewRequest(factory util.Factory, streams genericiooptions.IOStreams) *cobra
 			asked.Name = args[0]
 			util.CheckErr(requestProject(command.Context(), factory, asked))
 			if stay {
-				fmt.Fprintf(streams.Out, "Project %q created. To switch to it: oc project %s\n", asked.Name, asked.Name)
+				fmt.Fprintf(streams.Out, "Project %q created. To switch to this project and start adding applications, use:\n\n    oc project %s\n", asked.Name, asked.Name)
 				return
 			}
 			util.CheckErr(useProject(factory, asked.Name))

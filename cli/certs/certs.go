@@ -1,0 +1,103 @@
+// Package certs creates certificates, keys and client configurations from files, without a server:
+// `oc adm ca`, `oc adm create-api-client-config`, `create-kubeconfig` and `create-node-config`.
+//
+// `slipway up` creates and renews all certificates of a cluster itself. These commands are for
+// certificates of other programs and for scripts of OpenShift 3.
+package certs
+
+import (
+	"bytes"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kubectl/pkg/cmd/util"
+)
+
+const (
+	daysPerYear = 365
+	// certificateDays and authorityDays are the default lifetimes of OpenShift 3.11.
+	certificateDays = 2 * daysPerYear
+	authorityDays   = 5 * daysPerYear
+
+	masterDir = "openshift.local.config/master"
+)
+
+// New returns `oc adm ca`.
+func New(streams genericiooptions.IOStreams) *cobra.Command {
+	ca := &cobra.Command{
+		Use:   "ca",
+		Short: "Manage certificates and keys",
+		Long: "Manage certificates and keys of programs outside the cluster.\n\n" +
+			"The cluster creates and renews its own certificates. To see them, run: slipway certificates",
+		Run: util.DefaultSubCommandRun(streams.ErrOut),
+	}
+	ca.AddCommand(
+		newSignerCert(streams), newServerCert(streams), newMasterCerts(streams), newKeyPair(),
+		newEncrypt(streams), newDecrypt(streams),
+	)
+	return ca
+}
+
+// addSigner adds the flags that name the authority.
+func (a *authority) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&a.cert, "signer-cert", masterDir+"/ca.crt", "Certificate file of the signer.")
+	flags.StringVar(&a.key, "signer-key", masterDir+"/ca.key", "Key file of the signer.")
+	flags.StringVar(&a.serial, "signer-serial", masterDir+"/ca.serial.txt", "File with the last serial number. Empty for random numbers.")
+}
+
+// addDays adds a flag for a lifetime.
+func addDays(flags *pflag.FlagSet, days *int, name string, normal int) {
+	flags.IntVar(days, name, normal, "Validity of the certificates in days. A longer validity than the default is not recommended.")
+}
+
+// checkDays refuses a lifetime of no days, and warns of a long one.
+func checkDays(out io.Writer, name string, days, normal int) error {
+	if days <= 0 {
+		return fmt.Errorf("%s must be valid number of days", name)
+	}
+	if days > normal {
+		fmt.Fprintf(out, "WARNING: Validity of certificate is greater than %d years!\n", normal/daysPerYear)
+	}
+	return nil
+}
+
+// defaultName is a name of an authority that no other one has.
+func defaultName(prefix string) string { return prefix + "@" + strconv.FormatInt(time.Now().Unix(), 10) }
+
+func encodePEM(kind string, der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+}
+
+// readAuthorities returns the content of files with certificates of authorities.
+func readAuthorities(flag string, paths []string) ([]byte, error) {
+	var all [][]byte
+	for _, path := range paths {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("%s must be a valid certificate file: %w", flag, err)
+		}
+		if !x509.NewCertPool().AppendCertsFromPEM(content) {
+			return nil, fmt.Errorf("%s must be a valid certificate file: %q contains no certificate", flag, path)
+		}
+		all = append(all, content)
+	}
+	return bytes.Join(all, []byte("\n")), nil
+}
+
+// run returns a cobra function for commands without arguments.
+func run(action func() error) func(*cobra.Command, []string) {
+	return func(command *cobra.Command, args []string) {
+		if len(args) > 0 {
+			util.CheckErr(util.UsageErrorf(command, "no arguments are supported"))
+		}
+		util.CheckErr(action())
+	}
+}

@@ -1,0 +1,30 @@
+package project
+
+import (
+	"fmt"
+
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/kubectl/pkg/cmd/util"
+)
+
+// contextInUse is the namespace and the server of a context.
+type contextInUse struct{ namespace, server string }
+
+// useContext makes a context of the kubeconfig the current one. It returns nil if the kubeconfig has
+// no context of this name.
+func useContext(factory util.Factory, name string) (*contextInUse, error) {
+	loader := factory.ToRawKubeConfigLoader()
+	config, err := loader.RawConfig()
+	if err != nil || config.Contexts[name] == nil {
+		return nil, err
+	}
+	config.CurrentContext = name
+	if err := clientcmd.ModifyConfig(loader.ConfigAccess(), config, false); err != nil {
+		return nil, fmt.Errorf("change to context %q: %w", name, err)
+	}
+	context := &contextInUse{namespace: config.Contexts[name].Namespace}
+	if cluster := config.Clusters[config.Contexts[name].Cluster]; cluster != nil {
+		context.server = cluster.Server
+	}
+	return context, nil
+}
