@@ -14,6 +14,10 @@ func TestObjectsOfOldVersionsAreConverted(t *testing.T) {
 			"{apiVersion: v1, kind: Route, metadata: {name: a}}",
 			"{apiVersion: route.openshift.io/v1, kind: Route, metadata: {name: a}}",
 		},
+		"list of an OpenShift kind": {
+			"{apiVersion: v1, kind: ImageStreamList, items: [{metadata: {name: a, generation: 9007199254740993}}]}",
+			"{apiVersion: image.openshift.io/v1, kind: ImageStream, metadata: {name: a, generation: 9007199254740993}}",
+		},
 		"template, whose objects are left for processing": {
 			"{apiVersion: v1, kind: Template, objects: [{apiVersion: v1, kind: Route}]}",
 			"{apiVersion: template.openshift.io/v1, kind: Template, objects: [{apiVersion: v1, kind: Route}]}",
