@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"net/http"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -23,19 +24,30 @@ const incompleteConfiguration = `Missing or incomplete configuration info.  Plea
 To view or setup config directly use the 'config' command.`
 
 // connectionFlags returns the flags that all commands have for the connection to a server. A
-// connection has the name of the program, and fails if no server is configured: kubectl would
-// connect to port 8080 of this machine.
+// connection has the name of the program. If no server is configured, the first request fails: kubectl
+// would connect to port 8080 of this machine.
 func connectionFlags(name string) *genericclioptions.ConfigFlags {
 	flags := genericclioptions.NewConfigFlags(true).WithDeprecatedPasswordFlag().WithDiscoveryBurst(300).WithDiscoveryQPS(50)
 	flags.WithWrapConfigFn(func(config *rest.Config) *rest.Config {
 		if name == "oc" && !hasServer(flags, config) {
-			util.CheckErr(errors.New(incompleteConfiguration))
+			config.Wrap(func(http.RoundTripper) http.RoundTripper { return notConfigured{} })
 		}
 		build := version.Get()
 		config.UserAgent = name + "/" + build.GitVersion + " (" + build.Platform + ") kubernetes/" + build.GitCommit
 		return config
 	})
 	return flags
+}
+
+// notConfigured ends the program at the first request. Commands that send no request work without a
+// server.
+type notConfigured struct{}
+
+// RoundTrip reports that no server is configured.
+func (notConfigured) RoundTrip(*http.Request) (*http.Response, error) {
+	err := errors.New(incompleteConfiguration)
+	util.CheckErr(err)
+	return nil, err
 }
 
 // hasServer reports whether the server of a connection is configured, and not the default.

@@ -214,9 +214,9 @@ func TestWhatCannotBeSetIsNamed(t *testing.T) {
 	for args, want := range map[string]string{
 		"rollout latest svc/front": "svc/front is no deployment config", "rollout cancel": "requires at least 1 arg", "rollback": "accepts 1 arg",
 		"deploy web --latest --retry": "only one of", "deploy web --cancel --follow": "--follow needs", "deploy": "accepts 1 arg",
-		"start-build web --from-dir=. --incremental --no-cache=false": "does not take --no-cache, --incremental;",
-		"start-build web --from-archive=- --build-loglevel=5 -eA=1":   "does not take --env, --build-loglevel;",
-		"start-build web --from-file=/dev/null --build-arg=A=1":       "does not take --build-arg;",
+		"start-build web --from-dir=. --incremental --no-cache=false": "does not support --no-cache, --incremental;",
+		"start-build web --from-archive=- --build-loglevel=5 -eA=1":   "does not support --env, --build-loglevel;",
+		"start-build web --from-file=/dev/null --build-arg=A=1":       "does not support --build-arg;",
 		"rsh": "at least 1 arg", "rsh -t -T web": "only one of -t and -T", "rsh --timeout=0 web": "--timeout",
 	} {
 		if _, stderr, code := client(t, "oc", nil, append(strings.Fields(args), "-n", "shop")...); code == 0 || !strings.Contains(stderr, want) {

@@ -70,7 +70,9 @@ func checkDays(out io.Writer, name string, days, normal int) error {
 }
 
 // defaultName is a name of an authority that no other one has.
-func defaultName(prefix string) string { return prefix + "@" + strconv.FormatInt(time.Now().Unix(), 10) }
+func defaultName(prefix string) string {
+	return prefix + "@" + strconv.FormatInt(time.Now().Unix(), 10)
+}
 
 func encodePEM(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
