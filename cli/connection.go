@@ -24,8 +24,8 @@ const incompleteConfiguration = `Missing or incomplete configuration info.  Plea
 To view or setup config directly use the 'config' command.`
 
 // connectionFlags returns the flags that all commands have for the connection to a server. A
-// connection has the name of the program. If no server is configured, the first request fails: kubectl
-// would connect to port 8080 of this machine.
+// connection has the name of the program. If no server is configured, the first request fails:
+// kubectl would connect to port 8080 of this machine.
 func connectionFlags(name string) *genericclioptions.ConfigFlags {
 	flags := genericclioptions.NewConfigFlags(true).WithDeprecatedPasswordFlag().WithDiscoveryBurst(300).WithDiscoveryQPS(50)
 	flags.WithWrapConfigFn(func(config *rest.Config) *rest.Config {

@@ -25,8 +25,8 @@ import (
 // serialBits is the size of random serial numbers; RFC 5280 allows 159 bits.
 const serialBits = 127
 
-// authority signs certificates. The fields are the paths of its files. Without a serial file, serial
-// numbers are random.
+// authority signs certificates. The fields are the paths of its files. Without a serial file,
+// serial numbers are random.
 type authority struct {
 	cert, key, serial string
 }

@@ -10,8 +10,8 @@ import (
 // contextInUse is the namespace and the server of a context.
 type contextInUse struct{ namespace, server string }
 
-// useContext makes a context of the kubeconfig the current one. It returns nil if the kubeconfig has
-// no context of this name.
+// useContext makes a context of the kubeconfig the current one. It returns nil if the kubeconfig
+// has no context of this name.
 func useContext(factory util.Factory, name string) (*contextInUse, error) {
 	loader := factory.ToRawKubeConfigLoader()
 	config, err := loader.RawConfig()
