@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"os"
 	"slices"
@@ -15,9 +16,10 @@ import (
 // pollInterval is the interval in which Print reads new lines.
 const pollInterval = 200 * time.Millisecond
 
-// Print writes the last count lines of each log; paths are by name of process. If there are
-// several, the name precedes each line. With follow, Print also writes new lines until ctx ends.
-func Print(ctx context.Context, out io.Writer, paths map[string]string, count int, follow bool) error {
+// Print writes the selected lines of logs; paths are by name of process. The lines of several logs
+// are in the order of their times, and the name precedes each line. With follow, Print also writes
+// new lines until ctx ends.
+func Print(ctx context.Context, out io.Writer, paths map[string]string, selection Selection, follow bool) error {
 	names := slices.Sorted(maps.Keys(paths))
 	print := func(name, line string) {
 		if len(names) > 1 {
@@ -26,16 +28,17 @@ func Print(ctx context.Context, out io.Writer, paths map[string]string, count in
 		fmt.Fprintln(out, line)
 	}
 	offsets := map[string]int64{}
+	var logs []log
 	for _, name := range names {
 		if info, err := os.Stat(paths[name]); err == nil {
 			offsets[name] = info.Size()
 		}
-		for _, line := range LastLines(paths[name], count) {
-			print(name, line)
-		}
+		next, stop := iter.Pull2(selection.entries(paths[name], offsets[name]))
+		defer stop()
+		logs = append(logs, log{name: name, next: next})
 	}
-	if !follow {
-		return nil
+	if err := merge(logs, print); err != nil || !follow {
+		return err
 	}
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
@@ -53,6 +56,42 @@ func Print(ctx context.Context, out io.Writer, paths map[string]string, count in
 			offsets[name] = offset
 		}
 	}
+}
+
+// log is a log that merge reads.
+type log struct {
+	name  string
+	next  func() (entry, error, bool)
+	entry entry
+}
+
+// merge passes the lines of logs to print, in the order of their times.
+func merge(logs []log, print func(name, line string)) error {
+	var pending []*log
+	for i := range logs {
+		pending = append(pending, &logs[i])
+	}
+	advance := func(l *log) error {
+		entry, err, ok := l.next()
+		if !ok {
+			pending = slices.DeleteFunc(pending, func(other *log) bool { return other == l })
+		}
+		l.entry = entry
+		return err
+	}
+	for _, l := range slices.Clone(pending) {
+		if err := advance(l); err != nil {
+			return err
+		}
+	}
+	for len(pending) > 0 {
+		first := slices.MinFunc(pending, func(a, b *log) int { return a.entry.time.Compare(b.entry.time) })
+		print(first.name, first.entry.line)
+		if err := advance(first); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // readLines passes the complete lines from an offset on to emit, and returns the offset after them.

@@ -1,30 +1,62 @@
 package logfile
 
 import (
-	"io"
+	"bytes"
+	"errors"
+	"io/fs"
 	"os"
+	"slices"
 	"strings"
 )
 
-// tailBytes is the part of a file in which LastLines looks for lines.
-const tailBytes = 256 << 10
+// chunkBytes is the number of bytes that lastLines reads at a time.
+const chunkBytes = 256 << 10
 
-// LastLines returns up to count lines from the end of a file; none if the file cannot be read.
+// LastLines returns up to count lines from the end of a log; none if the log cannot be read.
 func LastLines(path string, count int) []string {
+	var lines []string
+	for _, file := range files(path) {
+		more, err := lastLines(file, count-len(lines))
+		if err != nil {
+			return lines
+		}
+		lines = slices.Concat(more, lines)
+	}
+	return lines
+}
+
+// files returns the files of a log, newest first.
+func files(path string) []string { return []string{path, path + ".1"} }
+
+// lastLines reads a file from its end until it has count lines. A file that does not exist has no
+// lines.
+func lastLines(path string, count int) ([]string, error) {
 	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) || count <= 0 {
+		return nil, nil
+	}
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	defer file.Close()
-	if info, err := file.Stat(); err == nil && info.Size() > tailBytes {
-		if _, err := file.Seek(-tailBytes, io.SeekEnd); err != nil {
-			return nil
-		}
-	}
-	content, err := io.ReadAll(file)
+	info, err := file.Stat()
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	lines := strings.Split(strings.TrimRight(string(content), "\n"), "\n")
-	return lines[max(0, len(lines)-count):]
+	var content []byte
+	// The line before the first newline can be incomplete, so one more newline than lines is needed.
+	for start := info.Size(); start > 0 && bytes.Count(content, []byte("\n")) <= count; {
+		chunk := make([]byte, min(chunkBytes, start))
+		start -= int64(len(chunk))
+		if _, err := file.ReadAt(chunk, start); err != nil {
+			return nil, err
+		}
+		content = slices.Concat(chunk, content)
+	}
+	text := strings.TrimSuffix(string(content), "\n")
+	if text == "" {
+		return nil, nil
+	}
+	lines := strings.Split(text, "\n")
+	return lines[max(0, len(lines)-count):], nil
 }

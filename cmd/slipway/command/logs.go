@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,13 +13,19 @@ import (
 )
 
 func logsCommand(opts *options) *cobra.Command {
-	var follow bool
-	var lines int
+	var (
+		follow bool
+		tail   int
+		since  time.Duration
+	)
 	command := &cobra.Command{
-		Use:   "logs [part]",
-		Short: "Print logs: of the process that a part runs in, or of all",
-		Long: "Print the last lines of the log of a process, named by itself or by one of its parts, or of all\n" +
-			"processes with their names in front. Parts of one process share its log.",
+		Use:   "logs [COMPONENT|PROCESS]",
+		Short: "Print the log of a process, or of all processes",
+		Long: "Print the log of a process, or of the process that a component runs in. Components of one process share its log.\n" +
+			"Without an argument, print the logs of all processes in the order of their times, each line with its process.\n\n" +
+			"Prints the last 100 lines of each log. With --since, prints all lines since then. --tail -1 prints the complete log.",
+		Example: "  slipway logs kubelet -f\n" +
+			"  slipway logs --since 10m",
 		GroupID: "look",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -37,11 +44,20 @@ func logsCommand(opts *options) *cobra.Command {
 				}
 				paths = map[string]string{name: paths[name]}
 			}
-			return logfile.Print(cmd.Context(), cmd.OutOrStdout(), paths, lines, follow)
+			selection := logfile.Selection{Tail: tail}
+			if since != 0 {
+				selection.Since = time.Now().Add(-since)
+				if !cmd.Flags().Changed("tail") {
+					selection.Tail = -1
+				}
+			}
+			return logfile.Print(cmd.Context(), cmd.OutOrStdout(), paths, selection, follow)
 		},
 	}
-	command.Flags().BoolVarP(&follow, "follow", "f", false, "go on printing as lines are written")
-	command.Flags().IntVarP(&lines, "lines", "n", 100, "how many of the last lines to print of each log")
+	flags := command.Flags()
+	flags.BoolVarP(&follow, "follow", "f", false, "print new lines as they are written")
+	flags.IntVarP(&tail, "tail", "n", 100, "number of last lines of each log; -1 prints all")
+	flags.DurationVar(&since, "since", 0, "print lines that are not older than this, such as 30s, 10m or 2h")
 	return command
 }
 

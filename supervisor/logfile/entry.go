@@ -1,0 +1,128 @@
+package logfile
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// entry is a line of a log.
+type entry struct {
+	// time is that of the line, or of the last line before it that has a time.
+	time time.Time
+	line string
+}
+
+// Selection selects the lines of a log.
+type Selection struct {
+	// Tail is the number of last lines. A negative number selects all lines.
+	Tail int
+	// Since excludes lines before it, unless it is zero.
+	Since time.Time
+}
+
+// entries returns the selected lines of a log up to a size of its current file.
+func (s Selection) entries(path string, size int64) iter.Seq2[entry, error] {
+	return func(yield func(entry, error) bool) {
+		var current time.Time
+		for line, err := range s.lines(path, size) {
+			if t, ok := timeOf(line, time.Now()); ok {
+				current = t
+			}
+			if err == nil && current.Before(s.Since) {
+				continue
+			}
+			if !yield(entry{current, line}, err) {
+				return
+			}
+		}
+	}
+}
+
+// lines returns the lines of a log, limited by Tail only.
+func (s Selection) lines(path string, size int64) iter.Seq2[string, error] {
+	if s.Tail >= 0 {
+		return func(yield func(string, error) bool) {
+			for _, line := range LastLines(path, s.Tail) {
+				if !yield(line, nil) {
+					return
+				}
+			}
+		}
+	}
+	return func(yield func(string, error) bool) {
+		for _, name := range slices.Backward(files(path)) {
+			limit := size
+			if name != path {
+				limit = maxFileBytes
+			}
+			if !readFile(name, limit, yield) {
+				return
+			}
+		}
+	}
+}
+
+// maxFileBytes exceeds the size of every log file.
+const maxFileBytes = 1 << 62
+
+// readFile yields the lines in the first limit bytes of a file. A file that does not exist has no
+// lines. It reports whether to continue.
+func readFile(path string, limit int64, yield func(string, error) bool) bool {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	if err != nil {
+		return yield("", fmt.Errorf("open log: %w", err))
+	}
+	defer file.Close()
+	reader := bufio.NewReader(io.LimitReader(file, limit))
+	for {
+		line, err := reader.ReadString('\n')
+		if line != "" && !yield(strings.TrimSuffix(line, "\n"), nil) {
+			return false
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return true
+		case err != nil:
+			return yield("", fmt.Errorf("read log: %w", err))
+		}
+	}
+}
+
+// timeOf returns the time at the start of a line, in the formats of klog, containerd and the
+// supervisor. klog's lines have no year; the time is in the year before now.
+func timeOf(line string, now time.Time) (time.Time, bool) {
+	if quoted, ok := strings.CutPrefix(line, `time="`); ok {
+		text, _, _ := strings.Cut(quoted, `"`)
+		t, err := time.Parse(time.RFC3339Nano, text)
+		return t, err == nil
+	}
+	const supervisorLayout, klogLayout = "2006/01/02 15:04:05", "0102 15:04:05.000000"
+	if len(line) >= len(supervisorLayout) {
+		if t, err := time.ParseInLocation(supervisorLayout, line[:len(supervisorLayout)], time.Local); err == nil {
+			return t, true
+		}
+	}
+	if len(line) <= len(klogLayout) || !strings.ContainsRune("IWEF", rune(line[0])) {
+		return time.Time{}, false
+	}
+	t, err := time.ParseInLocation(klogLayout, line[1:len(klogLayout)+1], time.Local)
+	if err != nil {
+		return time.Time{}, false
+	}
+	t = t.AddDate(now.Year(), 0, 0)
+	if t.After(now.AddDate(0, 0, 1)) {
+		t = t.AddDate(-1, 0, 0)
+	}
+	return t, true
+}
