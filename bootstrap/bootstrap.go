@@ -16,9 +16,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
+
+	"github.com/slipway-platform/slipway/controller"
 )
 
 //go:embed manifests
@@ -26,8 +25,8 @@ var manifests embed.FS
 
 // Objects applies the embedded objects and reconciles the default policy.
 type Objects struct {
-	// Client is a connection with every right.
-	Client *rest.Config
+	// Deps has the shared clients and caches.
+	Deps *controller.Deps
 	// Without are manifests that are not applied, such as LocalStorage.
 	Without []string
 }
@@ -45,15 +44,9 @@ func (o *Objects) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return err
 	}
-	config := rest.CopyConfig(o.Client)
-	// The first start applies more than a hundred small objects. A limit would delay it.
-	config.QPS = -1
-	applier, err := newApplier(config)
-	if err != nil {
-		return err
-	}
+	applier := newApplier(o.Deps)
 	late, err := applier.apply(ctx, objects)
-	err = errors.Join(err, reconcile(ctx, config))
+	err = errors.Join(err, reconcile(ctx, o.Deps))
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -67,19 +60,11 @@ func (o *Objects) Run(ctx context.Context, ready func()) error {
 }
 
 // reconcile keeps the default policy.
-func reconcile(ctx context.Context, config *rest.Config) error {
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("connect for bootstrap: %w", err)
-	}
-	if err := reconcilePolicy(ctx, client); err != nil {
+func reconcile(ctx context.Context, deps *controller.Deps) error {
+	if err := reconcilePolicy(ctx, deps.Kube); err != nil {
 		return err
 	}
-	constraints, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("connect for bootstrap: %w", err)
-	}
-	return createConstraints(ctx, constraints)
+	return createConstraints(ctx, deps.Dynamic)
 }
 
 // load decodes the embedded manifests in the order of their file names, without some of them, and

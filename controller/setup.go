@@ -5,11 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apiserver/pkg/authentication/serviceaccount"
-	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/kubernetes"
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/rest"
 	events "k8s.io/client-go/tools/record"
 )
 
@@ -38,15 +35,4 @@ func Recorder(ctx context.Context, client kubernetes.Interface, scheme *runtime.
 	broadcaster := events.NewBroadcaster(events.WithContext(ctx))
 	broadcaster.StartRecordingToSink(&coreclient.EventSinkImpl{Interface: client.CoreV1().Events("")})
 	return broadcaster.NewRecorder(scheme, corev1.EventSource{Component: component}), broadcaster.Shutdown
-}
-
-// AsServiceAccount returns a copy of config that impersonates a service account. The user of config
-// must have the permission to impersonate.
-func AsServiceAccount(config *rest.Config, namespace, name string) *rest.Config {
-	as := rest.CopyConfig(config)
-	as.Impersonate = rest.ImpersonationConfig{
-		UserName: serviceaccount.MakeUsername(namespace, name),
-		Groups:   append(serviceaccount.MakeGroupNames(namespace), user.AllAuthenticated),
-	}
-	return as
 }

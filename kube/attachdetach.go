@@ -5,22 +5,21 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	cmoptions "k8s.io/kubernetes/cmd/kube-controller-manager/app/options"
 	"k8s.io/kubernetes/pkg/controller/volume/attachdetach"
 	"k8s.io/kubernetes/pkg/volume"
+
+	"github.com/slipway-platform/slipway/controller"
 )
 
 // AttachDetach is the component that runs upstream's attach-detach controller with our volume
 // plugins. The controller manager would create it with the in-tree FlexVolume prober; outside of
 // it, the controller accepts any prober.
 type AttachDetach struct {
-	// Client is the connection of the controller.
-	Client *rest.Config
+	// Deps has the shared clients and caches.
+	Deps *controller.Deps
 	// Prober reports added and removed FlexVolume drivers.
 	Prober volume.DynamicPluginProber
 }
@@ -30,10 +29,6 @@ func (a *AttachDetach) Name() string { return "attach-detach" }
 
 // Run attaches and detaches until ctx ends.
 func (a *AttachDetach) Run(ctx context.Context, ready func()) error {
-	client, err := kubernetes.NewForConfig(a.Client)
-	if err != nil {
-		return fmt.Errorf("connect attach-detach controller: %w", err)
-	}
 	defaults, err := cmoptions.NewKubeControllerManagerOptions()
 	if err != nil {
 		return fmt.Errorf("set up attach-detach controller: %w", err)
@@ -43,10 +38,9 @@ func (a *AttachDetach) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return fmt.Errorf("load volume plugins: %w", err)
 	}
-	factory := informers.NewSharedInformerFactory(client, 0)
-	core, storage := factory.Core().V1(), factory.Storage().V1()
+	core, storage := a.Deps.Informers.Core().V1(), a.Deps.Informers.Storage().V1()
 	reconcile := defaults.AttachDetachController
-	controller, err := attachdetach.NewAttachDetachController(ctx, client,
+	controller, err := attachdetach.NewAttachDetachController(ctx, a.Deps.Kube,
 		core.Pods(), core.Nodes(), core.PersistentVolumeClaims(), core.PersistentVolumes(),
 		storage.CSINodes(), storage.CSIDrivers(), storage.VolumeAttachments(),
 		plugins, a.Prober,
@@ -55,9 +49,8 @@ func (a *AttachDetach) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return fmt.Errorf("set up attach-detach controller: %w", err)
 	}
-	factory.Start(ctx.Done())
-	defer factory.Shutdown()
-	factory.WaitForCacheSync(ctx.Done())
+	a.Deps.Start()
+	a.Deps.Informers.WaitForCacheSync(ctx.Done())
 	ready()
 	controller.Run(ctx)
 	if ctx.Err() != nil {

@@ -10,9 +10,7 @@ import (
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	csitrans "k8s.io/csi-translation-lib"
 	"k8s.io/klog/v2"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
@@ -20,6 +18,8 @@ import (
 	"k8s.io/kubernetes/pkg/controller/volume/expand"
 	"k8s.io/kubernetes/pkg/volume"
 	"k8s.io/kubernetes/pkg/volume/csimigration"
+
+	"github.com/slipway-platform/slipway/controller"
 )
 
 // Expander is the component that expands volumes when their claims request more. It replaces
@@ -32,8 +32,8 @@ import (
 // administrator creates. Such a volume and its claim name a class, which need not provision
 // anything.
 type Expander struct {
-	// Client is the connection of the controller.
-	Client *rest.Config
+	// Deps has the shared clients and caches.
+	Deps *controller.Deps
 	// Prober reports added and removed FlexVolume drivers.
 	Prober volume.DynamicPluginProber
 	// KubeletRoot is kubelet's root directory. Drivers get paths below it as the mount paths of
@@ -46,12 +46,8 @@ func (e *Expander) Name() string { return "expander" }
 
 // Run expands volumes until ctx ends.
 func (e *Expander) Run(ctx context.Context, ready func()) error {
-	client, err := kubernetes.NewForConfig(e.Client)
-	if err != nil {
-		return fmt.Errorf("connect expander: %w", err)
-	}
-	factory := informers.NewSharedInformerFactory(client, 0)
-	claims, volumes := factory.Core().V1().PersistentVolumeClaims(), factory.Core().V1().PersistentVolumes()
+	client, core := e.Deps.Kube, e.Deps.Informers.Core().V1()
+	claims, volumes := core.PersistentVolumeClaims(), core.PersistentVolumes()
 	volumes.Informer()
 	others, err := otherVolumes(ctx, client, claims, volumes.Lister())
 	if err != nil {
@@ -61,9 +57,8 @@ func (e *Expander) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return err
 	}
-	factory.Start(ctx.Done())
-	defer factory.Shutdown()
-	factory.WaitForCacheSync(ctx.Done())
+	e.Deps.Start()
+	e.Deps.Informers.WaitForCacheSync(ctx.Done())
 	ready()
 	var group sync.WaitGroup
 	group.Go(func() { others.Run(ctx) })

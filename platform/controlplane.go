@@ -16,30 +16,31 @@ import (
 
 // controlPlaneTable lists what `slipway control-plane` runs.
 func controlPlaneTable() []entry {
-	afterAPI := []string{"apiserver"}
+	afterAPI, afterInformers := []string{"apiserver"}, []string{"informers"}
 	return []entry{
 		{"etcd", nil, (*Host).etcd},
 		{"apiserver", []string{"etcd"}, (*Host).apiServer},
+		{"informers", afterAPI, (*Host).informers},
 		{"controllers", afterAPI, (*Host).controllers},
 		{"scheduler", afterAPI, (*Host).scheduler},
 		{"flexvolume", nil, (*Host).flexVolumes},
 		{"flexvolume-recovery", []string{"apiserver", "flexvolume"}, (*Host).flexVolumeRecovery},
-		{"attach-detach", []string{"flexvolume-recovery"}, (*Host).attachDetach},
-		{"expander", []string{"apiserver", "flexvolume"}, (*Host).expander},
+		{"attach-detach", []string{"informers", "flexvolume-recovery"}, (*Host).attachDetach},
+		{"expander", []string{"informers", "flexvolume"}, (*Host).expander},
 		{"bootstrap", afterAPI, (*Host).bootstrap},
-		{"allocator", afterAPI, (*Host).allocator},
-		{"projects", afterAPI, (*Host).projects},
-		{"service-account-secrets", afterAPI, (*Host).serviceAccountSecrets},
-		{"service-certificates", afterAPI, (*Host).serviceCertificates},
-		{"ingress", afterAPI, (*Host).ingress},
-		{"registry", afterAPI, (*Host).registry},
-		{"image-streams", afterAPI, (*Host).imageStreams},
-		{"image-signatures", afterAPI, (*Host).imageSignatures},
-		{"deployments", afterAPI, (*Host).deployments},
-		{"ingress-addresses", afterAPI, (*Host).ingressAddresses},
-		{"unidling", afterAPI, (*Host).unidling},
-		{"template-instances", afterAPI, (*Host).templateInstances},
-		{"builds", afterAPI, (*Host).builds},
+		{"allocator", afterInformers, (*Host).allocator},
+		{"projects", afterInformers, (*Host).projects},
+		{"service-account-secrets", afterInformers, (*Host).serviceAccountSecrets},
+		{"service-certificates", afterInformers, (*Host).serviceCertificates},
+		{"ingress", afterInformers, (*Host).ingress},
+		{"registry", afterInformers, (*Host).registry},
+		{"image-streams", afterInformers, (*Host).imageStreams},
+		{"image-signatures", afterInformers, (*Host).imageSignatures},
+		{"deployments", afterInformers, (*Host).deployments},
+		{"ingress-addresses", afterInformers, (*Host).ingressAddresses},
+		{"unidling", afterInformers, (*Host).unidling},
+		{"template-instances", afterInformers, (*Host).templateInstances},
+		{"builds", afterInformers, (*Host).builds},
 		{"encryption", afterAPI, (*Host).encryptionRewriter},
 		{"certificates", afterAPI, (*Host).certificates},
 		{"configuration", afterAPI, (*Host).configuration},
@@ -57,6 +58,9 @@ func (h *Host) etcd() (component.Component, error) {
 		CAFile:        h.credentials.EtcdCA.Cert,
 	}, nil
 }
+
+// informers returns the caches of the controllers.
+func (h *Host) informers() (component.Component, error) { return h.deps, nil }
 
 func (h *Host) controllers() (component.Component, error) {
 	network, hostBits := h.Master.ClusterNetwork()
@@ -88,15 +92,11 @@ func (h *Host) scheduler() (component.Component, error) {
 }
 
 func (h *Host) bootstrap() (component.Component, error) {
-	client, err := h.client()
-	if err != nil {
-		return nil, err
-	}
 	var without []string
 	if h.Node.Slipway.LocalStorage.Disabled {
 		without = append(without, bootstrap.LocalStorage)
 	}
-	return &bootstrap.Objects{Client: client, Without: without}, nil
+	return &bootstrap.Objects{Deps: h.deps, Without: without}, nil
 }
 
 // certificates renews certificates before they expire.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/slipway-platform/slipway/apiserver"
 	"github.com/slipway-platform/slipway/config"
+	"github.com/slipway-platform/slipway/controller"
 	"github.com/slipway-platform/slipway/internal/payload"
 	"github.com/slipway-platform/slipway/internal/registryclient"
 	volumeplugin "github.com/slipway-platform/slipway/kube/flexvolume"
@@ -39,8 +40,8 @@ type Host struct {
 	registries func() *registryclient.Pool
 	// programs unpacks the small programs at its first call.
 	programs func() (payload.Programs, error)
-	// masterKubeconfig reads the connection of the control plane's controllers to the API server.
-	masterKubeconfig func() (*rest.Config, error)
+	// deps are the clients and caches that the controllers of the control plane share.
+	deps *controller.Deps
 }
 
 // Load reads the configuration of a host. file is a configuration file that replaces the files of
@@ -75,9 +76,6 @@ func New(c *config.Config, file string) (*Host, error) {
 	h.attachments = sync.OnceValue(func() *volumeplugin.Attachments {
 		return &volumeplugin.Attachments{Dir: h.path("flexvolume", "attached", h.process)}
 	})
-	h.masterKubeconfig = sync.OnceValues(func() (*rest.Config, error) {
-		return readKubeconfig(h.credentials.MasterKubeconfig)
-	})
 	return h, nil
 }
 
@@ -95,23 +93,22 @@ func (h *Host) DriverSettings(driver string) flexvolume.Settings {
 	return settings
 }
 
-// client returns the connection of the control plane's controllers to the API server.
-func (h *Host) client() (*rest.Config, error) {
-	config, err := h.masterKubeconfig()
+// connect creates the clients and caches of the controllers.
+func (h *Host) connect() error {
+	config, err := readKubeconfig(h.credentials.MasterKubeconfig)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return rest.CopyConfig(config), nil
+	h.deps, err = controller.NewDeps(config)
+	return err
 }
 
-// limitedClient returns the same connection with a limit of requests a second.
-func (h *Host) limitedClient(qps float32, burst int) (*rest.Config, error) {
-	config, err := h.client()
-	if err != nil {
-		return nil, err
-	}
-	config.QPS, config.Burst = qps, burst
-	return config, nil
+// limitedConfig returns the configuration of a client of the control plane with its own limit of
+// requests a second.
+func (h *Host) limitedConfig(qps float32, burst int) *rest.Config {
+	config := rest.CopyConfig(h.deps.Config)
+	config.RateLimiter, config.QPS, config.Burst = nil, qps, burst
+	return config
 }
 
 // AdminClient returns the connection of the administrator to the API server.

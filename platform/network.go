@@ -81,11 +81,7 @@ func (h *Host) idling() (component.Component, error) {
 
 // unidling scales up the workloads of services when a node reports a connection.
 func (h *Host) unidling() (component.Component, error) {
-	client, err := h.client()
-	if err != nil {
-		return nil, err
-	}
-	return &unidle.Services{Client: client}, nil
+	return &unidle.Services{Deps: h.deps}, nil
 }
 
 // ingressAddresses assigns addresses to services of type LoadBalancer, if there is a network for
@@ -95,15 +91,7 @@ func (h *Host) ingressAddresses() (component.Component, error) {
 	if !network.IsValid() {
 		return component.Disabled("ingress-addresses"), nil
 	}
-	config, err := h.client()
-	if err != nil {
-		return nil, err
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
-	return &ingressip.Addresses{Client: client, Network: network}, nil
+	return &ingressip.Addresses{Deps: h.deps, Network: network}, nil
 }
 
 // clientFor returns a client with the credentials of a kubeconfig.

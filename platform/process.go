@@ -33,6 +33,11 @@ func (h *Host) runProcess(ctx context.Context, name string, table []entry) error
 	if err := h.prepare(); err != nil {
 		return err
 	}
+	if name == ControlPlane {
+		if err := h.connect(); err != nil {
+			return err
+		}
+	}
 	if err := kube.Globals(nil); err != nil {
 		return err
 	}

@@ -37,42 +37,26 @@ func (h *Host) projectFeatures() ([]apiserver.Feature, reload.Adjustment, error)
 
 // allocator allocates the UID ranges and SELinux labels of namespaces.
 func (h *Host) allocator() (component.Component, error) {
-	client, err := h.client()
-	if err != nil {
-		return nil, err
-	}
 	c := h.Master.ProjectConfig.SecurityAllocator
 	return &security.Allocator{
-		Client: client, UIDRange: c.UIDAllocatorRange, MCSRange: c.MCSAllocatorRange, LabelsPerProject: c.MCSLabelsPerProject,
+		Deps: h.deps, UIDRange: c.UIDAllocatorRange, MCSRange: c.MCSAllocatorRange, LabelsPerProject: c.MCSLabelsPerProject,
 	}, nil
 }
 
 // projects creates the service accounts and roles of projects and finalizes deleted projects.
 func (h *Host) projects() (component.Component, error) {
-	client, err := h.client()
-	if err != nil {
-		return nil, err
-	}
-	return &project.Controller{Client: client, Accounts: h.Master.ServiceAccountConfig.ManagedNames}, nil
+	return &project.Controller{Deps: h.deps, Accounts: h.Master.ServiceAccountConfig.ManagedNames}, nil
 }
 
 // serviceAccountSecrets creates tokens and registry credentials of service accounts.
 func (h *Host) serviceAccountSecrets() (component.Component, error) {
-	client, err := h.client()
-	if err != nil {
-		return nil, err
-	}
-	return &serviceaccount.Secrets{Client: client, Domain: h.Node.DNSDomain, Hosts: h.registryHosts()}, nil
+	return &serviceaccount.Secrets{Deps: h.deps, Domain: h.Node.DNSDomain, Hosts: h.registryHosts()}, nil
 }
 
 // serviceCertificates issues the certificates of services.
 func (h *Host) serviceCertificates() (component.Component, error) {
-	client, err := h.client()
-	if err != nil {
-		return nil, err
-	}
 	signer := h.credentials.ServiceSigner
 	return &serviceca.Certificates{
-		Client: client, CertFile: signer.Cert, KeyFile: signer.Key, BundleFile: h.credentials.ServiceCA, Domain: h.Node.DNSDomain,
+		Deps: h.deps, CertFile: signer.Cert, KeyFile: signer.Key, BundleFile: h.credentials.ServiceCA, Domain: h.Node.DNSDomain,
 	}, nil
 }

@@ -22,10 +22,6 @@ func (h *Host) registry() (component.Component, error) {
 	if settings.Disabled {
 		return component.Disabled("registry"), nil
 	}
-	client, err := h.limitedClient(200, 400)
-	if err != nil {
-		return nil, err
-	}
 	storage := registry.Directory(settings.Directory, settings.ReadOnly)
 	if settings.Configuration != "" {
 		configuration, err := registry.ReadConfiguration(settings.Configuration)
@@ -52,20 +48,16 @@ func (h *Host) registry() (component.Component, error) {
 		Recorder: h.recorder,
 		Reserve:  registry.Reserve{Bytes: bytes, Share: share}, ProjectQuota: quota,
 		Address: settings.BindAddress, CertFile: h.credentials.Registry.Cert, KeyFile: h.credentials.Registry.Key,
-		Hosts: h.registryHosts(), Client: client, Advertise: h.address.AsSlice(),
+		Hosts: h.registryHosts(), Client: h.limitedConfig(200, 400), Deps: h.deps, Advertise: h.address.AsSlice(),
 		Remotes: h.registries(), Storage: storage, Route: h.registryRoute(),
 	}, nil
 }
 
 // imageStreams imports images and updates workloads when image streams change.
 func (h *Host) imageStreams() (component.Component, error) {
-	client, err := h.limitedClient(50, 100)
-	if err != nil {
-		return nil, err
-	}
 	policy := h.Master.ImagePolicyConfig
 	streams := &imagecontroller.Streams{
-		Client: client, PerMinute: policy.MaxScheduledImageImportsPerMinute,
+		Deps: h.deps, PerMinute: policy.MaxScheduledImageImportsPerMinute,
 		Interval: time.Duration(policy.ScheduledImageImportMinimumIntervalSeconds) * time.Second,
 	}
 	if policy.DisableScheduledImport {
@@ -76,12 +68,8 @@ func (h *Host) imageStreams() (component.Component, error) {
 
 // imageSignatures imports the signatures of images of other registries.
 func (h *Host) imageSignatures() (component.Component, error) {
-	client, err := h.client()
-	if err != nil {
-		return nil, err
-	}
 	return &sigstore.Importer{
-		Client: client, Directory: h.Master.Slipway.Registry.SignatureDirectory, Outbound: h.outbound(),
+		Deps: h.deps, Directory: h.Master.Slipway.Registry.SignatureDirectory, Outbound: h.outbound(),
 	}, nil
 }
 
@@ -108,11 +96,7 @@ func (h *Host) encryptionRewriter() (component.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := h.limitedClient(50, 100)
-	if err != nil {
-		return nil, err
-	}
-	rewriter := &encryption.Rewriter{Client: client, File: file}
+	rewriter := &encryption.Rewriter{Client: h.limitedConfig(50, 100), File: file}
 	for _, name := range pki.EncryptedResources() {
 		rewriter.Resources = append(rewriter.Resources, schema.ParseGroupResource(name).WithVersion("v1"))
 	}

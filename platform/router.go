@@ -56,9 +56,5 @@ func (d *disabledRouter) Run(ctx context.Context, ready func()) error {
 
 // ingress creates routes for Ingress objects.
 func (h *Host) ingress() (component.Component, error) {
-	client, err := h.client()
-	if err != nil {
-		return nil, err
-	}
-	return &ingress.Controller{Client: client, Address: h.address.String(), Domain: h.Master.RoutingConfig.Subdomain}, nil
+	return &ingress.Controller{Deps: h.deps, Address: h.address.String(), Domain: h.Master.RoutingConfig.Subdomain}, nil
 }

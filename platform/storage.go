@@ -1,8 +1,6 @@
 package platform
 
 import (
-	"k8s.io/client-go/kubernetes"
-
 	"github.com/slipway-platform/slipway/kube"
 	volumeplugin "github.com/slipway-platform/slipway/kube/flexvolume"
 	"github.com/slipway-platform/slipway/storage/flexvolume"
@@ -22,33 +20,17 @@ func (h *Host) flexVolumes() (component.Component, error) {
 }
 
 func (h *Host) attachDetach() (component.Component, error) {
-	client, err := h.client()
-	if err != nil {
-		return nil, err
-	}
 	prober := volumeplugin.NewProber(h.drivers(), volumeplugin.Options{Attachments: h.attachments()})
-	return &kube.AttachDetach{Client: client, Prober: prober}, nil
+	return &kube.AttachDetach{Deps: h.deps, Prober: prober}, nil
 }
 
 func (h *Host) flexVolumeRecovery() (component.Component, error) {
-	config, err := h.client()
-	if err != nil {
-		return nil, err
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
-	return &volumeplugin.DetachRecovery{Client: client, Registry: h.drivers(), Attachments: h.attachments()}, nil
+	return &volumeplugin.DetachRecovery{Client: h.deps.Kube, Registry: h.drivers(), Attachments: h.attachments()}, nil
 }
 
 func (h *Host) expander() (component.Component, error) {
-	client, err := h.client()
-	if err != nil {
-		return nil, err
-	}
 	prober := volumeplugin.NewProber(h.drivers(), volumeplugin.Options{})
-	return &kube.Expander{Client: client, Prober: prober, KubeletRoot: h.Node.VolumeDirectory}, nil
+	return &kube.Expander{Deps: h.deps, Prober: prober, KubeletRoot: h.Node.VolumeDirectory}, nil
 }
 
 func (h *Host) flexVolumeCleanup() (component.Component, error) {

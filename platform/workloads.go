@@ -22,33 +22,21 @@ import (
 // deployments returns the controllers of DeploymentConfigs. The image of Custom strategies contains
 // oc.
 func (h *Host) deployments() (component.Component, error) {
-	client, err := h.client()
-	if err != nil {
-		return nil, err
-	}
-	return &deployment.Controllers{Client: client, Image: image.DeployerName, CustomImage: image.SelfName}, nil
+	return &deployment.Controllers{Deps: h.deps, Image: image.DeployerName, CustomImage: image.SelfName}, nil
 }
 
 // templateInstances creates the objects of TemplateInstances. The generated values are derived from
 // the key that signs tokens.
 func (h *Host) templateInstances() (component.Component, error) {
-	client, err := h.client()
-	if err != nil {
-		return nil, err
-	}
 	secret, err := os.ReadFile(h.credentials.ServiceAccountKey)
 	if err != nil {
 		return nil, fmt.Errorf("read key for template instances: %w", err)
 	}
-	return &instance.Instances{Client: client, Secret: secret}, nil
+	return &instance.Instances{Deps: h.deps, Secret: secret}, nil
 }
 
 // builds returns the build controllers.
 func (h *Host) builds() (component.Component, error) {
-	client, err := h.client()
-	if err != nil {
-		return nil, err
-	}
 	decisions, err := buildDecisions(h.Config)
 	if err != nil {
 		return nil, err
@@ -59,7 +47,7 @@ func (h *Host) builds() (component.Component, error) {
 	}
 	settings := buildcontroller.NewSettingsStore(decisions)
 	controllers := &buildcontroller.Controllers{
-		Client: client, Image: buildpod.Image, Version: version.Slipway(), SeccompProfile: node.BuildProfile,
+		Deps: h.deps, Image: buildpod.Image, Version: version.Slipway(), SeccompProfile: node.BuildProfile,
 		Settings: settings, Metrics: metrics,
 	}
 	if !h.Node.Slipway.LocalStorage.Disabled {

@@ -7,11 +7,12 @@ import (
 	"github.com/opencontainers/go-digest"
 	imagev1 "github.com/openshift/api/image/v1"
 	imagefake "github.com/openshift/client-go/image/clientset/versioned/fake"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	metadatafake "k8s.io/client-go/metadata/fake"
+	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/slipway-platform/slipway/apigroup/image/record"
@@ -20,17 +21,12 @@ import (
 // inCluster is a registry of a cluster with namespaces, by their UIDs, and with streams and images.
 func inCluster(t *testing.T, uids map[string]types.UID, objects ...runtime.Object) *server {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	if err := metav1.AddMetaToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	resource := namespaceResource()
 	n := &namespaces{
-		client: metadatafake.NewSimpleMetadataClient(scheme).Resource(resource), store: cache.NewStore(cache.MetaNamespaceKeyFunc),
+		client: fake.NewClientset().CoreV1().Namespaces(), store: cache.NewStore(cache.MetaNamespaceKeyFunc),
 		synced: func() bool { return true }, deleted: make(chan struct{}, 1),
 	}
 	for name, uid := range uids {
-		if err := n.store.Add(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uid}}); err != nil {
+		if err := n.store.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uid}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -127,7 +123,7 @@ func TestAProjectGetsNothingOfAFormerOneOfItsName(t *testing.T) {
 		if err := g.driver.PutContent(t.Context(), projectsDir+"/shop", []byte("1")); err != nil {
 			t.Fatal(err)
 		}
-		if err := next.namespaces.store.Add(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "shop", UID: "2"}}); err != nil {
+		if err := next.namespaces.store.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", UID: "2"}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := next.own(t.Context(), g.store, "shop"); err != nil {

@@ -34,6 +34,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/slipway-platform/slipway/apiserver"
+	"github.com/slipway-platform/slipway/controller"
 	"github.com/slipway-platform/slipway/internal/keypair"
 	"github.com/slipway-platform/slipway/internal/registryclient"
 	"github.com/slipway-platform/slipway/internal/throttle"
@@ -50,9 +51,11 @@ type Registry struct {
 	CertFile, KeyFile string
 	// Hosts are further names, with ports, under which references mean this registry.
 	Hosts []string
-	// Client reaches the API server with the rights of system:registry, and those to watch
-	// namespaces and to list and remove images. Users' requests go out with their own tokens.
+	// Client reaches the API server with the rights of system:registry, and those to
+	// list and remove images. Users' requests go out with their own tokens.
 	Client *rest.Config
+	// Deps has the cache of namespaces, which it shares with the controllers of the process.
+	Deps *controller.Deps
 	// Advertise is the IP address of this host that the service docker-registry leads to.
 	Advertise net.IP
 	// Storage holds the images. Without `redirect` in it, clients are not sent to the storage
@@ -96,7 +99,6 @@ func (r *Registry) Run(ctx context.Context, ready func()) error {
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
 	tasks.Go(func() { r.announce(ctx) })
-	tasks.Go(func() { server.namespaces.run(ctx) })
 	tasks.Go(func() { server.tidy(ctx, r.note) })
 	front := frontOf(ctx, server)
 	front.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: keypair.Loader(r.CertFile, r.KeyFile)}
@@ -144,7 +146,7 @@ func (r *Registry) server(ctx context.Context) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	projects, err := newNamespaces(r.Client)
+	projects, err := newNamespaces(r.Deps)
 	if err != nil {
 		return nil, err
 	}

@@ -3,9 +3,8 @@ package project
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"slices"
-	"sync"
+	"time"
 
 	projectv1 "github.com/openshift/api/project/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -13,11 +12,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/workqueue"
+
+	"github.com/slipway-platform/slipway/controller"
 )
 
 // Controller creates the missing service accounts for builds and deployments in every project, with
@@ -26,8 +24,8 @@ import (
 // Source: OpenShift 3.11 Cluster Administration, 9.4 (managed service accounts and their roles) and
 // 10.2.3 (local role bindings).
 type Controller struct {
-	// Client is a connection with all rights.
-	Client *rest.Config
+	// Deps has the shared clients and caches.
+	Deps *controller.Deps
 	// Accounts are the names of the service accounts of each project
 	// (serviceAccountConfig.managedNames).
 	Accounts []string
@@ -42,66 +40,45 @@ func (c *Controller) Name() string { return "projects" }
 
 // Run reconciles projects until ctx ends. It calls ready when its caches are full.
 func (c *Controller) Run(ctx context.Context, ready func()) error {
-	config := rest.CopyConfig(c.Client)
-	// no limit: a burst of new projects must not wait for minutes, and there are few workers
-	config.QPS = -1
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("connect for projects: %w", err)
-	}
-	c.client = client
-	factory := informers.NewSharedInformerFactory(client, 0)
-	c.namespaces, c.accounts = factory.Core().V1().Namespaces().Lister(), factory.Core().V1().ServiceAccounts().Lister()
-	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]())
-	context.AfterFunc(ctx, queue.ShutDown)
-	_, err = factory.Core().V1().Namespaces().Informer().AddEventHandler(handler(func(object metav1.Object, _ bool) {
-		queue.Add(object.GetName())
-	}))
-	if err != nil {
-		return fmt.Errorf("watch projects: %w", err)
-	}
-	_, err = factory.Core().V1().ServiceAccounts().Informer().AddEventHandler(handler(func(object metav1.Object, deleted bool) {
-		if deleted && slices.Contains(c.Accounts, object.GetName()) {
-			queue.Add(object.GetNamespace())
-		}
-	}))
-	if err != nil {
-		return fmt.Errorf("watch service accounts: %w", err)
-	}
-	factory.Start(ctx.Done())
-	defer factory.Shutdown()
-	for _, synced := range factory.WaitForCacheSync(ctx.Done()) {
-		if !synced {
-			return nil
-		}
-	}
-	ready()
-	var group sync.WaitGroup
-	for range workers {
-		group.Go(func() { c.work(ctx, queue) })
-	}
-	group.Wait()
-	return nil
+	c.client = c.Deps.Kube
+	loop := c.loop()
+	c.Deps.Start()
+	return controller.Set{loop}.Run(ctx, ready)
 }
 
-// workers is the number of projects that are reconciled at the same time.
-const workers = 4
-
-// work reconciles the projects of the queue until the queue shuts down.
-func (c *Controller) work(ctx context.Context, queue workqueue.TypedRateLimitingInterface[string]) {
-	for {
-		name, stopped := queue.Get()
-		if stopped {
-			return
-		}
-		if err := c.Reconcile(ctx, name); err != nil {
-			slog.Warn("reconcile project", "namespace", name, "error", err)
-			queue.AddRateLimited(name)
-		} else {
-			queue.Forget(name)
-		}
-		queue.Done(name)
+// loop returns the control loop of projects. A key is the name of a namespace.
+func (c *Controller) loop() controller.Loop {
+	core := c.Deps.Informers.Core().V1()
+	namespaces, accounts := core.Namespaces(), core.ServiceAccounts()
+	c.namespaces, c.accounts = namespaces.Lister(), accounts.Lister()
+	return controller.Loop{
+		Name: "projects", Workers: workers, Retry: minBackoff,
+		Watches: []controller.Watch{
+			{Informer: namespaces.Informer()},
+			{Informer: accounts.Informer(), Keys: c.namespaceOfDeleted},
+		},
+		Reconcile: func(ctx context.Context, key controller.Key) error { return c.Reconcile(ctx, key.Name) },
 	}
+}
+
+const (
+	// workers is the number of projects that are reconciled at the same time.
+	workers = 4
+	// minBackoff is short, since most errors are conflicts with other clients.
+	minBackoff = 5 * time.Millisecond
+)
+
+// namespaceOfDeleted returns the namespace of a service account that is missing in the cache and
+// that each project has.
+func (c *Controller) namespaceOfDeleted(object any) []controller.Key {
+	account, ok := object.(*corev1.ServiceAccount)
+	if !ok || !slices.Contains(c.Accounts, account.Name) {
+		return nil
+	}
+	if _, err := c.accounts.ServiceAccounts(account.Namespace).Get(account.Name); err == nil {
+		return nil
+	}
+	return []controller.Key{{Name: account.Namespace}}
 }
 
 // Reconcile creates what one project lacks.

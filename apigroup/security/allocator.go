@@ -7,27 +7,27 @@ import (
 	"fmt"
 	"log/slog"
 	"math/big"
+	"time"
 
 	securityv1 "github.com/openshift/api/security/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	labelselector "k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/util/workqueue"
 
-	"k8s.io/apimachinery/pkg/runtime"
+	"github.com/slipway-platform/slipway/controller"
 )
 
 // Allocator gives every namespace its ranges: a block of user IDs, which are also group IDs, and an
 // SELinux level. It finds allocated blocks in the annotations of the namespaces at each start. Thus
 // no block is lost or allocated twice.
 type Allocator struct {
-	// Client is a connection that can list, watch and patch namespaces.
-	Client *rest.Config
+	// Deps has the shared clients and caches.
+	Deps *controller.Deps
 	// UIDRange is `<first>-<last>/<size of a block>`, 1000000000-1999999999/10000 in OpenShift.
 	UIDRange string
 	// MCSRange is `<prefix>/<categories>[,<number of categories>]`, s0:/2 in OpenShift.
@@ -35,11 +35,12 @@ type Allocator struct {
 	// LabelsPerProject is the distance between the labels of two namespaces, 5 in OpenShift.
 	LabelsPerProject int
 
-	ids       idRange
-	levels    labels
-	allocated *big.Int // bit set of allocated blocks
-	owners    map[string]int
-	client    kubernetes.Interface
+	ids        idRange
+	levels     labels
+	allocated  *big.Int // bit set of allocated blocks
+	owners     map[string]int
+	client     kubernetes.Interface
+	namespaces corelisters.NamespaceLister
 }
 
 // Name returns the component's name.
@@ -51,69 +52,55 @@ func (a *Allocator) Run(ctx context.Context, ready func()) error {
 	if err := a.prepare(); err != nil {
 		return err
 	}
-	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]())
-	store, informer := a.informer(queue)
-	done := make(chan struct{})
-	go func() { defer close(done); informer.RunWithContext(ctx) }()
-	defer func() { <-done }()
-	context.AfterFunc(ctx, queue.ShutDown)
+	namespaces := a.Deps.Informers.Core().V1().Namespaces()
+	informer := namespaces.Informer()
+	a.namespaces = namespaces.Lister()
+	a.Deps.Start()
 	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
 		return nil
 	}
-	for _, object := range store.List() {
-		a.record(object.(*corev1.Namespace))
+	if err := a.reconcileAll(ctx); err != nil {
+		return err
 	}
-	for pending := queue.Len(); ; pending-- {
-		if pending == 0 {
-			ready()
-		}
-		name, stopped := queue.Get()
-		if stopped {
-			return nil
-		}
-		if err := a.reconcile(ctx, store, name); err != nil {
-			slog.Warn("allocate ranges", "namespace", name, "error", err)
-			queue.AddRateLimited(name)
-		} else {
-			queue.Forget(name)
-		}
-		queue.Done(name)
+	loop := controller.Loop{
+		Name: "allocator", Watches: []controller.Watch{{Informer: informer}}, Retry: minBackoff,
+		Workers:   1, // the set of allocated blocks has no lock
+		Reconcile: func(ctx context.Context, key controller.Key) error { return a.reconcile(ctx, key.Name) },
 	}
+	return controller.Set{loop}.Run(ctx, ready)
 }
 
-func (a *Allocator) prepare() (err error) {
-	var errs [3]error
-	a.ids, errs[0] = parseRange(a.UIDRange)
-	a.levels, errs[1] = parseLabels(a.MCSRange)
-	config := rest.CopyConfig(a.Client)
-	config.QPS = -1 // no limit: pods of a new project wait for its ranges, and requests are sequential
-	a.client, errs[2] = kubernetes.NewForConfig(config)
-	if err := errors.Join(errs[:]...); err != nil {
-		return fmt.Errorf("prepare allocation of ranges: %w", err)
+// minBackoff is short, since pods of a new project wait for its ranges.
+const minBackoff = 5 * time.Millisecond
+
+// reconcileAll records the blocks of all namespaces, and then allocates what they lack. The loop
+// retries a namespace that fails.
+func (a *Allocator) reconcileAll(ctx context.Context) error {
+	namespaces, err := a.namespaces.List(labelselector.Everything())
+	if err != nil {
+		return err
 	}
-	a.allocated, a.owners = new(big.Int), map[string]int{}
+	for _, ns := range namespaces {
+		a.record(ns)
+	}
+	for _, ns := range namespaces {
+		if err := a.reconcile(ctx, ns.Name); err != nil && ctx.Err() == nil {
+			slog.Warn("allocate ranges", "namespace", ns.Name, "error", err)
+		}
+	}
 	return nil
 }
 
-func (a *Allocator) informer(queue workqueue.TypedRateLimitingInterface[string]) (cache.Store, cache.Controller) {
-	add := func(object any) {
-		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
-			queue.Add(key)
-		}
+func (a *Allocator) prepare() (err error) {
+	var errs [2]error
+	a.ids, errs[0] = parseRange(a.UIDRange)
+	a.levels, errs[1] = parseLabels(a.MCSRange)
+	if err := errors.Join(errs[:]...); err != nil {
+		return fmt.Errorf("prepare allocation of ranges: %w", err)
 	}
-	namespaces := a.client.CoreV1().Namespaces()
-	return cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: &cache.ListWatch{
-			ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-				return namespaces.List(ctx, options)
-			},
-			WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-				return namespaces.Watch(ctx, options)
-			},
-		},
-		ObjectType: &corev1.Namespace{},
-		Handler:    cache.ResourceEventHandlerFuncs{AddFunc: add, UpdateFunc: func(_, object any) { add(object) }, DeleteFunc: add},
-	})
+	a.client = a.Deps.Kube
+	a.allocated, a.owners = new(big.Int), map[string]int{}
+	return nil
 }
 
 // record marks the block of a namespace as allocated.
@@ -126,19 +113,18 @@ func (a *Allocator) record(ns *corev1.Namespace) {
 
 // reconcile allocates the missing ranges of a namespace, and frees the block of a deleted
 // namespace.
-func (a *Allocator) reconcile(ctx context.Context, store cache.Store, name string) error {
-	object, exists, err := store.GetByKey(name)
-	if err != nil {
-		return err
-	}
-	if !exists {
+func (a *Allocator) reconcile(ctx context.Context, name string) error {
+	ns, err := a.namespaces.Get(name)
+	if apierrors.IsNotFound(err) {
 		if index, ok := a.owners[name]; ok {
 			a.allocated.SetBit(a.allocated, index, 0)
 			delete(a.owners, name)
 		}
 		return nil
 	}
-	ns := object.(*corev1.Namespace)
+	if err != nil {
+		return err
+	}
 	a.record(ns)
 	missing, err := a.missing(ns)
 	if err != nil || len(missing) == 0 {

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -62,7 +63,7 @@ func TestAllocatorGivesEachNamespaceADistinctBlock(t *testing.T) {
 	first := namespaceWith("taken", map[string]string{
 		securityv1.UIDRangeAnnotation: "100/10", securityv1.SupplementalGroupsAnnotation: "100/10", securityv1.MCSAnnotation: "s0:c1,c0",
 	})
-	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 	objects := map[string]*corev1.Namespace{"taken": first, "a": namespaceWith("a", nil), "b": namespaceWith("b", nil), "c": namespaceWith("c", nil)}
 	client := fake.NewClientset()
 	for _, object := range objects {
@@ -73,12 +74,13 @@ func TestAllocatorGivesEachNamespaceADistinctBlock(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	a := &Allocator{LabelsPerProject: 5, allocated: new(big.Int), owners: map[string]int{}, client: client}
+	a := &Allocator{LabelsPerProject: 5, allocated: new(big.Int), owners: map[string]int{}, client: client,
+		namespaces: corelisters.NewNamespaceLister(store)}
 	a.ids, _ = parseRange("100-129/10")
 	a.levels, _ = parseLabels("s0:/2")
 	a.record(first)
 	for name, want := range map[string][2]string{"a": {"110/10", "s0:c3,c2"}} {
-		if err := a.reconcile(t.Context(), store, name); err != nil {
+		if err := a.reconcile(t.Context(), name); err != nil {
 			t.Fatal(err)
 		}
 		got, err := client.CoreV1().Namespaces().Get(t.Context(), name, metav1.GetOptions{})
@@ -89,19 +91,19 @@ func TestAllocatorGivesEachNamespaceADistinctBlock(t *testing.T) {
 			t.Errorf("%s has %v", name, got.Annotations)
 		}
 	}
-	if err := a.reconcile(t.Context(), store, "b"); err != nil {
+	if err := a.reconcile(t.Context(), "b"); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.reconcile(t.Context(), store, "c"); err == nil {
+	if err := a.reconcile(t.Context(), "c"); err == nil {
 		t.Error("a fourth namespace gets one of three blocks")
 	}
 	if err := store.Delete(first); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.reconcile(t.Context(), store, "taken"); err != nil {
+	if err := a.reconcile(t.Context(), "taken"); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.reconcile(t.Context(), store, "c"); err != nil {
+	if err := a.reconcile(t.Context(), "c"); err != nil {
 		t.Errorf("the block of a deleted namespace is not reused: %v", err)
 	}
 }

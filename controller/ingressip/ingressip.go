@@ -20,7 +20,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	corelisters "k8s.io/client-go/listers/core/v1"
@@ -41,8 +40,8 @@ const (
 
 // Addresses is the component that allocates addresses.
 type Addresses struct {
-	// Client must have all permissions.
-	Client kubernetes.Interface
+	// Deps has the shared clients and caches.
+	Deps *controller.Deps
 	// Network is the IPv4 pool. Its first and last address are not allocated.
 	Network netip.Prefix
 }
@@ -52,17 +51,15 @@ func (*Addresses) Name() string { return "ingress-addresses" }
 
 // Run allocates addresses until ctx ends. It calls ready when all services are known.
 func (a *Addresses) Run(ctx context.Context, ready func()) error {
-	factory := informers.NewSharedInformerFactory(a.Client, 0)
-	services := factory.Core().V1().Services()
-	events, shutdown := controller.Recorder(ctx, a.Client, scheme.Scheme, "ingressip-controller")
+	services := a.Deps.Informers.Core().V1().Services()
+	events, shutdown := controller.Recorder(ctx, a.Deps.Kube, scheme.Scheme, "ingressip-controller")
 	defer shutdown()
-	l := &loop{client: a.Client, services: services.Lister(), events: events, pool: newPool(a.Network)}
+	l := &loop{client: a.Deps.Kube, services: services.Lister(), events: events, pool: newPool(a.Network)}
 	set := controller.Set{{
 		Name: "ingress-addresses", Watches: []controller.Watch{{Informer: services.Informer()}}, Reconcile: l.reconcile, Trigger: &l.trigger,
 		Workers: 1, // the pool has no lock
 	}}
-	factory.Start(ctx.Done())
-	defer factory.Shutdown()
+	a.Deps.Start()
 	return set.Run(ctx, ready)
 }
 

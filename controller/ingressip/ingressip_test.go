@@ -43,7 +43,10 @@ func run(t *testing.T, services ...*corev1.Service) cluster {
 	for _, service := range services {
 		c.add(service)
 	}
-	parttest.Run(t, (&Addresses{Client: c.client, Network: netip.MustParsePrefix("172.29.0.0/30")}).Run)
+	deps := &controller.Deps{Kube: c.client}
+	deps.Init()
+	parttest.Run(t, deps.Run)
+	parttest.Run(t, (&Addresses{Deps: deps, Network: netip.MustParsePrefix("172.29.0.0/30")}).Run)
 	return c
 }
 

@@ -13,11 +13,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/slipway-platform/slipway/controller"
@@ -27,8 +25,8 @@ import (
 // kube-system have none: they are those of Kubernetes' own controllers, which request tokens that
 // expire.
 type Secrets struct {
-	// Client must have all permissions.
-	Client *rest.Config
+	// Deps has the shared clients and caches.
+	Deps *controller.Deps
 	// Domain is the cluster domain, for a further host name of the registry.
 	Domain string
 	// Hosts are further hosts of the registry, with ports.
@@ -43,20 +41,9 @@ func (s *Secrets) Name() string { return "service-account-secrets" }
 
 // Run creates secrets until ctx ends. It calls ready when all objects are known.
 func (s *Secrets) Run(ctx context.Context, ready func()) error {
-	config := rest.CopyConfig(s.Client)
-	config.QPS, config.Burst = 50, 50 // to create the secrets of a new cluster without delay
-	config.ContentType = runtime.ContentTypeProtobuf
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("create client for secrets of service accounts: %w", err)
-	}
-	return s.run(ctx, client, ready)
-}
-
-func (s *Secrets) run(ctx context.Context, client kubernetes.Interface, ready func()) error {
+	client := s.Deps.Kube
 	s.client = client
-	factory := informers.NewSharedInformerFactory(client, 0)
-	s.accounts = factory.Core().V1().ServiceAccounts().Informer()
+	s.accounts = s.Deps.Informers.Core().V1().ServiceAccounts().Informer()
 	tokens, credentials := newSecretFactory(client, corev1.SecretTypeServiceAccountToken), newSecretFactory(client, corev1.SecretTypeDockercfg)
 	s.tokens, s.credentials = tokens.Core().V1().Secrets().Informer(), credentials.Core().V1().Secrets().Informer()
 	registry := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(registryNamespace), withFieldSelector("metadata.name", registryName))
@@ -66,7 +53,8 @@ func (s *Secrets) run(ctx context.Context, client kubernetes.Interface, ready fu
 			return fmt.Errorf("index secrets: %w", err)
 		}
 	}
-	defer controller.Start(ctx, factory, tokens, credentials, registry)()
+	s.Deps.Start()
+	defer controller.Start(ctx, tokens, credentials, registry)()
 	return controller.Set{s.loop()}.Run(ctx, ready)
 }
 

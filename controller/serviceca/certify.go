@@ -45,7 +45,7 @@ func (c *Certificates) certify(ctx context.Context, key controller.Key) error {
 	if err != nil || !exists {
 		return err
 	}
-	service := object.(*metav1.PartialObjectMetadata)
+	service := object.(*corev1.Service)
 	if annotation(service.Annotations, secretName) == "" || service.DeletionTimestamp != nil {
 		return nil
 	}
@@ -78,7 +78,7 @@ func asPermanentError(err error) (error, bool) {
 }
 
 // ensureSecret creates or updates the secret of a service.
-func (c *Certificates) ensureSecret(ctx context.Context, service *metav1.PartialObjectMetadata, signer *signer) error {
+func (c *Certificates) ensureSecret(ctx context.Context, service *corev1.Service, signer *signer) error {
 	secrets, name := c.client.CoreV1().Secrets(service.Namespace), annotation(service.Annotations, secretName)
 	if messages := validation.NameIsDNSSubdomain(name, false); len(messages) > 0 {
 		return permanentError{fmt.Errorf("%q is not a valid name of a secret: %s", name, strings.Join(messages, "; "))}
@@ -113,14 +113,14 @@ func (c *Certificates) ensureSecret(ctx context.Context, service *metav1.Partial
 }
 
 // serviceHosts returns the host names of a service.
-func (c *Certificates) serviceHosts(service *metav1.PartialObjectMetadata) []string {
+func (c *Certificates) serviceHosts(service *corev1.Service) []string {
 	host := service.Name + "." + service.Namespace + ".svc"
 	return []string{host, host + "." + cmp.Or(c.Domain, "cluster.local")}
 }
 
 // setCertificate writes a certificate and OpenShift's annotations to a secret. It replaces an owner
 // reference to a former service of the same name.
-func setCertificate(secret *corev1.Secret, service *metav1.PartialObjectMetadata, cert *certificate) {
+func setCertificate(secret *corev1.Secret, service *corev1.Service, cert *certificate) {
 	if secret.Data == nil {
 		secret.Data = map[string][]byte{}
 	}
@@ -140,7 +140,7 @@ func setCertificate(secret *corev1.Secret, service *metav1.PartialObjectMetadata
 }
 
 // recordFailure annotates a service with an error and requeues it with back-off.
-func (c *Certificates) recordFailure(ctx context.Context, service *metav1.PartialObjectMetadata, cause error) error {
+func (c *Certificates) recordFailure(ctx context.Context, service *corev1.Service, cause error) error {
 	count, err := strconv.Atoi(annotation(service.Annotations, failureCount))
 	if err != nil || count < 0 {
 		count = 0
@@ -153,7 +153,7 @@ func (c *Certificates) recordFailure(ctx context.Context, service *metav1.Partia
 }
 
 // annotate sets annotations of a service under each prefix. nil removes one.
-func (c *Certificates) annotate(ctx context.Context, service *metav1.PartialObjectMetadata, values map[string]any) error {
+func (c *Certificates) annotate(ctx context.Context, service *corev1.Service, values map[string]any) error {
 	changes := map[string]any{}
 	for _, prefix := range prefixes() {
 		for name, value := range values {

@@ -49,7 +49,7 @@ func (t target) resource() schema.GroupVersionResource {
 func (c *Certificates) inject(tgt target) func(context.Context, controller.Key) error {
 	return func(ctx context.Context, key controller.Key) error {
 		cached, exists, err := c.injected[tgt].GetStore().GetByKey(key.String())
-		if err != nil || !exists || !wantsBundle(cached.(*metav1.PartialObjectMetadata)) {
+		if err != nil || !exists || !wantsBundle(cached.(metav1.Object)) {
 			return err
 		}
 		bundle, err := c.bundle()
@@ -121,11 +121,11 @@ func setString(object map[string]any, value string, path ...string) (changed boo
 // bundle.
 func (c *Certificates) ensureBundleMap(ctx context.Context, key controller.Key) error {
 	object, exists, err := c.namespaces.GetStore().GetByKey(key.Namespace)
-	if err != nil || !exists || object.(*metav1.PartialObjectMetadata).DeletionTimestamp != nil {
+	if err != nil || !exists || object.(*corev1.Namespace).DeletionTimestamp != nil {
 		return err
 	}
 	cached, exists, err := c.injected[configMaps].GetStore().GetByKey(key.String())
-	if err != nil || exists && wantsBundle(cached.(*metav1.PartialObjectMetadata)) {
+	if err != nil || exists && wantsBundle(cached.(metav1.Object)) {
 		return err
 	}
 	bundle, err := c.bundle()

@@ -10,14 +10,10 @@ package serviceca
 
 import (
 	"context"
-	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/slipway-platform/slipway/controller"
@@ -25,8 +21,8 @@ import (
 
 // Certificates issues certificates for services and distributes the CA bundle.
 type Certificates struct {
-	// Client must have all permissions.
-	Client *rest.Config
+	// Deps has the shared clients and caches.
+	Deps *controller.Deps
 	// CertFile and KeyFile are the signer's, in PEM. BundleFile contains the certificates that
 	// verify what the current and former signers have signed. All files are read again for each
 	// use.
@@ -52,30 +48,11 @@ const recheckInterval = time.Hour
 
 // Run issues certificates until ctx ends. It calls ready when all objects are known.
 func (c *Certificates) Run(ctx context.Context, ready func()) error {
-	config := rest.CopyConfig(c.Client)
-	config.QPS, config.Burst = 50, 50
-	objects, err := metadata.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("create client for service certificates: %w", err)
-	}
-	if c.dynamic, err = dynamic.NewForConfig(config); err != nil {
-		return fmt.Errorf("create client for service certificates: %w", err)
-	}
-	config.ContentType = runtime.ContentTypeProtobuf
-	if c.client, err = kubernetes.NewForConfig(config); err != nil {
-		return fmt.Errorf("create client for service certificates: %w", err)
-	}
-	if err := c.makeInformers(objects); err != nil {
+	c.client, c.dynamic = c.Deps.Kube, c.Deps.Dynamic
+	if err := c.createInformers(); err != nil {
 		return err
 	}
-	for _, informer := range c.informers() {
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			informer.RunWithContext(ctx)
-		}()
-		defer func() { <-done }()
-	}
+	c.Deps.Start()
 	return controller.Set(c.loops()).Run(ctx, ready)
 }
 

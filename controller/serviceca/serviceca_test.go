@@ -41,7 +41,7 @@ func newCluster(t *testing.T, objects ...runtime.Object) *cluster {
 	now := time.Now()
 	c := &cluster{t: t, server: server, Certificates: &Certificates{
 		CertFile: filepath.Join(dir, "signer.crt"), KeyFile: filepath.Join(dir, "signer.key"), BundleFile: filepath.Join(dir, "bundle.crt"),
-		client: server, services: cache.NewSharedIndexInformer(nil, &metav1.PartialObjectMetadata{}, 0, cache.Indexers{}),
+		client: server, services: cache.NewSharedIndexInformer(nil, &corev1.Service{}, 0, cache.Indexers{}),
 		Now: func() time.Time { return now },
 	}}
 	c.sign("first", now.AddDate(10, 0, 0))
@@ -100,7 +100,7 @@ func (c *cluster) secret() *corev1.Secret {
 func (c *cluster) step() error {
 	c.t.Helper()
 	service := c.service()
-	err := c.services.GetIndexer().Replace([]any{&metav1.PartialObjectMetadata{ObjectMeta: service.ObjectMeta}}, "")
+	err := c.services.GetIndexer().Replace([]any{service}, "")
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -5,10 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/slipway-platform/slipway/controller"
@@ -17,47 +13,19 @@ import (
 // bySecret is the index of services by their requested secret, as namespace/name.
 const bySecret = "secret"
 
-// makeInformers creates the caches. They contain only the required metadata.
-func (c *Certificates) makeInformers(client metadata.Interface) error {
-	informer := func(resource schema.GroupVersionResource, tweak metadatainformer.TweakListOptionsFunc) cache.SharedIndexInformer {
-		return metadatainformer.NewFilteredMetadataInformer(client, resource, metav1.NamespaceAll, 0, cache.Indexers{}, tweak).Informer()
-	}
-	core := corev1.SchemeGroupVersion
-	c.services = informer(core.WithResource("services"), nil)
-	c.namespaces = informer(core.WithResource("namespaces"), nil)
-	c.secrets = informer(core.WithResource("secrets"), func(options *metav1.ListOptions) {
-		options.FieldSelector = fields.OneTermEqualSelector("type", string(corev1.SecretTypeTLS)).String()
-	})
+// createInformers creates the caches. Those of objects that request the CA bundle contain only
+// metadata.
+func (c *Certificates) createInformers() error {
+	core := c.Deps.Informers.Core().V1()
+	c.services, c.namespaces, c.secrets = core.Services().Informer(), core.Namespaces().Informer(), c.Deps.TLSSecrets
 	c.injected = map[target]cache.SharedIndexInformer{}
 	for _, target := range targets() {
-		c.injected[target] = informer(target.resource(), nil)
+		c.injected[target] = c.Deps.MetadataInformers.ForResource(target.resource()).Informer()
 	}
 	if err := c.services.AddIndexers(cache.Indexers{bySecret: secretIndex}); err != nil {
 		return fmt.Errorf("index services: %w", err)
 	}
-	for _, informer := range c.informers() {
-		if err := informer.SetTransform(trim); err != nil {
-			return fmt.Errorf("watch objects for service certificates: %w", err)
-		}
-	}
 	return nil
-}
-
-func (c *Certificates) informers() []cache.SharedIndexInformer {
-	informers := []cache.SharedIndexInformer{c.services, c.secrets, c.namespaces}
-	for _, informer := range c.injected {
-		informers = append(informers, informer)
-	}
-	return informers
-}
-
-// trim removes large metadata that is not used.
-func trim(object any) (any, error) {
-	if metadata, ok := object.(*metav1.PartialObjectMetadata); ok {
-		metadata.ManagedFields, metadata.Labels, metadata.OwnerReferences = nil, nil, nil
-		delete(metadata.Annotations, corev1.LastAppliedConfigAnnotation)
-	}
-	return object, nil
 }
 
 func (c *Certificates) loops() []controller.Loop {
@@ -87,35 +55,35 @@ func (c *Certificates) loops() []controller.Loop {
 	return loops
 }
 
-func keysOf(object any, filter func(*metav1.PartialObjectMetadata) bool) []controller.Key {
-	metadata, ok := object.(*metav1.PartialObjectMetadata)
+func keysOf(object any, filter func(metav1.Object) bool) []controller.Key {
+	metadata, ok := object.(metav1.Object)
 	if !ok || !filter(metadata) {
 		return nil
 	}
-	return []controller.Key{{Namespace: metadata.Namespace, Name: metadata.Name}}
+	return []controller.Key{cache.MetaObjectToName(metadata)}
 }
 
 func serviceKey(object any) []controller.Key {
-	return keysOf(object, func(metadata *metav1.PartialObjectMetadata) bool {
-		return annotation(metadata.Annotations, secretName) != ""
+	return keysOf(object, func(metadata metav1.Object) bool {
+		return annotation(metadata.GetAnnotations(), secretName) != ""
 	})
 }
 
 // secretNameChanged reports whether a service requests another secret than before. It ignores
 // changes by this controller.
 func secretNameChanged(old, new any) bool {
-	before, wasOne := old.(*metav1.PartialObjectMetadata)
-	after, isOne := new.(*metav1.PartialObjectMetadata)
+	before, wasOne := old.(*corev1.Service)
+	after, isOne := new.(*corev1.Service)
 	return !wasOne || !isOne || before.UID != after.UID || annotation(before.Annotations, secretName) != annotation(after.Annotations, secretName)
 }
 
 func secretIndex(object any) (names []string, _ error) {
-	metadata, ok := object.(*metav1.PartialObjectMetadata)
+	service, ok := object.(*corev1.Service)
 	if !ok {
 		return nil, nil
 	}
-	if name := annotation(metadata.Annotations, secretName); name != "" {
-		names = append(names, metadata.Namespace+"/"+name)
+	if name := annotation(service.Annotations, secretName); name != "" {
+		names = append(names, service.Namespace+"/"+name)
 	}
 	return names, nil
 }
@@ -140,18 +108,18 @@ func injectKey(object any) []controller.Key {
 	return keysOf(object, wantsBundle)
 }
 
-func wantsBundle(metadata *metav1.PartialObjectMetadata) bool {
-	return annotation(metadata.Annotations, injectBundle) == "true"
+func wantsBundle(metadata metav1.Object) bool {
+	return annotation(metadata.GetAnnotations(), injectBundle) == "true"
 }
 
 func namespaceKey(object any) []controller.Key {
-	metadata, ok := object.(*metav1.PartialObjectMetadata)
+	namespace, ok := object.(*corev1.Namespace)
 	if !ok {
 		return nil
 	}
-	return []controller.Key{{Namespace: metadata.Name, Name: BundleMap}}
+	return []controller.Key{{Namespace: namespace.Name, Name: BundleMap}}
 }
 
 func bundleMapKey(object any) []controller.Key {
-	return keysOf(object, func(metadata *metav1.PartialObjectMetadata) bool { return metadata.Name == BundleMap })
+	return keysOf(object, func(metadata metav1.Object) bool { return metadata.GetName() == BundleMap })
 }

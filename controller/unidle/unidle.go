@@ -25,9 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/slipway-platform/slipway/controller"
@@ -36,8 +34,8 @@ import (
 
 // Services is the component that wakes services.
 type Services struct {
-	// Client must have all permissions.
-	Client *rest.Config
+	// Deps has the shared clients and caches.
+	Deps *controller.Deps
 }
 
 // Name returns the component's name.
@@ -48,19 +46,11 @@ const minBackoff = 50 * time.Millisecond
 
 // Run wakes services until ctx ends. It calls ready when all events are known.
 func (s *Services) Run(ctx context.Context, ready func()) error {
-	kube, err := kubernetes.NewForConfig(s.Client)
-	if err != nil {
-		return fmt.Errorf("create client for idle services: %w", err)
-	}
-	objects, err := dynamic.NewForConfig(s.Client)
-	if err != nil {
-		return fmt.Errorf("create client for idle services: %w", err)
-	}
-	factory := informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithTweakListOptions(func(options *metav1.ListOptions) {
+	factory := informers.NewSharedInformerFactoryWithOptions(s.Deps.Kube, 0, informers.WithTweakListOptions(func(options *metav1.ListOptions) {
 		options.FieldSelector = "reason=" + idling.NeedPods
 	}))
 	events := factory.Core().V1().Events()
-	l := &loop{objects, events.Lister()}
+	l := &loop{s.Deps.Dynamic, events.Lister()}
 	set := controller.Set{{
 		Name: "unidle", Watches: []controller.Watch{{Informer: events.Informer(), Keys: serviceKeys}}, Reconcile: l.reconcile, Retry: minBackoff,
 	}}

@@ -15,13 +15,8 @@ import (
 	appsclient "github.com/openshift/client-go/apps/clientset/versioned"
 	appsscheme "github.com/openshift/client-go/apps/clientset/versioned/scheme"
 	appsinformers "github.com/openshift/client-go/apps/informers/externalversions"
-	imageclient "github.com/openshift/client-go/image/clientset/versioned"
-	imageinformers "github.com/openshift/client-go/image/informers/externalversions"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
-	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/rest"
 
 	"github.com/slipway-platform/slipway/apigroup/image/pull"
 	"github.com/slipway-platform/slipway/controller"
@@ -29,8 +24,8 @@ import (
 
 // Controllers is the component that runs the controllers.
 type Controllers struct {
-	// Client is the configuration of a client with all rights.
-	Client *rest.Config
+	// Deps has the shared clients and caches.
+	Deps *controller.Deps
 	// Image is the image of deployer pods. CustomImage is the image for Custom strategies that set
 	// a command, but no image.
 	Image, CustomImage string
@@ -44,23 +39,14 @@ const minBackoff = 50 * time.Millisecond
 
 // Run runs the controllers until ctx ends. It calls ready when the caches are filled.
 func (c *Controllers) Run(ctx context.Context, ready func()) error {
-	config := rest.CopyConfig(c.Client)
-	config.QPS, config.Burst = 100, 200
-	kube, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("connect for deployments: %w", err)
-	}
+	kube := c.Deps.Kube
 	// OpenShift's service account for deployments. Its pods get the security context that their own
 	// service account can use.
-	creator, err := coreclient.NewForConfig(controller.AsServiceAccount(config, "openshift-infra", "deployment-controller"))
+	creator, err := c.Deps.AsServiceAccount("openshift-infra", "deployment-controller")
 	if err != nil {
 		return fmt.Errorf("connect for deployments: %w", err)
 	}
-	apps, err := appsclient.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("connect for deployments: %w", err)
-	}
-	images, err := imageclient.NewForConfig(config)
+	apps, err := appsclient.NewForConfig(c.Deps.Config)
 	if err != nil {
 		return fmt.Errorf("connect for deployments: %w", err)
 	}
@@ -70,13 +56,12 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	deploymentFactory := informers.NewSharedInformerFactoryWithOptions(kube, 0, with(appsv1.DeploymentConfigAnnotation))
 	podFactory := informers.NewSharedInformerFactoryWithOptions(kube, 0, with(appsv1.DeployerPodForDeploymentLabel))
 	appsFactory := appsinformers.NewSharedInformerFactory(apps, 0)
-	imageFactory := imageinformers.NewSharedInformerFactory(images, 0)
 
 	recorder, shutdown := controller.Recorder(ctx, kube, appsscheme.Scheme, "deploymentconfig-controller")
 	defer shutdown()
 
 	configs, deployments := appsFactory.Apps().V1().DeploymentConfigs(), deploymentFactory.Core().V1().ReplicationControllers()
-	pods, streams := podFactory.Core().V1().Pods(), imageFactory.Image().V1().ImageStreams()
+	pods, streams := podFactory.Core().V1().Pods(), c.Deps.ImageInformers.Image().V1().ImageStreams()
 	set := controller.Set{
 		(&configController{kube.CoreV1(), apps.AppsV1(), configs.Lister(), deployments.Lister(), recorder}).loop(configs.Informer(), deployments.Informer()),
 		(&deployerController{c, kube.CoreV1(), creator, deployments.Lister(), pods.Lister()}).loop(deployments.Informer(), pods.Informer()),
@@ -86,6 +71,7 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 		return err
 	}
 	set = append(set, imageChanges)
-	defer controller.Start(ctx, deploymentFactory, podFactory, appsFactory, imageFactory)()
+	c.Deps.Start()
+	defer controller.Start(ctx, deploymentFactory, podFactory, appsFactory)()
 	return set.Run(ctx, ready)
 }

@@ -15,21 +15,16 @@ import (
 	buildclient "github.com/openshift/client-go/build/clientset/versioned"
 	buildscheme "github.com/openshift/client-go/build/clientset/versioned/scheme"
 	buildinformers "github.com/openshift/client-go/build/informers/externalversions"
-	imageclient "github.com/openshift/client-go/image/clientset/versioned"
-	imageinformers "github.com/openshift/client-go/image/informers/externalversions"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
-	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/rest"
 
 	"github.com/slipway-platform/slipway/controller"
 )
 
 // Controllers is the component that runs the controllers.
 type Controllers struct {
-	// Client is the configuration of a client with all rights.
-	Client *rest.Config
+	// Deps has the shared clients and caches.
+	Deps *controller.Deps
 	// Image is the image of build pods, except for custom builds.
 	Image string
 	// SeccompProfile is the name of a seccomp profile on every node that allows a builder to start
@@ -58,36 +53,26 @@ const minBackoff, maxBackoff = 50 * time.Millisecond, 30 * time.Second
 
 // Run runs the controllers until ctx ends. It calls ready when the caches are filled.
 func (c *Controllers) Run(ctx context.Context, ready func()) error {
-	config := rest.CopyConfig(c.Client)
-	config.QPS, config.Burst = 100, 200
-	kube, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("connect for builds: %w", err)
-	}
+	kube := c.Deps.Kube
 	// OpenShift's service account for builds. Its pods can have more rights on their node than pods
 	// of users.
-	creator, err := coreclient.NewForConfig(controller.AsServiceAccount(config, "openshift-infra", "build-controller"))
+	creator, err := c.Deps.AsServiceAccount("openshift-infra", "build-controller")
 	if err != nil {
 		return fmt.Errorf("connect for builds: %w", err)
 	}
-	builds, err := buildclient.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("connect for builds: %w", err)
-	}
-	images, err := imageclient.NewForConfig(config)
+	builds, err := buildclient.NewForConfig(c.Deps.Config)
 	if err != nil {
 		return fmt.Errorf("connect for builds: %w", err)
 	}
 	kubeInformers := informers.NewSharedInformerFactoryWithOptions(kube, 0,
 		informers.WithTweakListOptions(func(options *metav1.ListOptions) { options.LabelSelector = buildv1.BuildLabel }))
 	buildInformerFactory := buildinformers.NewSharedInformerFactory(builds, 0)
-	imageInformerFactory := imageinformers.NewSharedInformerFactory(images, 0)
 
 	recorder, shutdown := controller.Recorder(ctx, kube, buildscheme.Scheme, "build-controller")
 	defer shutdown()
 
 	buildInformer, pods := buildInformerFactory.Build().V1().Builds(), kubeInformers.Core().V1().Pods()
-	configs, streams := buildInformerFactory.Build().V1().BuildConfigs(), imageInformerFactory.Image().V1().ImageStreams()
+	configs, streams := buildInformerFactory.Build().V1().BuildConfigs(), c.Deps.ImageInformers.Image().V1().ImageStreams()
 	if err := buildInformer.Informer().AddIndexers(buildIndexers()); err != nil {
 		return fmt.Errorf("index builds by configuration: %w", err)
 	}
@@ -106,6 +91,7 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 		return err
 	}
 	set = append(set, imageChanges)
-	defer controller.Start(ctx, kubeInformers, buildInformerFactory, imageInformerFactory)()
+	c.Deps.Start()
+	defer controller.Start(ctx, kubeInformers, buildInformerFactory)()
 	return set.Run(ctx, ready)
 }

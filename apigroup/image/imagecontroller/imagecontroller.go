@@ -8,20 +8,10 @@ package imagecontroller
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	imagev1 "github.com/openshift/api/image/v1"
-	imageclient "github.com/openshift/client-go/image/clientset/versioned/typed/image/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/metadata/metadatainformer"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/flowcontrol"
 
@@ -31,8 +21,8 @@ import (
 
 // Streams is the component that runs the controllers.
 type Streams struct {
-	// Client is the configuration of a client with all rights.
-	Client *rest.Config
+	// Deps has the shared clients and caches.
+	Deps *controller.Deps
 	// Interval is the interval of scheduled imports. 0 disables them.
 	Interval time.Duration
 	// PerMinute limits scheduled imports. 0 means no limit.
@@ -44,31 +34,14 @@ func (*Streams) Name() string { return "image-streams" }
 
 // Run runs the controllers until ctx ends. It calls ready when the caches are filled.
 func (s *Streams) Run(ctx context.Context, ready func()) error {
-	client, err := imageclient.NewForConfig(s.Client)
-	if err != nil {
-		return fmt.Errorf("connect for image streams: %w", err)
-	}
-	objects, err := dynamic.NewForConfig(s.Client)
-	if err != nil {
-		return fmt.Errorf("connect for image triggers: %w", err)
-	}
-	heads, err := metadata.NewForConfig(s.Client)
-	if err != nil {
-		return fmt.Errorf("connect for image triggers: %w", err)
-	}
-	kube, err := kubernetes.NewForConfig(s.Client)
-	if err != nil {
-		return fmt.Errorf("connect for image triggers: %w", err)
-	}
-	recorder, shutdown := controller.Recorder(ctx, kube, scheme.Scheme, "image-trigger-controller")
+	recorder, shutdown := controller.Recorder(ctx, s.Deps.Kube, scheme.Scheme, "image-trigger-controller")
 	defer shutdown()
-	streams := informer(client)
-	factory := metadatainformer.NewSharedInformerFactory(heads, 0)
-	loops := controller.Set{s.importing(client, streams)}
+	streams := s.Deps.ImageInformers.Image().V1().ImageStreams().Informer()
+	loops := controller.Set{s.importing(s.Deps.Images.ImageV1(), streams)}
 	for _, workload := range workloads() {
 		t := &triggering{
-			workload: workload, streams: streams, heads: factory.ForResource(workload.resource).Informer(), objects: objects,
-			check: pull.Reviewed(kube.AuthorizationV1()), events: recorder,
+			workload: workload, streams: streams, heads: s.Deps.MetadataInformers.ForResource(workload.resource).Informer(), objects: s.Deps.Dynamic,
+			check: pull.Reviewed(s.Deps.Kube.AuthorizationV1()), events: recorder,
 		}
 		loop, err := t.loop()
 		if err != nil {
@@ -76,29 +49,8 @@ func (s *Streams) Run(ctx context.Context, ready func()) error {
 		}
 		loops = append(loops, loop)
 	}
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		streams.RunWithContext(ctx)
-	}()
-	factory.Start(ctx.Done())
-	defer func() {
-		<-stopped
-		factory.Shutdown()
-	}()
+	s.Deps.Start()
 	return loops.Run(ctx, ready)
-}
-
-// informer returns an informer for all image streams.
-func informer(client imageclient.ImageV1Interface) cache.SharedIndexInformer {
-	return cache.NewSharedIndexInformer(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return client.ImageStreams("").List(ctx, options)
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			return client.ImageStreams("").Watch(ctx, options)
-		},
-	}, &imagev1.ImageStream{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 }
 
 // limiter returns the rate limiter of scheduled imports.

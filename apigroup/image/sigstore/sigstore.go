@@ -26,9 +26,6 @@ import (
 	imageclient "github.com/openshift/client-go/image/clientset/versioned/typed/image/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/metadata/metadatainformer"
-	"k8s.io/client-go/rest"
 
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 	"github.com/slipway-platform/slipway/controller"
@@ -37,8 +34,8 @@ import (
 
 // Importer is the component that adds signatures to images of other registries.
 type Importer struct {
-	// Client is the configuration of a client with all rights.
-	Client *rest.Config
+	// Deps has the shared clients and caches.
+	Deps *controller.Deps
 	// Directory contains the files that define signature stores. It is optional. Without stores,
 	// the importer does nothing.
 	Directory string
@@ -73,16 +70,7 @@ func (i *Importer) Run(ctx context.Context, ready func()) error {
 		case <-time.After(lookAround):
 		}
 	}
-	client, err := imageclient.NewForConfig(i.Client)
-	if err != nil {
-		return fmt.Errorf("connect for signatures: %w", err)
-	}
-	heads, err := metadata.NewForConfig(i.Client)
-	if err != nil {
-		return fmt.Errorf("connect for signatures: %w", err)
-	}
-	factory := metadatainformer.NewSharedInformerFactory(heads, 0)
-	images := factory.ForResource(imagev1.GroupVersion.WithResource("images")).Informer()
+	images := i.Deps.MetadataInformers.ForResource(imagev1.GroupVersion.WithResource("images")).Informer()
 	loop := controller.Loop{
 		Name: "image-signatures", Workers: 2, RetryMax: retryInterval,
 		Watches: []controller.Watch{{Informer: images, Changed: func(_, _ any) bool { return false }}},
@@ -90,11 +78,10 @@ func (i *Importer) Run(ctx context.Context, ready func()) error {
 			if _, there, err := images.GetIndexer().GetByKey(key.Name); err != nil || !there {
 				return err
 			}
-			return i.reconcile(ctx, client, key.Name)
+			return i.reconcile(ctx, i.Deps.Images.ImageV1(), key.Name)
 		},
 	}
-	factory.Start(ctx.Done())
-	defer factory.Shutdown()
+	i.Deps.Start()
 	return controller.Set{loop}.Run(ctx, func() {})
 }
 

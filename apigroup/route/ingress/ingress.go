@@ -13,17 +13,11 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 	routeclient "github.com/openshift/client-go/route/clientset/versioned"
 	routeinformers "github.com/openshift/client-go/route/informers/externalversions"
-	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/metadata/metadatainformer"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 
@@ -36,8 +30,8 @@ const ClassController = "openshift.io/ingress-to-route"
 
 // Controller is the component that creates routes for Ingress objects.
 type Controller struct {
-	// Client is a connection with all rights.
-	Client *rest.Config
+	// Deps has the shared clients and caches.
+	Deps *controller.Deps
 	// Address is the address of routers that write no host name to the status of routes.
 	Address string
 	// Domain is the parent domain of the hosts of rules without a host.
@@ -59,39 +53,24 @@ const byOwner = "owner"
 
 // Run reconciles Ingress objects until ctx ends. It calls ready when its caches are full.
 func (c *Controller) Run(ctx context.Context, ready func()) error {
-	config := rest.CopyConfig(c.Client)
-	config.QPS, config.Burst = 100, 200
-	objects, err := metadata.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("connect for Ingress objects: %w", err)
-	}
-	if c.kube, err = kubernetes.NewForConfig(config); err != nil {
-		return fmt.Errorf("connect for Ingress objects: %w", err)
-	}
-	if c.routes, err = routeclient.NewForConfig(config); err != nil {
+	c.kube = c.Deps.Kube
+	var err error
+	if c.routes, err = routeclient.NewForConfig(c.Deps.Config); err != nil {
 		return fmt.Errorf("connect for Ingress objects: %w", err)
 	}
 	events, shutdown := controller.Recorder(ctx, c.kube, scheme.Scheme, "ingress-to-route-controller")
 	defer shutdown()
 	c.events = events
 
-	kube, routes := informers.NewSharedInformerFactory(c.kube, 0), routeinformers.NewSharedInformerFactory(c.routes, 0)
-	c.ingresses, c.classes = kube.Networking().V1().Ingresses().Informer(), kube.Networking().V1().IngressClasses().Informer()
-	c.services, c.children = kube.Core().V1().Services().Informer(), routes.Route().V1().Routes().Informer()
-	secrets := corev1.SchemeGroupVersion.WithResource("secrets")
-	c.secrets = metadatainformer.NewFilteredMetadataInformer(objects, secrets, metav1.NamespaceAll, 0, cache.Indexers{}, func(options *metav1.ListOptions) {
-		options.FieldSelector = fields.OneTermEqualSelector("type", string(corev1.SecretTypeTLS)).String()
-	}).Informer()
+	shared, routes := c.Deps.Informers, routeinformers.NewSharedInformerFactory(c.routes, 0)
+	c.ingresses, c.classes = shared.Networking().V1().Ingresses().Informer(), shared.Networking().V1().IngressClasses().Informer()
+	c.services, c.children = shared.Core().V1().Services().Informer(), routes.Route().V1().Routes().Informer()
+	c.secrets = c.Deps.TLSSecrets
 	if err := c.children.AddIndexers(cache.Indexers{byOwner: ownersOf}); err != nil {
 		return fmt.Errorf("index routes: %w", err)
 	}
-	defer controller.Start(ctx, kube, routes)()
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		c.secrets.RunWithContext(ctx)
-	}()
-	defer func() { <-stopped }()
+	c.Deps.Start()
+	defer controller.Start(ctx, routes)()
 	return controller.Set{c.loop()}.Run(ctx, ready)
 }
 

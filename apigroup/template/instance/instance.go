@@ -31,8 +31,8 @@ import (
 
 // Instances is the component that reconciles TemplateInstances.
 type Instances struct {
-	// Client is a connection with all rights, including impersonation.
-	Client *rest.Config
+	// Deps has the shared clients and caches.
+	Deps *controller.Deps
 	// Secret is the secret from which generated values are derived, together with the instance's
 	// UID: an interrupted instance gets the same values again.
 	Secret []byte
@@ -46,22 +46,15 @@ const minBackoff = 100 * time.Millisecond
 
 // Run reconciles instances until ctx ends. It calls ready when its cache is full.
 func (i *Instances) Run(ctx context.Context, ready func()) error {
-	kube, err := kubernetes.NewForConfig(i.Client)
-	if err != nil {
-		return fmt.Errorf("connect for template instances: %w", err)
-	}
-	client, err := templateclient.NewForConfig(i.Client)
-	if err != nil {
-		return fmt.Errorf("connect for template instances: %w", err)
-	}
-	objects, err := dynamic.NewForConfig(i.Client)
+	kube := i.Deps.Kube
+	client, err := templateclient.NewForConfig(i.Deps.Config)
 	if err != nil {
 		return fmt.Errorf("connect for template instances: %w", err)
 	}
 	factory := templateinformers.NewSharedInformerFactory(client, 0)
 	instances := factory.Template().V1().TemplateInstances()
 	c := &reconciler{
-		config: i.Client, secret: i.Secret, kube: kube, client: client, objects: objects, instances: instances.Lister(),
+		config: i.Deps.Config, secret: i.Secret, kube: kube, client: client, objects: i.Deps.Dynamic, instances: instances.Lister(),
 		mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kube.Discovery())),
 	}
 	set := controller.Set{{

@@ -1,0 +1,159 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	imageclient "github.com/openshift/client-go/image/clientset/versioned"
+	imageinformers "github.com/openshift/client-go/image/informers/externalversions"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/flowcontrol"
+)
+
+// Deps are what the controllers of a process share: clients with all permissions, and one cache for
+// each type that several controllers read. The caches contain no managed fields, and those of
+// metadata no last applied configuration.
+type Deps struct {
+	// Config is the configuration of the clients, for clients of further types. All clients share
+	// one rate limiter.
+	Config *rest.Config
+
+	Kube     kubernetes.Interface
+	Images   imageclient.Interface
+	Dynamic  dynamic.Interface
+	Metadata metadata.Interface
+
+	// Informers, ImageInformers and MetadataInformers create informers, which Start starts.
+	Informers         informers.SharedInformerFactory
+	ImageInformers    imageinformers.SharedInformerFactory
+	MetadataInformers metadatainformer.SharedInformerFactory
+	// TLSSecrets has the metadata of the secrets of type kubernetes.io/tls.
+	TLSSecrets cache.SharedIndexInformer
+
+	tlsSecrets metadatainformer.SharedInformerFactory
+	stop       chan struct{}
+}
+
+// Limits of the requests of all controllers of a process. The API server does not limit them,
+// because the user of their client is exempt.
+const requestsPerSecond, burst = 500, 1000
+
+// NewDeps returns the shared dependencies of a process. config has all permissions.
+func NewDeps(config *rest.Config) (*Deps, error) {
+	config = rest.CopyConfig(config)
+	config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(requestsPerSecond, burst)
+	typed := rest.CopyConfig(config)
+	typed.ContentType = runtime.ContentTypeProtobuf
+	typed.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	d := &Deps{Config: config}
+	var errs [4]error
+	d.Kube, errs[0] = kubernetes.NewForConfig(typed)
+	d.Images, errs[1] = imageclient.NewForConfig(config)
+	d.Dynamic, errs[2] = dynamic.NewForConfig(config)
+	d.Metadata, errs[3] = metadata.NewForConfig(config)
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, fmt.Errorf("create clients of the controllers: %w", err)
+	}
+	d.Init()
+	return d, nil
+}
+
+// Init creates the factories of informers for the clients that are set.
+func (d *Deps) Init() {
+	d.stop = make(chan struct{})
+	if d.Kube != nil {
+		d.Informers = informers.NewSharedInformerFactoryWithOptions(d.Kube, 0, informers.WithTransform(removeManagedFields))
+	}
+	if d.Images != nil {
+		d.ImageInformers = imageinformers.NewSharedInformerFactoryWithOptions(d.Images, 0, imageinformers.WithTransform(removeManagedFields))
+	}
+	if d.Metadata != nil {
+		d.MetadataInformers = metadatainformer.NewSharedInformerFactoryWithOptions(d.Metadata, 0, metadatainformer.WithTransform(trimMetadata))
+		d.tlsSecrets = metadatainformer.NewFilteredSharedInformerFactory(d.Metadata, 0, metav1.NamespaceAll, func(options *metav1.ListOptions) {
+			options.FieldSelector = fields.OneTermEqualSelector("type", string(corev1.SecretTypeTLS)).String()
+		})
+		d.TLSSecrets = d.tlsSecrets.ForResource(corev1.SchemeGroupVersion.WithResource("secrets")).Informer()
+		_ = d.TLSSecrets.SetTransform(trimMetadata) // fails only for a started informer
+	}
+}
+
+// removeManagedFields removes metadata that no controller reads.
+func removeManagedFields(object any) (any, error) {
+	if accessor, err := meta.Accessor(object); err == nil {
+		accessor.SetManagedFields(nil)
+	}
+	return object, nil
+}
+
+// trimMetadata also removes the last applied configuration, which is as large as the object.
+func trimMetadata(object any) (any, error) {
+	if object, ok := object.(*metav1.PartialObjectMetadata); ok {
+		delete(object.Annotations, corev1.LastAppliedConfigAnnotation)
+	}
+	return removeManagedFields(object)
+}
+
+// Name returns the component's name.
+func (*Deps) Name() string { return "informers" }
+
+// Run keeps the informers until ctx ends, and then waits for them. The controllers start after it
+// and stop before it.
+func (d *Deps) Run(ctx context.Context, ready func()) error {
+	ready()
+	<-ctx.Done()
+	close(d.stop)
+	for _, factory := range d.factories() {
+		factory.Shutdown()
+	}
+	return nil
+}
+
+// Start starts the informers that were created since its last call. Each controller calls it after
+// it has created its informers. They run as long as Run, because other controllers can read them.
+func (d *Deps) Start() {
+	for _, factory := range d.factories() {
+		factory.Start(d.stop)
+	}
+}
+
+func (d *Deps) factories() (factories []Factory) {
+	if d.Kube != nil {
+		factories = append(factories, d.Informers)
+	}
+	if d.Images != nil {
+		factories = append(factories, d.ImageInformers)
+	}
+	if d.Metadata != nil {
+		factories = append(factories, d.MetadataInformers, d.tlsSecrets)
+	}
+	return factories
+}
+
+// AsServiceAccount returns a client that impersonates a service account.
+func (d *Deps) AsServiceAccount(namespace, name string) (coreclient.CoreV1Interface, error) {
+	config := rest.CopyConfig(d.Config)
+	config.Impersonate = rest.ImpersonationConfig{
+		UserName: serviceaccount.MakeUsername(namespace, name),
+		Groups:   append(serviceaccount.MakeGroupNames(namespace), user.AllAuthenticated),
+	}
+	client, err := coreclient.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("create client of service account %s/%s: %w", namespace, name, err)
+	}
+	return client, nil
+}
