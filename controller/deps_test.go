@@ -24,7 +24,9 @@ func TestDepsListATypeOnceForAllControllers(t *testing.T) {
 	if err := metav1.AddMetaToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	kube := fake.NewClientset(&corev1.Namespace{ObjectMeta: managed})
+	namespace := &corev1.Namespace{ObjectMeta: managed}
+	namespace.Namespace = ""
+	kube := fake.NewClientset(namespace)
 	deps := &Deps{Kube: kube, Images: imagefake.NewSimpleClientset(), Metadata: metadatafake.NewSimpleMetadataClient(scheme, &metav1.PartialObjectMetadata{ //nolint: the generated client of images has no other
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: managed,
 	})}

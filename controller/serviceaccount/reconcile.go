@@ -23,11 +23,11 @@ const createdBy, creator = "kubernetes.io/created-by", "openshift.io/create-dock
 
 // reconcile creates the token and the credentials of an account, and then adds references to them.
 func (s *Secrets) reconcile(ctx context.Context, key controller.Key) error {
-	account, err := corelisters.NewServiceAccountLister(s.accounts.GetIndexer()).ServiceAccounts(key.Namespace).Get(key.Name)
-	if apierrors.IsNotFound(err) || key.Namespace == metav1.NamespaceSystem {
+	if key.Namespace == metav1.NamespaceSystem {
 		return nil
 	}
-	if err != nil || account.DeletionTimestamp != nil {
+	account, live, err := controller.Live(corelisters.NewServiceAccountLister(s.accounts.GetIndexer()).ServiceAccounts(key.Namespace).Get(key.Name))
+	if !live {
 		return err
 	}
 	token, err := s.ensureToken(ctx, account)

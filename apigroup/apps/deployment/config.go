@@ -44,15 +44,9 @@ func (l *configController) loop(configs, deployments cache.SharedIndexInformer) 
 }
 
 func (l *configController) reconcile(ctx context.Context, key controller.Key) error {
-	config, err := l.configs.DeploymentConfigs(key.Namespace).Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
+	config, live, err := controller.Live(l.configs.DeploymentConfigs(key.Namespace).Get(key.Name))
+	if !live {
 		return err
-	}
-	if config.DeletionTimestamp != nil {
-		return nil
 	}
 	dc := config.DeepCopy()
 	deployments, err := l.of(dc)

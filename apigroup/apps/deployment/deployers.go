@@ -44,14 +44,11 @@ func (l *deployerController) loop(deployments, pods cache.SharedIndexInformer) c
 }
 
 func (l *deployerController) reconcile(ctx context.Context, key controller.Key) error {
-	rc, err := l.deployments.ReplicationControllers(key.Namespace).Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
+	rc, live, err := controller.Live(l.deployments.ReplicationControllers(key.Namespace).Get(key.Name))
+	if !live {
 		return err
 	}
-	if rc.DeletionTimestamp != nil || rollout.ConfigOf(rc) == "" || rollout.Ended(rc) {
+	if rollout.ConfigOf(rc) == "" || rollout.Ended(rc) {
 		return nil
 	}
 	if rollout.Phase(rc) == appsv1.DeploymentStatusNew {

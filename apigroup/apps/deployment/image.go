@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	appsv1 "github.com/openshift/api/apps/v1"
 	imagev1 "github.com/openshift/api/image/v1"
@@ -33,48 +32,27 @@ type imageChangeController struct {
 	events  record.EventRecorder
 }
 
-// accessRecheckInterval is the interval between access checks of a denied trigger. There is no
-// event for a granted right.
-const accessRecheckInterval = time.Minute
-
 // byStream is the index of configurations by the image streams of their triggers.
 const byStream = "stream"
 
 func (l *imageChangeController) loop(configs, streams cache.SharedIndexInformer) (controller.Loop, error) {
-	err := configs.AddIndexers(cache.Indexers{byStream: func(object any) ([]string, error) {
-		return rollout.Streams(object.(*appsv1.DeploymentConfig)), nil
-	}})
+	changes, err := controller.WatchReferences(configs, byStream, func(object any) []string {
+		return rollout.Streams(object.(*appsv1.DeploymentConfig))
+	}, streams)
 	if err != nil {
-		return controller.Loop{}, fmt.Errorf("index deployment configurations by image stream: %w", err)
-	}
-	configKeys := func(object any) (keys []controller.Key) {
-		stream, err := cache.ObjectToName(object)
-		if err != nil {
-			return nil
-		}
-		objects, _ := configs.GetIndexer().ByIndex(byStream, stream.String()) // the index exists
-		for _, dc := range objects {
-			keys = append(keys, cache.MetaObjectToName(dc.(*appsv1.DeploymentConfig)))
-		}
-		return keys
+		return controller.Loop{}, fmt.Errorf("watch image streams of deployment configurations: %w", err)
 	}
 	return controller.Loop{
 		Name:      "deployment images",
-		Watches:   []controller.Watch{{Informer: configs}, {Informer: streams, Keys: configKeys}},
+		Watches:   []controller.Watch{{Informer: configs}, changes},
 		Reconcile: l.reconcile, Retry: minBackoff,
 	}, nil
 }
 
 func (l *imageChangeController) reconcile(ctx context.Context, key controller.Key) error {
-	config, err := l.configs.DeploymentConfigs(key.Namespace).Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
+	config, live, err := controller.Live(l.configs.DeploymentConfigs(key.Namespace).Get(key.Name))
+	if !live || config.Spec.Paused {
 		return err
-	}
-	if config.DeletionTimestamp != nil || config.Spec.Paused {
-		return nil
 	}
 	dc := config.DeepCopy()
 	streams, err := l.readable(ctx, dc)
@@ -90,7 +68,7 @@ func (l *imageChangeController) reconcile(ctx context.Context, key controller.Ke
 		}
 	}
 	if streams.forbidden != "" {
-		return controller.After(accessRecheckInterval)
+		return controller.After(pull.RecheckInterval)
 	}
 	return nil
 }

@@ -65,16 +65,11 @@ func (l *buildController) keysWaitingForStream(object any) (keys []controller.Ke
 }
 
 func (l *buildController) reconcile(ctx context.Context, key controller.Key) error {
-	build, err := l.builds.Builds(key.Namespace).Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
+	build, live, err := controller.Live(l.builds.Builds(key.Namespace).Get(key.Name))
+	if !live {
 		return err
 	}
 	switch {
-	case build.DeletionTimestamp != nil:
-		return nil
 	case instantiate.Ended(build):
 		return l.removeLatePod(ctx, build)
 	case build.Status.Cancelled:

@@ -42,15 +42,9 @@ func (l *configController) loop(configs, builds cache.SharedIndexInformer) contr
 }
 
 func (l *configController) reconcile(ctx context.Context, key controller.Key) error {
-	config, err := l.configs.BuildConfigs(key.Namespace).Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
+	config, live, err := controller.Live(l.configs.BuildConfigs(key.Namespace).Get(key.Name))
+	if !live {
 		return err
-	}
-	if config.DeletionTimestamp != nil {
-		return nil
 	}
 	if err := l.prune(ctx, config); err != nil {
 		return err

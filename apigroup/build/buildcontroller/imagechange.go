@@ -4,15 +4,12 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	buildv1 "github.com/openshift/api/build/v1"
-	imagev1 "github.com/openshift/api/image/v1"
 	buildclient "github.com/openshift/client-go/build/clientset/versioned/typed/build/v1"
 	buildlisters "github.com/openshift/client-go/build/listers/build/v1"
 	imagelisters "github.com/openshift/client-go/image/listers/image/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 
@@ -30,35 +27,24 @@ type imageChangeController struct {
 	events  record.EventRecorder
 }
 
-// accessRecheckInterval is the interval between access checks of a denied trigger. There is no
-// event for a granted right.
-const accessRecheckInterval = time.Minute
-
 // byStream is the index of configurations by the image streams of their triggers.
 const byStream = "stream"
 
 func (l *imageChangeController) loop(configs, streams cache.SharedIndexInformer) (controller.Loop, error) {
-	if err := configs.AddIndexers(cache.Indexers{byStream: watchedStreams}); err != nil {
-		return controller.Loop{}, fmt.Errorf("index build configurations by image stream: %w", err)
-	}
-	configKeys := func(object any) (keys []controller.Key) {
-		stream := cache.MetaObjectToName(object.(*imagev1.ImageStream))
-		objects, _ := configs.GetIndexer().ByIndex(byStream, stream.String()) // the index exists
-		for _, config := range objects {
-			keys = append(keys, cache.MetaObjectToName(config.(*buildv1.BuildConfig)))
-		}
-		return keys
+	changes, err := controller.WatchReferences(configs, byStream, watchedStreams, streams)
+	if err != nil {
+		return controller.Loop{}, fmt.Errorf("watch image streams of build configurations: %w", err)
 	}
 	return controller.Loop{
 		Name:      "build images",
-		Watches:   []controller.Watch{{Informer: configs}, {Informer: streams, Keys: configKeys}},
+		Watches:   []controller.Watch{{Informer: configs}, changes},
 		Reconcile: l.reconcile, Retry: minBackoff, RetryMax: maxBackoff,
 	}, nil
 }
 
 // watchedStreams returns the image streams that the triggers of a configuration watch, as
 // <namespace>/<name>.
-func watchedStreams(object any) (streams []string, _ error) {
+func watchedStreams(object any) (streams []string) {
 	config := object.(*buildv1.BuildConfig)
 	for i := range config.Spec.Triggers {
 		if trigger := config.Spec.Triggers[i].ImageChange; trigger != nil {
@@ -68,7 +54,7 @@ func watchedStreams(object any) (streams []string, _ error) {
 			}
 		}
 	}
-	return streams, nil
+	return streams
 }
 
 func namespaceOf(config *buildv1.BuildConfig, tag *corev1.ObjectReference) string {
@@ -79,15 +65,9 @@ func namespaceOf(config *buildv1.BuildConfig, tag *corev1.ObjectReference) strin
 }
 
 func (l *imageChangeController) reconcile(ctx context.Context, key controller.Key) error {
-	config, err := l.configs.BuildConfigs(key.Namespace).Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
+	config, live, err := controller.Live(l.configs.BuildConfigs(key.Namespace).Get(key.Name))
+	if !live || instantiate.Paused(config) {
 		return err
-	}
-	if config.DeletionTimestamp != nil || instantiate.Paused(config) {
-		return nil
 	}
 	forbidden := ""
 	images := l.access.images(ctx, l.streams, config.Namespace, &config.Spec.CommonSpec, &forbidden)
@@ -113,7 +93,7 @@ func (l *imageChangeController) reconcile(ctx context.Context, key controller.Ke
 	}
 	if forbidden != "" {
 		l.events.Event(config, corev1.EventTypeWarning, pull.ForbiddenReason, forbidden)
-		return controller.After(accessRecheckInterval)
+		return controller.After(pull.RecheckInterval)
 	}
 	return nil
 }

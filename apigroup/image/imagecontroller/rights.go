@@ -16,10 +16,6 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/pull"
 )
 
-// accessRecheckInterval is the interval between access checks of a denied trigger. There is no
-// event for a granted right.
-const accessRecheckInterval = time.Minute
-
 // allowed returns the triggers whose image streams the pods of an object can pull from. forbidden
 // is a message about the others. Streams of the same project require no right.
 func (t *triggering) allowed(ctx context.Context, object *unstructured.Unstructured, triggers []trigger) (allowed []trigger, forbidden string, err error) {

@@ -75,20 +75,9 @@ type triggering struct {
 const byStream = "streams"
 
 func (t *triggering) loop() (controller.Loop, error) {
-	err := t.heads.AddIndexers(cache.Indexers{byStream: func(object any) ([]string, error) {
-		head, ok := object.(*metav1.PartialObjectMetadata)
-		if !ok {
-			return nil, nil
-		}
-		var names []string
-		triggers, _ := triggersOf(head.Annotations) // reconcile reports errors
-		for _, one := range triggers {
-			names = append(names, one.stream(head.Namespace).String())
-		}
-		return names, nil
-	}})
+	changes, err := controller.WatchReferences(t.heads, byStream, streamsOf, t.streams)
 	if err != nil {
-		return controller.Loop{}, fmt.Errorf("index triggers of %s: %w", t.resource.Resource, err)
+		return controller.Loop{}, fmt.Errorf("watch image streams of %s: %w", t.resource.Resource, err)
 	}
 	return controller.Loop{
 		Name: "image-trigger-" + t.resource.Resource,
@@ -96,7 +85,7 @@ func (t *triggering) loop() (controller.Loop, error) {
 			{Informer: t.heads, Changed: func(old, new any) bool {
 				return annotationOf(old) != annotationOf(new) || generationOf(old) != generationOf(new)
 			}},
-			{Informer: t.streams, Keys: t.objectsOf},
+			changes,
 		},
 		Workers:   4,
 		Reconcile: t.reconcile,
@@ -119,22 +108,17 @@ func generationOf(object any) int64 {
 	return head.Generation
 }
 
-// objectsOf returns the keys of objects whose triggers name a stream.
-func (t *triggering) objectsOf(changed any) (keys []controller.Key) {
-	name, err := cache.ObjectToName(changed)
-	if err != nil {
+// streamsOf returns the streams that the triggers of an object name, as namespace/name.
+func streamsOf(object any) (names []string) {
+	head, ok := object.(*metav1.PartialObjectMetadata)
+	if !ok {
 		return nil
 	}
-	found, err := t.heads.GetIndexer().ByIndex(byStream, name.String())
-	if err != nil {
-		return nil
+	triggers, _ := triggersOf(head.Annotations) // reconcile reports errors
+	for _, trigger := range triggers {
+		names = append(names, trigger.stream(head.Namespace).String())
 	}
-	for _, object := range found {
-		if key, err := cache.ObjectToName(object); err == nil {
-			keys = append(keys, key)
-		}
-	}
-	return keys
+	return names
 }
 
 // triggersOf decodes the annotation.
@@ -201,7 +185,7 @@ func (t *triggering) reconcile(ctx context.Context, key controller.Key) error {
 	}
 	if forbidden != "" {
 		t.reported.Store(key, true)
-		return controller.After(accessRecheckInterval)
+		return controller.After(pull.RecheckInterval)
 	}
 	t.reported.Delete(key)
 	return nil

@@ -9,6 +9,7 @@ package pull
 import (
 	"context"
 	"fmt"
+	"time"
 
 	imagev1 "github.com/openshift/api/image/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -86,6 +87,10 @@ func failure(err error, account user.Info, verb, namespace, stream string) error
 	}
 	return fmt.Errorf("check the right of %q to %s imagestreams/layers %q in namespace %q: %w", account.GetName(), verb, stream, namespace, err)
 }
+
+// RecheckInterval is the interval between access checks of a denied trigger. There is no event for
+// a granted right.
+const RecheckInterval = time.Minute
 
 // Reason and condition type for workloads whose service account cannot pull from an image stream of
 // their triggers.
