@@ -20,6 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/builder/engine"
 	"github.com/slipway-platform/slipway/builder/source"
 	"github.com/slipway-platform/slipway/internal/buildpod"
+	"github.com/slipway-platform/slipway/registry/registryname"
 )
 
 // Builder runs one build.
@@ -126,7 +127,7 @@ func (r *run) startEngine(ctx context.Context) (err error) {
 }
 
 func (r *run) newEngine(ctx context.Context, s *store) (*engine.Engine, error) {
-	return engine.Start(ctx, engine.Config{Root: s.root(), Runc: r.Runc, Authorities: map[string][]string{registryHost: {r.Authority}}})
+	return engine.Start(ctx, engine.Config{Root: s.root(), Runc: r.Runc, Authorities: map[string][]string{registryname.Address: {r.Authority}}})
 }
 
 // close stops the engine and releases its store.
@@ -138,9 +139,6 @@ func (r *run) close(ctx context.Context) {
 		fmt.Fprintf(r.Out, "warning: cannot keep layers for the next build: %v\n", err)
 	}
 }
-
-// registryHost is the address of the cluster's registry.
-const registryHost = "docker-registry.default.svc:5000"
 
 // directory creates a directory in Work.
 func (r *run) directory(name string) (string, error) {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/slipway-platform/slipway/internal/atomicfile"
+	"github.com/slipway-platform/slipway/registry/registryname"
 )
 
 // leaf is a certificate that an authority issues.
@@ -78,8 +79,7 @@ func (s Spec) apiServerHosts() []string {
 }
 
 func (s Spec) registryHosts() []string {
-	const service = "docker-registry.default.svc"
-	return slices.Concat(loopback(), s.NodeHosts, s.RegistryHosts, []string{service, service + "." + s.ClusterDomain, "docker-registry", "docker-registry.default"})
+	return slices.Concat(loopback(), s.NodeHosts, s.RegistryHosts, registryname.ServiceHosts(s.ClusterDomain))
 }
 
 func loopback() []string { return []string{"localhost", "127.0.0.1", "::1"} }

@@ -123,7 +123,7 @@ func (h *Host) pkiSpec() pki.Spec {
 		NodeName:        h.Node.NodeName,
 		APIHosts:        append(h.names(), h.Master.APIServiceIP().String()),
 		NodeHosts:       h.names(),
-		RegistryHosts:   h.registryNames(),
+		RegistryHosts:   h.RegistryNames().Hosts(),
 		ClusterDomain:   h.Node.DNSDomain,
 		LeafLifetime:    h.Master.Slipway.CertificateLifetime.Duration,
 		CALifetime:      h.Master.Slipway.CALifetime.Duration,

@@ -4,7 +4,6 @@ import (
 	"github.com/slipway-platform/slipway/node/containerd"
 	"github.com/slipway-platform/slipway/oauth/idp/htpasswd"
 	"github.com/slipway-platform/slipway/pki"
-	"github.com/slipway-platform/slipway/registry"
 )
 
 // prepare creates what the processes need before they start: addresses, credentials and files. The
@@ -39,7 +38,7 @@ func (h *Host) writeRegistryHosts() error {
 	}
 	return containerd.RegistryHosts{
 		Dir:     h.Node.Slipway.RegistryConfigDirectory,
-		Names:   append(h.registryHosts(), registry.ServiceHost),
+		Names:   h.RegistryNames().All(),
 		Address: address, CAFile: h.credentials.CA.Cert,
 	}.Write()
 }

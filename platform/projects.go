@@ -50,7 +50,7 @@ func (h *Host) projects() (component.Component, error) {
 
 // serviceAccountSecrets creates tokens and registry credentials of service accounts.
 func (h *Host) serviceAccountSecrets() (component.Component, error) {
-	return &serviceaccount.Secrets{Deps: h.deps, Domain: h.Node.DNSDomain, Hosts: h.registryHosts()}, nil
+	return &serviceaccount.Secrets{Deps: h.deps, Domain: h.Node.DNSDomain, Hosts: h.RegistryNames().Aliases()}, nil
 }
 
 // serviceCertificates issues the certificates of services.

@@ -48,8 +48,8 @@ func (h *Host) registry() (component.Component, error) {
 		Recorder: h.recorder,
 		Reserve:  registry.Reserve{Bytes: bytes, Share: share}, ProjectQuota: quota,
 		Address: settings.BindAddress, CertFile: h.credentials.Registry.Cert, KeyFile: h.credentials.Registry.Key,
-		Hosts: h.registryHosts(), Client: h.limitedConfig(200, 400), Deps: h.deps, Advertise: h.address.AsSlice(),
-		Remotes: h.registries(), Storage: storage, Route: h.registryRoute(),
+		Hosts: h.RegistryNames().Aliases(), Client: h.limitedConfig(200, 400), Deps: h.deps, Advertise: h.address.AsSlice(),
+		Remotes: h.registries(), Storage: storage, Route: h.RegistryNames().Route(),
 	}, nil
 }
 
@@ -78,8 +78,8 @@ func (h *Host) imageOptions() image.Options {
 	policy := h.Master.ImagePolicyConfig
 	options := image.Options{MaxBulkImport: policy.MaxImagesBulkImportedPerRepository, Registries: h.registries()}
 	if !h.Master.Slipway.Registry.Disabled {
-		options.Registry, options.Hosts = h.RegistryName(), append(h.registryHosts(), registry.ServiceHost)
-		options.PublicRegistry = h.publicRegistry()
+		names := h.RegistryNames()
+		options.Registry, options.Hosts, options.PublicRegistry = names.Stream(), names.All(), names.Public()
 	}
 	if policy.AllowedRegistriesForImport != nil {
 		options.Allowed = []image.AllowedRegistry{}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-platform/slipway/apigroup/image/record"
+	"github.com/slipway-platform/slipway/registry/registryname"
 )
 
 // insecureRepository is an annotation of streams. With "true", the certificates of the registries
@@ -130,7 +131,7 @@ func (s *server) sourceOf(stream *imagev1.ImageStream, tag string,
 	if err != nil {
 		return source{}, err
 	}
-	if reference.Registry == ServiceHost || slices.Contains(s.Hosts, reference.Registry) {
+	if reference.Registry == registryname.Address || slices.Contains(s.Hosts, reference.Registry) {
 		return source{repository: reference.Repository}, nil
 	}
 	at := source{remote: reference.Name(), insecure: stream.Annotations[insecureRepository] == "true"}

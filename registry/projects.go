@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/slipway-platform/slipway/apigroup/image/record"
+	"github.com/slipway-platform/slipway/registry/registryname"
 )
 
 // The content of a project in the registry ends with the project. A file for each project records
@@ -185,7 +186,7 @@ func (s *server) removeProjects(ctx context.Context, store *store, projects []st
 // registries.
 func (s *server) repositoryOf(reference string) string {
 	parsed, err := record.ParseReference(reference)
-	if err != nil || parsed.Registry != ServiceHost && !slices.Contains(s.Hosts, parsed.Registry) {
+	if err != nil || parsed.Registry != registryname.Address && !slices.Contains(s.Hosts, parsed.Registry) {
 		return ""
 	}
 	return parsed.Repository

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/slipway-platform/slipway/apigroup/image/record"
+	"github.com/slipway-platform/slipway/registry/registryname"
 )
 
 // inCluster is a registry of a cluster with namespaces, by their UIDs, and with streams and images.
@@ -41,7 +42,7 @@ func inCluster(t *testing.T, uids map[string]types.UID, objects ...runtime.Objec
 func managed(repository, digest string) *imagev1.Image {
 	return &imagev1.Image{
 		ObjectMeta:           metav1.ObjectMeta{Name: digest, Annotations: map[string]string{record.Managed: "true"}},
-		DockerImageReference: ServiceHost + "/" + repository + "@" + digest,
+		DockerImageReference: registryname.Address + "/" + repository + "@" + digest,
 	}
 }
 
@@ -64,7 +65,7 @@ func TestWhatAProjectHasEndsWithIt(t *testing.T) {
 	gone, promoted, staying := g.push("old/app", shared, own), g.push("old/app", g.layer()), g.push("shop/app", shared)
 	bill := g.attach("old/app", promoted, billType)
 	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "live"}}
-	stream.Status.Tags = []imagev1.NamedTagEventList{{Tag: "v1", Items: []imagev1.TagEvent{{Image: promoted, DockerImageReference: ServiceHost + "/old/app@" + promoted}}}}
+	stream.Status.Tags = []imagev1.NamedTagEventList{{Tag: "v1", Items: []imagev1.TagEvent{{Image: promoted, DockerImageReference: registryname.Address + "/old/app@" + promoted}}}}
 	s := inCluster(t, map[string]types.UID{"shop": "1"}, stream, managed("old/app", gone), managed("old/app", promoted), managed("shop/app", staying))
 	if err := s.removeDeleted(t.Context(), g.store); err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 	"github.com/slipway-platform/slipway/internal/registryclient"
+	"github.com/slipway-platform/slipway/registry/registryname"
 )
 
 // maxManifest limits manifests, in bytes, like distribution.
@@ -129,7 +130,7 @@ func mappingOf(ctx context.Context, store *store, t target,
 	}
 	image.DockerImageManifest, image.DockerImageConfig = "", ""
 	image.Annotations[record.Managed], image.Annotations[record.ManifestStored] = "true", "true"
-	image.DockerImageReference = ServiceHost + "/" + t.repository() + "@" + image.Name
+	image.DockerImageReference = registryname.Address + "/" + t.repository() + "@" + image.Name
 	mapping := &imagev1.ImageStreamMapping{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: t.stream}, Image: *image, Tag: t.reference}
 	if _, err := digest.Parse(t.reference); err == nil {
 		mapping.Tag = ""

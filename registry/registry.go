@@ -40,9 +40,6 @@ import (
 	"github.com/slipway-platform/slipway/internal/throttle"
 )
 
-// ServiceHost is the name under which the cluster's nodes and streams know the registry.
-const ServiceHost = "docker-registry.default.svc:5000"
-
 // Registry is the part that serves images.
 type Registry struct {
 	// Address is where it listens, such as "0.0.0.0:5000".

@@ -15,14 +15,16 @@ import (
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 	discoveryclient "k8s.io/client-go/kubernetes/typed/discovery/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/slipway-platform/slipway/registry/registryname"
 )
 
 // The name and namespace of the registry's service.
 const (
-	serviceNamespace = "default"
-	serviceName      = "docker-registry"
+	serviceNamespace = registryname.Namespace
+	serviceName      = registryname.Service
 	servicePort      = 5000
-	portName         = "5000-tcp"
+	portName         = registryname.Port + "-tcp"
 )
 
 // publish applies the service docker-registry with an address of this host as its endpoint.

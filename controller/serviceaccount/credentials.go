@@ -10,13 +10,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/registry/registryname"
 )
 
 // Service of the integrated registry.
 const (
-	registryNamespace = metav1.NamespaceDefault
-	registryName      = "docker-registry"
-	registryPort      = "5000"
+	registryNamespace = registryname.Namespace
+	registryName      = registryname.Service
 )
 
 // dockercfgInfix is part of the names of credentials. The annotations tokenName and tokenValue
@@ -77,14 +78,13 @@ func (s *Secrets) ensureCredentials(ctx context.Context, account *corev1.Service
 
 // registryHosts returns the host names of the registry, and its address if the service exists.
 func (s *Secrets) registryHosts() []string {
-	host := registryName + "." + registryNamespace + ".svc"
-	hosts := append([]string{net.JoinHostPort(host, registryPort)}, s.Hosts...)
+	hosts := append([]string{registryname.Address}, s.Hosts...)
 	if s.Domain != "" {
-		hosts = append(hosts, net.JoinHostPort(host+"."+s.Domain, registryPort))
+		hosts = append(hosts, net.JoinHostPort(registryname.Host+"."+s.Domain, registryname.Port))
 	}
 	service, err := s.services().Services(registryNamespace).Get(registryName)
 	if err == nil && net.ParseIP(service.Spec.ClusterIP) != nil {
-		hosts = append(hosts, net.JoinHostPort(service.Spec.ClusterIP, registryPort))
+		hosts = append(hosts, net.JoinHostPort(service.Spec.ClusterIP, registryname.Port))
 	}
 	return hosts
 }

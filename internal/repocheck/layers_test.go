@@ -52,6 +52,7 @@ var exceptions = []exception{
 // pure are packages of types and functions that only answer a question and change nothing, which
 // every layer but plumbing may import.
 var pure = []exemption{
+	{"registry/registryname", "decides the names of the registry, which its certificate, its clients and builds need"},
 	{"network/hostaddr", "finds the addresses of the machine, which node, certificates and API server announce"},
 	{"oauth/scope", "evaluates the scopes of tokens, which the API groups of projects and reviews answer by too"},
 	{"apigroup/apps/rollout", "says how deployments are written down, which the client shows and changes too"},

@@ -57,7 +57,7 @@ func publish(ctx context.Context, h *platform.Host, name, to string) (published,
 	if project == "" || stream == "" || hasTag && tag == "" || strings.ContainsAny(tagged, "/@") {
 		return "", "", fmt.Errorf("publish image as %q: write PROJECT/STREAM:TAG", to)
 	}
-	to = h.RegistryName() + "/" + project + "/" + stream + ":" + cmp.Or(tag, "latest")
+	to = h.RegistryNames().Stream() + "/" + project + "/" + stream + ":" + cmp.Or(tag, "latest")
 	if _, err := reference.Parse(to); err != nil {
 		return "", "", fmt.Errorf("publish image as %q: %w", to, err)
 	}

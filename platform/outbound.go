@@ -4,55 +4,19 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"slices"
 	"strings"
 
 	"github.com/slipway-platform/slipway/internal/outbound"
-	"github.com/slipway-platform/slipway/registry"
+	"github.com/slipway-platform/slipway/registry/registryname"
 )
 
-// RegistryName returns the host of the registry in image references of streams.
-func (h *Host) RegistryName() string {
-	if name := h.Master.ImagePolicyConfig.InternalRegistryHostname; name != "" {
-		return name
-	}
-	return registry.ServiceHost
-}
-
-// registryHosts returns the configured names of the registry, with ports, without that of its
-// service.
-func (h *Host) registryHosts() []string {
+// RegistryNames returns the names of the registry.
+func (h *Host) RegistryNames() registryname.Names {
 	policy := h.Master.ImagePolicyConfig
-	names := []string{policy.InternalRegistryHostname, policy.ExternalRegistryHostname, h.registryRoute()}
-	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
-}
-
-// registryRoute returns the host of the route to the registry.
-func (h *Host) registryRoute() string {
-	return "docker-registry-default." + h.Master.RoutingConfig.Subdomain
-}
-
-// publicRegistry returns the name of the registry for clients outside of the cluster: the
-// configured name, or the host of the route. It is "" if the route's host is in the domain of the
-// cluster, which other machines cannot resolve.
-func (h *Host) publicRegistry() string {
-	name := h.Master.ImagePolicyConfig.ExternalRegistryHostname
-	if name != "" || strings.HasSuffix(h.registryRoute(), ".svc."+h.Node.DNSDomain) {
-		return name
+	return registryname.Names{
+		Internal: policy.InternalRegistryHostname, External: policy.ExternalRegistryHostname,
+		RouteDomain: h.Master.RoutingConfig.Subdomain, ClusterDomain: h.Node.DNSDomain,
 	}
-	return h.registryRoute()
-}
-
-// registryNames returns the names of the registry for its certificate, without ports.
-func (h *Host) registryNames() []string {
-	names := []string{h.registryRoute()}
-	for _, name := range h.registryHosts() {
-		if host, _, err := net.SplitHostPort(name); err == nil {
-			name = host
-		}
-		names = append(names, name)
-	}
-	return names
 }
 
 // registryAddress returns the address of the registry on this machine.
@@ -84,7 +48,7 @@ func (h *Host) outbound() *outbound.Dialer {
 func (h *Host) configuredRegistries() []string {
 	var names []string
 	if !h.Master.Slipway.Registry.Disabled {
-		names = append(h.registryHosts(), registry.ServiceHost)
+		names = h.RegistryNames().All()
 	}
 	if allowed := h.Master.ImagePolicyConfig.AllowedRegistriesForImport; allowed != nil {
 		for _, location := range *allowed {

@@ -1,0 +1,72 @@
+// Package registryname decides the names of the cluster's image registry: those of its service, of
+// its route, and those of the configuration.
+package registryname
+
+import (
+	"cmp"
+	"net"
+	"slices"
+	"strings"
+)
+
+// The service of the registry.
+const (
+	Namespace = "default"
+	Service   = "docker-registry"
+	Port      = "5000"
+	// Host is the DNS name of the service. Address includes the port; nodes, image streams and
+	// builds use it.
+	Host    = Service + "." + Namespace + ".svc"
+	Address = Host + ":" + Port
+)
+
+// Names are the names of the registry in a configuration.
+type Names struct {
+	// Internal and External are configured, with ports. Both are optional.
+	Internal, External string
+	// RouteDomain is the parent domain of the hosts of routes.
+	RouteDomain string
+	// ClusterDomain is the DNS domain of services.
+	ClusterDomain string
+}
+
+// Stream returns the host, with port, in image references of streams.
+func (n Names) Stream() string { return cmp.Or(n.Internal, Address) }
+
+// Route returns the host of the route to the registry.
+func (n Names) Route() string { return Service + "-" + Namespace + "." + n.RouteDomain }
+
+// Public returns the name for clients outside of the cluster: the configured name, or the host of
+// the route. It is "" if the route's host is in the domain of the cluster, which other machines
+// cannot resolve.
+func (n Names) Public() string {
+	if n.External != "" || strings.HasSuffix(n.Route(), ".svc."+n.ClusterDomain) {
+		return n.External
+	}
+	return n.Route()
+}
+
+// Aliases returns all names, with ports, except that of the service.
+func (n Names) Aliases() []string {
+	return slices.DeleteFunc([]string{n.Internal, n.External, n.Route()}, func(name string) bool { return name == "" })
+}
+
+// All returns all names, with ports.
+func (n Names) All() []string { return append(n.Aliases(), Address) }
+
+// Hosts returns the aliases without ports, for the registry's certificate.
+func (n Names) Hosts() []string {
+	var hosts []string
+	for _, name := range n.Aliases() {
+		if host, _, err := net.SplitHostPort(name); err == nil {
+			name = host
+		}
+		hosts = append(hosts, name)
+	}
+	return hosts
+}
+
+// ServiceHosts returns the DNS names of the service.
+func ServiceHosts(clusterDomain string) []string {
+	return []string{Host, Host + "." + clusterDomain, Service, Service + "." + Namespace}
+}
