@@ -72,12 +72,10 @@ type APIServer struct {
 	Recorder *apiserver.Recorder
 	// Arguments are the administrator's flags (kubernetesMasterConfig.apiServerArguments).
 	Arguments arguments.Map
-	// AdmissionFile, if set, contains the configuration of admission plugins (an
-	// AdmissionConfiguration).
+	// Plugins are the configured admission plugins. Run writes their configurations to
+	// AdmissionFile.
+	Plugins       []Plugin
 	AdmissionFile string
-	// EnabledPlugins and DisabledPlugins are admission plugins to turn on and off in addition to
-	// the defaults.
-	EnabledPlugins, DisabledPlugins []string
 	// LimitSecretReferences lets a pod use only secrets that its service account lists.
 	LimitSecretReferences bool
 	// Features are our additions: API groups, admission plugins, hooks.
@@ -151,6 +149,9 @@ func (s *APIServer) options(ctx context.Context) (options.CompletedOptions, erro
 	opts := options.NewServerRunOptions()
 	flags := opts.Flags() // before fill: registering a flag sets its option to upstream's default
 	s.fill(opts)
+	if err := s.setPlugins(opts.Admission); err != nil {
+		return options.CompletedOptions{}, err
+	}
 	if err := admit(opts.Admission.GenericAdmission, s.Features); err != nil {
 		return options.CompletedOptions{}, err
 	}
@@ -221,12 +222,9 @@ func (s *APIServer) fillAuthentication(opts *options.ServerRunOptions) {
 	opts.Authentication.ServiceAccounts.KeyFiles = s.ServiceAccountKeyFiles
 	opts.ServiceAccountSigningKeyFile = s.ServiceAccountKeyFile
 	opts.Authorization.Modes = []string{"Node", "RBAC"}
-	admission := opts.Admission.GenericAdmission
-	admission.ConfigFile = s.AdmissionFile
-	admission.EnablePlugins = append([]string{"NodeRestriction"}, s.EnabledPlugins...)
-	admission.DisablePlugins = s.DisabledPlugins
 	if s.LimitSecretReferences {
 		// before other decorators hide the plugin
+		admission := opts.Admission.GenericAdmission
 		admission.Decorators = slices.Insert(admission.Decorators, 0, limitReferences())
 	}
 }

@@ -3,17 +3,30 @@ package kube
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strings"
+
+	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
 // defaultAuditPolicy records who requested what. It does not record the content of requests and
 // responses.
 const defaultAuditPolicy = `{"apiVersion":"audit.k8s.io/v1","kind":"Policy","rules":[{"level":"Metadata"}]}`
 
-// AuditPolicy returns an audit policy in the version that upstream reads. Policies of OpenShift 3
+// WritePolicy writes the policy of an auditConfig to a file in dir, and sets PolicyFile.
+func (a *Audit) WritePolicy(dir string, policy []byte) error {
+	content, err := auditPolicy(policy)
+	if err != nil {
+		return fmt.Errorf("auditConfig.policyConfiguration: %w", err)
+	}
+	a.PolicyFile = filepath.Join(dir, "audit.json")
+	return atomicfile.Write(a.PolicyFile, content, 0o600)
+}
+
+// auditPolicy returns an audit policy in the version that upstream reads. Policies of OpenShift 3
 // have an older version with the same fields. Without a policy, the default records metadata, as
 // OpenShift 3 does; upstream would record nothing.
-func AuditPolicy(policy []byte) ([]byte, error) {
+func auditPolicy(policy []byte) ([]byte, error) {
 	if policy == nil {
 		return []byte(defaultAuditPolicy), nil
 	}

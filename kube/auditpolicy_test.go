@@ -19,7 +19,7 @@ func TestAuditPolicyHasTheVersionThatUpstreamReads(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got, err := AuditPolicy([]byte(tt.policy)); err != nil || string(got) != tt.want {
+			if got, err := auditPolicy([]byte(tt.policy)); err != nil || string(got) != tt.want {
 				t.Errorf("got %s, %v", got, err)
 			}
 		})
@@ -27,13 +27,13 @@ func TestAuditPolicyHasTheVersionThatUpstreamReads(t *testing.T) {
 }
 
 func TestAuditPolicyDefaultsToMetadata(t *testing.T) {
-	if got, err := AuditPolicy(nil); err != nil || !strings.Contains(string(got), `"Metadata"`) {
+	if got, err := auditPolicy(nil); err != nil || !strings.Contains(string(got), `"Metadata"`) {
 		t.Errorf("got %s, %v", got, err)
 	}
 }
 
 func TestAuditPolicyRejectsAList(t *testing.T) {
-	if _, err := AuditPolicy([]byte(`[]`)); err == nil {
+	if _, err := auditPolicy([]byte(`[]`)); err == nil {
 		t.Error("no error")
 	}
 }

@@ -2,14 +2,53 @@ package kube
 
 import (
 	"fmt"
+	"maps"
 	"os"
+	"path/filepath"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-platform/slipway/internal/arguments"
+	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// ConvertEncryptionConfig reads a file with OpenShift 3's kind EncryptionConfig and returns it with
+// The arguments of the API server for an administrator's encryption configuration: OpenShift 3's
+// name and the current one.
+const (
+	formerEncryptionArgument = "experimental-encryption-provider-config"
+	encryptionArgument       = "encryption-provider-config"
+)
+
+// ConfiguresEncryption reports whether arguments of the API server name an encryption
+// configuration.
+func ConfiguresEncryption(args arguments.Map) bool {
+	return len(args[encryptionArgument]) > 0 || len(args[formerEncryptionArgument]) > 0
+}
+
+// CurrentEncryptionArgument replaces OpenShift 3's name of the argument for an encryption
+// configuration. It writes the converted configuration to a file in dir.
+func CurrentEncryptionArgument(args arguments.Map, dir string) (arguments.Map, error) {
+	file := args[formerEncryptionArgument]
+	if len(file) != 1 || len(args[encryptionArgument]) > 0 {
+		return args, nil
+	}
+	content, err := convertEncryptionConfig(file[0])
+	if err != nil {
+		return nil, fmt.Errorf("kubernetesMasterConfig.apiServerArguments.%s: %w", formerEncryptionArgument, err)
+	}
+	converted := filepath.Join(dir, "encryption.yaml")
+	if err := atomicfile.Write(converted, content, 0o600); err != nil {
+		return nil, err
+	}
+	args = maps.Clone(args)
+	delete(args, formerEncryptionArgument)
+	args[encryptionArgument] = []string{converted}
+	return args, nil
+}
+
+// convertEncryptionConfig reads a file with OpenShift 3's kind EncryptionConfig and returns it with
 // the kind that upstream reads, which has the same fields.
-func ConvertEncryptionConfig(path string) ([]byte, error) {
+func convertEncryptionConfig(path string) ([]byte, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err

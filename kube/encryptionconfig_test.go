@@ -13,7 +13,7 @@ func TestConvertEncryptionConfigKeepsFields(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, err := ConvertEncryptionConfig(path)
+	got, err := convertEncryptionConfig(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestConvertEncryptionConfigShowsNoKeyInErrors(t *testing.T) {
 	if err := os.WriteFile(path, []byte("resources: {secret: SECRETKEY\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ConvertEncryptionConfig(path); err == nil || strings.Contains(err.Error(), "SECRETKEY") {
+	if _, err := convertEncryptionConfig(path); err == nil || strings.Contains(err.Error(), "SECRETKEY") {
 		t.Errorf("got error %v", err)
 	}
 }

@@ -3,28 +3,70 @@ package node
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 )
 
-// SetLabel sets a label of a node to "true".
-func SetLabel(ctx context.Context, client kubernetes.Interface, node, label string) error {
-	return patchLabel(ctx, client, node, label, `"true"`)
+// Label is a label of a node, whose value is "true".
+type Label struct {
+	// Client can patch the node.
+	Client     kubernetes.Interface
+	Node, Name string
 }
 
-// RemoveLabel removes a label of a node.
-func RemoveLabel(ctx context.Context, client kubernetes.Interface, node, label string) error {
-	return patchLabel(ctx, client, node, label, "null")
+// labelRetryInterval is the interval of attempts to change a label.
+const labelRetryInterval = time.Second
+
+// Set adds the label. It retries until ctx ends.
+func (l Label) Set(ctx context.Context) { l.insist(ctx, `"true"`) }
+
+// Remove removes the label. It retries until ctx ends.
+func (l Label) Remove(ctx context.Context) { l.insist(ctx, "null") }
+
+func (l Label) insist(ctx context.Context, value string) {
+	lastError := ""
+	_ = wait.PollUntilContextCancel(ctx, labelRetryInterval, true, func(ctx context.Context) (bool, error) {
+		err := l.patch(ctx, value)
+		if err != nil && ctx.Err() == nil && err.Error() != lastError {
+			lastError = err.Error()
+			slog.Warn("retry to change the label of a node", "label", l.Name, "error", err)
+		}
+		return err == nil, nil
+	})
 }
 
-// patchLabel sets a label of a node to a value in JSON.
-func patchLabel(ctx context.Context, client kubernetes.Interface, node, label, value string) error {
-	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%s}}}`, label, value)
-	_, err := client.CoreV1().Nodes().Patch(ctx, node, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+// TrySet adds the label with one request.
+func (l Label) TrySet(ctx context.Context) error { return l.patch(ctx, `"true"`) }
+
+// patch sets the label to a value in JSON.
+func (l Label) patch(ctx context.Context, value string) error {
+	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%s}}}`, l.Name, value)
+	_, err := l.Client.CoreV1().Nodes().Patch(ctx, l.Node, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 	if err != nil {
-		return fmt.Errorf("label node %q: %w", node, err)
+		return fmt.Errorf("label node %q: %w", l.Node, err)
 	}
+	return nil
+}
+
+// Unlabeled is a component, in place of a disabled one, that removes the label of the component.
+type Unlabeled struct {
+	// Component is the name of the disabled component.
+	Component string
+	Label     Label
+}
+
+// Name returns the component's name.
+func (u *Unlabeled) Name() string { return u.Component }
+
+// Run removes the label and waits until ctx ends.
+func (u *Unlabeled) Run(ctx context.Context, ready func()) error {
+	ready()
+	u.Label.Remove(ctx)
+	<-ctx.Done()
 	return nil
 }

@@ -1,11 +1,8 @@
 package platform
 
 import (
-	"context"
-	"log/slog"
 	"net"
 	"strconv"
-	"time"
 
 	"github.com/slipway-platform/slipway/network/hostaddr"
 )
@@ -46,31 +43,4 @@ func (h *Host) names() []string {
 func (h *Host) apiURL(name string) string {
 	_, port := h.Master.APIAddress()
 	return "https://" + net.JoinHostPort(name, strconv.Itoa(port))
-}
-
-const addressCheckInterval = 5 * time.Second
-
-// watchAddress calls changed when two checks in a row find an address that differs from the one of
-// the start. It ignores that the machine has no address.
-func (h *Host) watchAddress(ctx context.Context, changed func()) {
-	ticker := time.NewTicker(addressCheckInterval)
-	defer ticker.Stop()
-	different := 0
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-		address, err := hostaddr.HostAddress(h.Node.NodeIP, h.ignoredDevices()...)
-		if err != nil || address == h.address {
-			different = 0
-			continue
-		}
-		if different++; different == 2 {
-			slog.Warn("the machine's address has changed; all processes restart", "old", h.address, "new", address)
-			changed()
-			return
-		}
-	}
 }

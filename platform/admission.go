@@ -1,17 +1,13 @@
 package platform
 
 import (
-	"encoding/json"
-	"fmt"
 	"net/netip"
-	"path/filepath"
 	"slices"
 
 	"github.com/slipway-platform/slipway/admission/reach"
 	"github.com/slipway-platform/slipway/apiserver"
 	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/config/reload"
-	"github.com/slipway-platform/slipway/internal/atomicfile"
 	"github.com/slipway-platform/slipway/kube"
 )
 
@@ -36,34 +32,10 @@ func (h *Host) setAdmission(server *kube.APIServer) (reload.Adjustment, error) {
 	plugins = slices.DeleteFunc(plugins, func(p config.AdmissionPlugin) bool {
 		return slices.Contains(live.Names(), p.Name) || p.Name == config.BuildDefaults || p.Name == config.BuildOverrides
 	})
-	return adjustment, h.writeAdmission(server, plugins)
-}
-
-// writeAdmission writes the file with the configurations of upstream's plugins.
-func (h *Host) writeAdmission(server *kube.APIServer, plugins []config.AdmissionPlugin) error {
-	type pluginConfig struct {
-		Name          string          `json:"name"`
-		Configuration json.RawMessage `json:"configuration"`
-	}
-	var configs []pluginConfig
 	for _, plugin := range plugins {
-		switch {
-		case plugin.Disabled:
-			server.DisabledPlugins = append(server.DisabledPlugins, plugin.Name)
-			continue
-		case plugin.Configuration != nil:
-			configs = append(configs, pluginConfig{plugin.Name, plugin.Configuration})
-		}
-		server.EnabledPlugins = append(server.EnabledPlugins, plugin.Name)
+		server.Plugins = append(server.Plugins, kube.Plugin(plugin))
 	}
-	content, err := json.Marshal(map[string]any{
-		"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration", "plugins": configs,
-	})
-	if err != nil {
-		return fmt.Errorf("write configuration of admission: %w", err)
-	}
-	server.AdmissionFile = filepath.Join(h.RunDir(), "admission.json")
-	return atomicfile.Write(server.AdmissionFile, content, 0o600)
+	return adjustment, nil
 }
 
 // pluginKey returns the setting that configures a plugin.

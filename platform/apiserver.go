@@ -1,8 +1,6 @@
 package platform
 
 import (
-	"fmt"
-	"maps"
 	"net"
 	"path/filepath"
 	"slices"
@@ -21,7 +19,6 @@ import (
 	"github.com/slipway-platform/slipway/config/reload"
 	"github.com/slipway-platform/slipway/controller/serviceca"
 	"github.com/slipway-platform/slipway/internal/arguments"
-	"github.com/slipway-platform/slipway/internal/atomicfile"
 	"github.com/slipway-platform/slipway/kube"
 	"github.com/slipway-platform/slipway/pki"
 	"github.com/slipway-platform/slipway/supervisor/component"
@@ -65,6 +62,7 @@ func (h *Host) apiServer() (component.Component, error) {
 		MinTLSVersion: h.Master.ServingInfo.MinTLSVersion,
 		CipherSuites:  h.Master.ServingInfo.CipherSuites,
 
+		AdmissionFile:         filepath.Join(h.RunDir(), "admission.json"),
 		LimitSecretReferences: h.Master.ServiceAccountConfig.LimitSecretReferences,
 	}
 	for _, named := range h.Master.ServingInfo.NamedCertificates {
@@ -72,7 +70,10 @@ func (h *Host) apiServer() (component.Component, error) {
 			kube.NamedCertificate{Names: named.Names, CertFile: named.CertFile, KeyFile: named.KeyFile})
 	}
 	server.ServiceAccountKeyFile, server.ServiceAccountKeyFiles = h.serviceAccountKeys()
-	if err := h.setEncryption(server); err != nil {
+	if server.Arguments, err = kube.CurrentEncryptionArgument(server.Arguments, h.RunDir()); err != nil {
+		return nil, err
+	}
+	if server.EncryptionConfigFile, err = h.encryptionConfig(); err != nil {
 		return nil, err
 	}
 	admission, err := h.setAdmission(server)
@@ -138,45 +139,13 @@ func (h *Host) audit() (*kube.Audit, error) {
 	if audit.PolicyFile != "" {
 		return audit, nil
 	}
-	policy, err := kube.AuditPolicy(c.PolicyConfiguration.Raw)
-	if err != nil {
-		return nil, fmt.Errorf("auditConfig.policyConfiguration: %w", err)
-	}
-	audit.PolicyFile = filepath.Join(h.RunDir(), "audit.json")
-	return audit, atomicfile.Write(audit.PolicyFile, policy, 0o600)
-}
-
-// The arguments of the API server for an administrator's encryption configuration: OpenShift 3's
-// name and the current one.
-const (
-	formerEncryptionArgument = "experimental-encryption-provider-config"
-	encryptionArgument       = "encryption-provider-config"
-)
-
-// setEncryption sets how the API server encrypts secrets.
-func (h *Host) setEncryption(server *kube.APIServer) (err error) {
-	if file := server.Arguments[formerEncryptionArgument]; len(file) == 1 && len(server.Arguments[encryptionArgument]) == 0 {
-		content, err := kube.ConvertEncryptionConfig(file[0])
-		if err != nil {
-			return fmt.Errorf("kubernetesMasterConfig.apiServerArguments.%s: %w", formerEncryptionArgument, err)
-		}
-		converted := filepath.Join(h.RunDir(), "encryption.yaml")
-		if err := atomicfile.Write(converted, content, 0o600); err != nil {
-			return err
-		}
-		server.Arguments = maps.Clone(server.Arguments)
-		delete(server.Arguments, formerEncryptionArgument)
-		server.Arguments[encryptionArgument] = []string{converted}
-	}
-	server.EncryptionConfigFile, err = h.encryptionConfig()
-	return err
+	return audit, audit.WritePolicy(h.RunDir(), c.PolicyConfiguration.Raw)
 }
 
 // encryptionConfig returns the file with the encryption configuration of the cluster; "" if the
 // cluster has none or an administrator configured another one.
 func (h *Host) encryptionConfig() (string, error) {
-	configured := h.Master.KubernetesMasterConfig.APIServerArguments
-	if len(configured[encryptionArgument]) > 0 || len(configured[formerEncryptionArgument]) > 0 {
+	if kube.ConfiguresEncryption(arguments.Map(h.Master.KubernetesMasterConfig.APIServerArguments)) {
 		return "", nil
 	}
 	return pki.EnsureEncryption(h.PKIDir(), *h.Master.Slipway.EncryptSecrets)

@@ -2,14 +2,11 @@ package platform
 
 import (
 	"context"
-	"log/slog"
 	"path/filepath"
 	"sync"
 	"time"
 
 	storagev1 "k8s.io/api/storage/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
@@ -29,7 +26,7 @@ type localStorage struct {
 	driver     local.Driver
 	kubeletDir string
 	controller csi.Controller
-	kubelet    kubernetes.Interface // with the rights of the node's kubelet
+	label      node.Label // with the rights of the node's kubelet
 }
 
 func (h *Host) localStorage() (component.Component, error) {
@@ -55,10 +52,10 @@ func (h *Host) localStorage() (component.Component, error) {
 		},
 		kubeletDir: h.Node.VolumeDirectory,
 		controller: localController(client, socket, h.Node.NodeName),
-		kubelet:    kubelet,
+		label:      node.Label{Client: kubelet, Node: h.Node.NodeName, Name: localStorageLabel},
 	}
 	if settings.Disabled {
-		return &disabledLocalStorage{storage}, nil
+		return &node.Unlabeled{Component: storage.driver.Name(), Label: storage.label}, nil
 	}
 	// It can fail for a while, for instance because its disk is not mounted yet.
 	return &component.Optional{Component: storage.driver.Name(), Serve: storage.serve, ReadyFirst: true}, nil
@@ -86,35 +83,6 @@ func localController(client *rest.Config, socket, nodeName string) csi.Controlle
 // that pods wait for the driver. A node whose local storage is disabled or fails loses it.
 const localStorageLabel = "slipway.openshift.io/local-storage"
 
-// disabledLocalStorage removes the label of a node whose local storage is disabled.
-type disabledLocalStorage struct{ storage *localStorage }
-
-// Name returns the component's name.
-func (d *disabledLocalStorage) Name() string { return d.storage.driver.Name() }
-
-// Run removes the label and waits until ctx ends.
-func (d *disabledLocalStorage) Run(ctx context.Context, ready func()) error {
-	ready()
-	d.storage.label(ctx, node.RemoveLabel)
-	<-ctx.Done()
-	return nil
-}
-
-// label changes the label of the node. It retries until ctx ends.
-func (l *localStorage) label(
-	ctx context.Context, change func(context.Context, kubernetes.Interface, string, string) error,
-) {
-	lastError := ""
-	_ = wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
-		err := change(ctx, l.kubelet, l.driver.Node, localStorageLabel)
-		if err != nil && ctx.Err() == nil && err.Error() != lastError {
-			lastError = err.Error()
-			slog.Warn("retry to label the node for local storage", "error", err)
-		}
-		return err == nil, nil
-	})
-}
-
 // removeLabelTimeout limits the removal of the label after local storage has failed.
 const removeLabelTimeout = 10 * time.Second
 
@@ -124,7 +92,7 @@ func (l *localStorage) serve(ctx context.Context, ready func(), _ func(string)) 
 	if ctx.Err() == nil {
 		limited, cancel := context.WithTimeout(ctx, removeLabelTimeout)
 		defer cancel()
-		l.label(limited, node.RemoveLabel)
+		l.label.Remove(limited)
 	}
 	return err
 }
@@ -154,8 +122,8 @@ func (l *localStorage) run(ctx context.Context, ready func()) error {
 	start(&l.driver, func() {
 		ready()
 		start(&registrar, func() {})
-		group.Go(func() { l.label(ctx, node.SetLabel) })
-		start(&local.CacheCollector{Driver: &l.driver, Client: l.kubelet}, func() {})
+		group.Go(func() { l.label.Set(ctx) })
+		start(&local.CacheCollector{Driver: &l.driver, Client: l.label.Client}, func() {})
 		group.Go(func() {
 			// At the first start, the control plane has just created the definitions of snapshots. The
 			// controller checks once whether they are served.

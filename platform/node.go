@@ -77,7 +77,7 @@ func (h *Host) images() (component.Component, error) {
 		Archives:   h.Node.Slipway.ImageDirectory,
 		Calm:       h.allReady,
 		HasDeployer: func(ctx context.Context) error {
-			return node.SetLabel(ctx, client, h.Node.NodeName, rollout.ImageLabel)
+			return node.Label{Client: client, Node: h.Node.NodeName, Name: rollout.ImageLabel}.TrySet(ctx)
 		},
 	}, nil
 }

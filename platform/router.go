@@ -20,7 +20,7 @@ func (h *Host) router() (component.Component, error) {
 	}
 	configured := h.Node.Slipway.Router
 	if configured.Disabled {
-		return &disabledRouter{component.Disabled("router"), h.RouterDir()}, nil
+		return &router.Disabled{Dir: h.RouterDir()}, nil
 	}
 	environment, settingsErr := settings.Read(configured.Environment)
 	r := &router.Router{
@@ -38,20 +38,6 @@ func (h *Host) router() (component.Component, error) {
 		return r.Run(ctx, ready)
 	}
 	return &component.Optional{Component: "router", Serve: serve}, nil
-}
-
-// disabledRouter ends an HAProxy that is left of a node whose router was not disabled.
-type disabledRouter struct {
-	component.Component
-	dir string
-}
-
-// Run ends the orphan and then does nothing.
-func (d *disabledRouter) Run(ctx context.Context, ready func()) error {
-	if err := haproxy.EndOrphans(d.dir); err != nil {
-		return err
-	}
-	return d.Component.Run(ctx, ready)
 }
 
 // ingress creates routes for Ingress objects.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/slipway-platform/slipway/internal/version"
+	"github.com/slipway-platform/slipway/network/hostaddr"
 	"github.com/slipway-platform/slipway/node/containerd"
 	"github.com/slipway-platform/slipway/node/image"
 	"github.com/slipway-platform/slipway/platform/preflight"
@@ -25,7 +26,9 @@ func (h *Host) Supervise(ctx context.Context) error {
 	if ignored := h.Ignored(); len(ignored) > 0 {
 		slog.Warn("settings that this version ignores", "keys", strings.Join(ignored, ", "))
 	}
-	protectFromOOM()
+	if err := supervisor.ProtectFromOOM(); err != nil {
+		slog.Warn("the kernel can kill this process when memory is short", "error", err)
+	}
 	if err := preflight.Raise("/", preflight.Limits()); err != nil {
 		slog.Warn("a kernel limit stays low", "error", err)
 	}
@@ -62,7 +65,12 @@ func (h *Host) superviseAddress(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
 	group.Go(func() { logfile.RotateAll(ctx, logs) })
-	group.Go(func() { h.watchAddress(ctx, cancel) })
+	group.Go(func() {
+		if address, changed := hostaddr.Wait(ctx, h.address, h.Node.NodeIP, h.ignoredDevices()...); changed {
+			slog.Warn("the machine's address has changed; all processes restart", "old", h.address, "new", address)
+			cancel()
+		}
+	})
 	// The control plane starts at the same time; containerd and the node wait for the programs.
 	var unpackErr error
 	group.Go(func() {

@@ -13,6 +13,15 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
+// convert converts the items of a list.
+func convert[O, R any](items []R, from func(*R) *O) []O {
+	converted := make([]O, 0, len(items)) // an empty list is not null in JSON
+	for i := range items {
+		converted = append(converted, *from(&items[i]))
+	}
+	return converted
+}
+
 // The four resources. Each is a view of RBAC's resource of the same name.
 
 func newRoles(deps apiserver.Deps) (rest.Storage, error) {
@@ -24,11 +33,7 @@ func newRoles(deps apiserver.Deps) (rest.Storage, error) {
 		},
 		from: fromRole, to: toRole,
 		list: func(source *rbacv1.RoleList) runtime.Object {
-			list := &authorizationv1.RoleList{ListMeta: source.ListMeta, Items: []authorizationv1.Role{}}
-			for i := range source.Items {
-				list.Items = append(list.Items, *fromRole(&source.Items[i]))
-			}
-			return list
+			return &authorizationv1.RoleList{ListMeta: source.ListMeta, Items: convert(source.Items, fromRole)}
 		},
 		empty: func() (runtime.Object, runtime.Object) { return &authorizationv1.Role{}, &authorizationv1.RoleList{} },
 	}, nil
@@ -43,11 +48,7 @@ func newClusterRoles(deps apiserver.Deps) (rest.Storage, error) {
 		},
 		from: fromClusterRole, to: toClusterRole,
 		list: func(source *rbacv1.ClusterRoleList) runtime.Object {
-			list := &authorizationv1.ClusterRoleList{ListMeta: source.ListMeta, Items: []authorizationv1.ClusterRole{}}
-			for i := range source.Items {
-				list.Items = append(list.Items, *fromClusterRole(&source.Items[i]))
-			}
-			return list
+			return &authorizationv1.ClusterRoleList{ListMeta: source.ListMeta, Items: convert(source.Items, fromClusterRole)}
 		},
 		empty: func() (runtime.Object, runtime.Object) {
 			return &authorizationv1.ClusterRole{}, &authorizationv1.ClusterRoleList{}
@@ -64,11 +65,7 @@ func newRoleBindings(deps apiserver.Deps) (rest.Storage, error) {
 		},
 		from: fromRoleBinding, to: toRoleBinding,
 		list: func(source *rbacv1.RoleBindingList) runtime.Object {
-			list := &authorizationv1.RoleBindingList{ListMeta: source.ListMeta, Items: []authorizationv1.RoleBinding{}}
-			for i := range source.Items {
-				list.Items = append(list.Items, *fromRoleBinding(&source.Items[i]))
-			}
-			return list
+			return &authorizationv1.RoleBindingList{ListMeta: source.ListMeta, Items: convert(source.Items, fromRoleBinding)}
 		},
 		empty: func() (runtime.Object, runtime.Object) {
 			return &authorizationv1.RoleBinding{}, &authorizationv1.RoleBindingList{}
@@ -85,11 +82,7 @@ func newClusterRoleBindings(deps apiserver.Deps) (rest.Storage, error) {
 		},
 		from: fromClusterRoleBinding, to: toClusterRoleBinding,
 		list: func(source *rbacv1.ClusterRoleBindingList) runtime.Object {
-			list := &authorizationv1.ClusterRoleBindingList{ListMeta: source.ListMeta, Items: []authorizationv1.ClusterRoleBinding{}}
-			for i := range source.Items {
-				list.Items = append(list.Items, *fromClusterRoleBinding(&source.Items[i]))
-			}
-			return list
+			return &authorizationv1.ClusterRoleBindingList{ListMeta: source.ListMeta, Items: convert(source.Items, fromClusterRoleBinding)}
 		},
 		empty: func() (runtime.Object, runtime.Object) {
 			return &authorizationv1.ClusterRoleBinding{}, &authorizationv1.ClusterRoleBindingList{}

@@ -115,7 +115,7 @@ func (h teardownHost) stopSupervisor(ctx context.Context) error {
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
 	for {
-		lock, err := h.Lock()
+		lock, err := supervisor.Lock(h.DataDir, h.RunDir())
 		if err == nil {
 			return lock.Close()
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-platform/slipway/config"
+	"github.com/slipway-platform/slipway/supervisor"
 )
 
 // checkedFlag is the flag with which `slipway up` says that it has done the preflight check.
@@ -45,7 +46,7 @@ func run(ctx context.Context, opts *options, checked bool) error {
 	if err != nil {
 		return err
 	}
-	lock, err := h.Lock()
+	lock, err := supervisor.Lock(h.DataDir, h.RunDir())
 	if err != nil {
 		return err
 	}

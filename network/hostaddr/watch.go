@@ -1,0 +1,32 @@
+package hostaddr
+
+import (
+	"context"
+	"net/netip"
+	"time"
+)
+
+const checkInterval = 5 * time.Second
+
+// Wait returns the machine's address when two checks in a row find that it differs from current, or
+// false when ctx ends. It ignores that the machine has no address. The other arguments are those of
+// HostAddress.
+func Wait(ctx context.Context, current netip.Addr, preferred string, skip ...string) (netip.Addr, bool) {
+	ticker := time.NewTicker(checkInterval)
+	defer ticker.Stop()
+	for changes := 0; ; {
+		select {
+		case <-ctx.Done():
+			return current, false
+		case <-ticker.C:
+		}
+		address, err := HostAddress(preferred, skip...)
+		if err != nil || address == current {
+			changes = 0
+			continue
+		}
+		if changes++; changes == 2 {
+			return address, true
+		}
+	}
+}

@@ -1,0 +1,27 @@
+package router
+
+import (
+	"context"
+
+	"github.com/slipway-platform/slipway/router/haproxy"
+)
+
+// Disabled is the component of a node without a router. It ends the HAProxy of a router that the
+// node had before.
+type Disabled struct {
+	// Dir is the working directory of the former router.
+	Dir string
+}
+
+// Name returns the component's name.
+func (*Disabled) Name() string { return "router" }
+
+// Run ends the orphan and then waits until ctx ends.
+func (d *Disabled) Run(ctx context.Context, ready func()) error {
+	if err := haproxy.EndOrphans(d.Dir); err != nil {
+		return err
+	}
+	ready()
+	<-ctx.Done()
+	return nil
+}
