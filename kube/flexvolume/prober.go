@@ -55,7 +55,8 @@ func (p *prober) Init() error { return nil }
 // every plugin lookup while it holds its lock. Probe costs nothing if nothing has changed.
 //
 // A driver is reported after its first successful init, because only then it is known whether it
-// supports attach. Later versions need no event: the plugin reads the registry.
+// supports attach. Later versions need no event: the plugin reads the registry. The first probe
+// also reports the plugin of the drivers that cannot be used.
 func (p *prober) Probe() ([]volume.ProbeEvent, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,9 +65,11 @@ func (p *prober) Probe() ([]volume.ProbeEvent, error) {
 	if p.reported && generation == p.generation {
 		return nil, err
 	}
-	p.reported, p.generation = true, generation
-
 	var events []volume.ProbeEvent
+	if !p.reported {
+		events = append(events, volume.ProbeEvent{Op: volume.ProbeAddOrUpdate, PluginName: pluginDirName, Plugin: newUnavailable(p)})
+	}
+	p.reported, p.generation = true, generation
 	plugins := map[string]*plugin{}
 	p.removed = map[string]bool{}
 	for _, e := range p.registry.List() {
@@ -88,6 +91,13 @@ func (p *prober) Probe() ([]volume.ProbeEvent, error) {
 	}
 	p.plugins = plugins
 	return events, err
+}
+
+// hasPlugin reports whether the manager has a plugin of the driver.
+func (p *prober) hasPlugin(driver string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.plugins[driver] != nil
 }
 
 // dropUnused deletes removed drivers that no volume uses from the registry. It keeps drivers that

@@ -1,12 +1,16 @@
 package flexvolume
 
 import (
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/volume"
 	volumetesting "k8s.io/kubernetes/pkg/volume/testing"
+	"k8s.io/kubernetes/pkg/volume/util"
 
 	"github.com/slipway-platform/slipway/internal/eventually"
 	"github.com/slipway-platform/slipway/storage/flexvolume"
@@ -29,7 +33,7 @@ func TestProbeReportsChangesOnly(t *testing.T) {
 		return added
 	}
 	prober := NewProber(c.registry, Options{})
-	if got := probe(prober); len(got) != 1 {
+	if got := probe(prober); len(got) != 2 || got[0] != pluginDirName {
 		t.Fatalf("the first probe reports %q", got)
 	}
 	for range 1000 {
@@ -89,8 +93,8 @@ func TestRemovedDriverStaysWhilePodsWait(t *testing.T) {
 	spec := inline("data", "")
 	exists := func() bool {
 		p.lastCheck = time.Time{} // simulate that the interval has elapsed
-		_, err := manager.FindPluginBySpec(spec)
-		return err == nil
+		plugin, err := manager.FindPluginBySpec(spec)
+		return err == nil && plugin.GetPluginName() == name
 	}
 	if !exists() {
 		t.Fatal("the driver is not found")
@@ -111,4 +115,50 @@ func TestRemovedDriverStaysWhilePodsWait(t *testing.T) {
 	if exists() {
 		t.Error("it is not forgotten")
 	}
+}
+
+func TestVolumeOfUnavailableDriverSaysWhy(t *testing.T) {
+	c := start(t, nil, `"attach":false`, "")
+	dir := filepath.Dir(filepath.Dir(c.path))
+	for driver, script := range map[string]string{
+		"example.com~fails": "#!/bin/sh\necho '{\"status\":\"Failure\",\"message\":\"no license\"}'; exit 1\n",
+		"example.com~hangs": "#!/bin/sh\nsleep 1000\n",
+		"example.com~noise": "#!/bin/sh\necho hello\n",
+	} {
+		path := filepath.Join(dir, driver, strings.TrimPrefix(driver, "example.com~"))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for driver, reason := range map[string]string{
+		"example.com/fails":  "no license",
+		"example.com/hangs":  "its init is still running",
+		"example.com/noise":  "no JSON",
+		"example.com/absent": "it is not installed; install it as " + dir,
+	} {
+		spec := &volume.Spec{Volume: &v1.Volume{Name: "data", VolumeSource: v1.VolumeSource{FlexVolume: &v1.FlexVolumeSource{Driver: driver}}}}
+		eventually.True(t, "the reason of "+driver, func() bool {
+			plugin, err := c.manager.FindPluginBySpec(spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !util.IsAttachableVolume(spec, c.manager) {
+				t.Fatal("kubelet would not ask for the name of the volume")
+			}
+			_, err = util.GetUniqueVolumeNameFromSpec(plugin, spec)
+			return err != nil && strings.Contains(err.Error(), reason) && strings.Contains(err.Error(), driver) && strings.Contains(err.Error(), nodeName)
+		})
+	}
+}
+
+func TestUnavailableDriverIsUsedOnceItWorks(t *testing.T) {
+	c := start(t, nil, `"attach":false`, "")
+	spec := &volume.Spec{Volume: &v1.Volume{Name: "data", VolumeSource: v1.VolumeSource{FlexVolume: &v1.FlexVolumeSource{Driver: name}}}}
+	eventually.True(t, "the driver's own plugin is found", func() bool {
+		plugin, err := c.manager.FindPluginBySpec(spec)
+		return err == nil && plugin.GetPluginName() == name
+	})
 }

@@ -29,7 +29,8 @@ func (r *Registry) Name() string { return "flexvolume" }
 
 // Run watches the plugin directory until ctx ends and initializes each driver that it finds.
 // Drivers initialize concurrently. Run calls ready when the drivers of the first scan are
-// initialized, or after initTimeout.
+// initialized, or after initTimeout. It does not wait for drivers with a last-good copy, nor for
+// drivers whose last init timed out.
 //
 // A change takes effect within about one second: scans are at least scanInterval apart, and a scan
 // always follows the last change. Directories whose name begins with "." are ignored. Run fails
@@ -129,11 +130,24 @@ func (r *Registry) waitForFirst(ctx context.Context, scanned <-chan struct{}, re
 	grace, cancel := context.WithTimeout(ctx, initTimeout)
 	defer cancel()
 	for _, e := range r.List() {
-		_, _ = r.Ready(grace, e.Name)
+		if r.delaysReady(e) {
+			_, _ = r.Ready(grace, e.Name)
+		}
 	}
 	if ctx.Err() == nil {
 		ready()
 	}
+}
+
+// delaysReady reports whether Run waits for a driver before it is ready. A driver with a last-good
+// copy can serve volumes in use without init. A driver whose last init did not end would only
+// delay all other drivers again.
+func (r *Registry) delaysReady(e Entry) bool {
+	if e.Driver != nil || r.KeepDir == "" {
+		return e.Driver == nil
+	}
+	failure, err := LastFailure(r.KeepDir, e.Name)
+	return err != nil || failure.Operation != OpInit || failure.Kind != KindTimeout
 }
 
 // nextWake returns when Run must act without a change: at the next scan or init. Zero means never,

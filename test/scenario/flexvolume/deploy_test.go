@@ -129,7 +129,7 @@ func TestDriversAreDeployedFromImages(t *testing.T) {
 	c.WaitFor("event of the removed driver", func(context.Context) error {
 		events := c.OC("get", "events", "-o", `jsonpath={range .items[*]}{.involvedObject.name} {.message}{"\n"}{end}`)
 		for event := range strings.Lines(events) {
-			removed := strings.Contains(event, "it has been removed; install it again") || strings.Contains(event, "no volume plugin matched")
+			removed := strings.Contains(event, "it has been removed; install it again") || strings.Contains(event, "it is not installed; install it as")
 			if strings.HasPrefix(event, "late ") && removed {
 				return nil
 			}

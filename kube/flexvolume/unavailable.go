@@ -1,0 +1,70 @@
+package flexvolume
+
+import (
+	"context"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/volume"
+)
+
+// unavailable is the plugin of all drivers that have no plugin, because they are not installed or
+// their init has not succeeded. It supports their volumes only to return the reason: without it,
+// the event of the pod would be "no volume plugin matched".
+//
+// Kubelet must not add such a volume to its desired state, because it determines only once whether
+// a volume is attachable. So the plugin is attachable and GetVolumeName fails, which kubelet calls
+// first.
+type unavailable struct {
+	volume.AttachableVolumePlugin // a plugin without a driver
+	prober                        *prober
+	host                          volume.VolumeHost
+}
+
+func newUnavailable(p *prober) *unavailable {
+	driver := &plugin{registry: p.registry, nameCache: p.nameCache, attachments: p.options.Attachments}
+	return &unavailable{AttachableVolumePlugin: driver, prober: p}
+}
+
+// Init sets the host.
+func (u *unavailable) Init(host volume.VolumeHost) error {
+	u.host = host
+	return u.AttachableVolumePlugin.Init(host)
+}
+
+// GetPluginName returns a name that no driver has.
+func (u *unavailable) GetPluginName() string { return pluginDirName }
+
+// CanSupport reports whether the volume belongs to a driver without a plugin.
+func (u *unavailable) CanSupport(spec *volume.Spec) bool {
+	source, err := sourceOf(spec)
+	return err == nil && !u.prober.hasPlugin(source.driver)
+}
+
+// CanAttach and CanDeviceMount are true, so that GetVolumeName is called.
+func (u *unavailable) CanAttach(*volume.Spec) (bool, error)      { return true, nil }
+func (u *unavailable) CanDeviceMount(*volume.Spec) (bool, error) { return true, nil }
+
+// GetVolumeName returns the reason why the driver cannot be used.
+func (u *unavailable) GetVolumeName(spec *volume.Spec) (string, error) {
+	source, err := sourceOf(spec)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel() // do not wait for init: the caller has a lock
+	_, err = u.prober.registry.Ready(ctx, source.driver)
+	if err == nil {
+		err = fmt.Errorf("use FlexVolume driver %q: its init has just succeeded; the volume is retried", source.driver)
+	}
+	if node := string(u.host.GetNodeName()); node != "" {
+		err = fmt.Errorf("on node %q: %w; to see all drivers of the node, run slipway flexvolume list there", node, err)
+	}
+	return "", err
+}
+
+// NewMounter returns the reason why the driver cannot be used.
+func (u *unavailable) NewMounter(spec *volume.Spec, _ *v1.Pod) (volume.Mounter, error) {
+	_, err := u.GetVolumeName(spec)
+	return nil, err
+}
