@@ -75,7 +75,8 @@ func TestRunPushesImageOfDockerfile(t *testing.T) {
 FROM scratch AS made
 COPY busybox /bin/busybox
 SHELL ["/bin/busybox", "sh", "-c"]
-RUN echo the command speaks; echo content >/made; /bin/busybox id -u
+RUN echo the command speaks; echo content >/made; /bin/busybox id -u; /bin/busybox grep CapBnd /proc/self/status
+RUN --network=none /bin/busybox grep CapBnd /proc/self/status
 FROM scratch
 COPY --from=made /made /made
 ENV WORD=hello
@@ -104,7 +105,11 @@ ENV WORD=hello
 	if file, err := image.ConfigFile(); err != nil || !strings.Contains(strings.Join(file.Config.Env, " "), "WORD=hello") || len(file.RootFS.DiffIDs) != 1 {
 		t.Errorf("the image is %+v, %v", file, err)
 	}
-	for _, want := range []string{"Step 2/2 (made) : RUN echo the command speaks", "\nthe command speaks\n"} {
+	// The default capabilities without NET_RAW, in both networks.
+	if got := strings.Count(out.String(), "CapBnd:\t00000000a80405fb\n"); got != 2 {
+		t.Errorf("%d of 2 steps have the expected capabilities:\n%s", got, out.String())
+	}
+	for _, want := range []string{"Step 2/3 (made) : RUN echo the command speaks", "\nthe command speaks\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the log lacks %q:\n%s", want, out.String())
 		}

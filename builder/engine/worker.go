@@ -23,6 +23,9 @@ func newWorker(ctx context.Context, c Config, hosts docker.RegistryHosts) (*base
 	if err != nil {
 		return nil, err
 	}
+	for mode, provider := range opt.NetworkProviders { // the executor uses the same map
+		opt.NetworkProviders[mode] = stepNetwork{provider}
+	}
 	opt.RegistryHosts = hosts
 	return base.NewWorker(ctx, opt)
 }

@@ -1,14 +1,14 @@
 // Package agent connects a host to the cluster network and keeps it connected.
 //
 // It waits until the control plane has assigned the node a subnet (spec.podCIDR). Then it creates
-// the bridge for pods, the device with the address of the pods' DNS server, and the nftables table
-// (package nat). Finally, it writes the CNI configuration, which tells the container runtime and
-// kubelet that the network is ready. Afterwards, it repairs changes: of devices and addresses
-// immediately, of the rest at the next periodic check.
+// the bridge for pods, the device with the address of the pods' DNS server, and the nftables tables
+// (packages nat and spoofcheck). Finally, it writes the CNI configuration, which tells the
+// container runtime and kubelet that the network is ready. Afterwards, it repairs changes: of
+// devices and addresses immediately, of the rest at the next periodic check.
 //
 // Besides the objects that Cleanup removes, the agent changes one setting of the host: it sets
 // net.ipv4.ip_forward to 1 and leaves it, because other software might rely on it by the time of
-// Cleanup. Two more sysctls belong to the bridge and are removed with it.
+// Cleanup. Three more sysctls belong to the bridge and are removed with it.
 //
 // The host's firewall: kube-proxy has its own tables. A firewall that drops forwarded traffic
 // (Docker sets this policy) or incoming traffic (ufw) must allow pods, because an accept in our

@@ -22,7 +22,7 @@ import (
 type CleanupConfig struct {
 	Bridge    string   // also removes the pod devices on it
 	Devices   []string // other devices, such as those of the DNS server and of hostaddr
-	NFTTable  string   // in family ip
+	NFTTable  string   // in the families ip and netdev
 	IdleTable string   // of package idle, in family ip
 	NetnsDir  string   // where the container runtime creates network namespaces named cni-*
 }
@@ -34,7 +34,7 @@ type CleanupConfig struct {
 func Cleanup(ctx context.Context, l CleanupConfig) error {
 	tables := []nat.Table{{Family: knftables.IPv4Family, Name: "kube-proxy"}, {Family: knftables.IPv6Family, Name: "kube-proxy"}}
 	if l.NFTTable != "" {
-		tables = append(tables, nat.Table{Family: knftables.IPv4Family, Name: l.NFTTable})
+		tables = append(tables, nat.Table{Family: knftables.IPv4Family, Name: l.NFTTable}, nat.Table{Family: knftables.NetDevFamily, Name: l.NFTTable})
 	}
 	if l.IdleTable != "" {
 		tables = append(tables, nat.Table{Family: knftables.IPv4Family, Name: l.IdleTable})

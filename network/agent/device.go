@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/netip"
 	"os"
@@ -106,15 +107,21 @@ func setAddress(link netlink.Link, address netip.Prefix) error {
 }
 
 // setSysctls enables forwarding on the host, and routes connections from 127.0.0.1 to a host port
-// through the bridge. Package nat prevents pods from using the latter in the other direction.
+// through the bridge. Package nat prevents pods from using the latter in the other direction. It
+// disables IPv6 on the bridge, so that the host has no address there that only IPv6 reaches.
 func (a *Agent) setSysctls() error {
+	ipv6 := "net/ipv6/conf/" + a.Bridge + "/disable_ipv6"
 	for _, name := range []string{
 		"net/ipv4/ip_forward",
 		"net/ipv4/conf/" + a.Bridge + "/forwarding",
 		"net/ipv4/conf/" + a.Bridge + "/route_localnet",
+		ipv6,
 	} {
 		path := filepath.Join("/proc/sys", name)
 		value, err := os.ReadFile(path)
+		if name == ipv6 && errors.Is(err, fs.ErrNotExist) {
+			continue // the kernel has no IPv6
+		}
 		if err == nil && string(bytes.TrimSpace(value)) != "1" {
 			err = os.WriteFile(path, []byte("1"), 0o644)
 		}

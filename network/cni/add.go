@@ -112,8 +112,8 @@ func (c Config) detach(device string, published bool) error {
 	if err := errors.Join(err, removeVeth(device)); err != nil {
 		return err
 	}
-	if !hasLease {
-		return nil
+	if err := c.detachFromBridge(device, l.Address); err != nil || !hasLease {
+		return err
 	}
 	unlock, err := c.leases().lockChange()
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/slipway-platform/slipway/network/internal/hosttest"
 	"github.com/slipway-platform/slipway/network/nat"
+	"github.com/slipway-platform/slipway/network/spoofcheck"
 )
 
 // TestMain runs the test program as the plugin if the container runtime's variables are set.
@@ -54,7 +55,7 @@ func newBench(t *testing.T) *bench {
 		for name := range links {
 			_ = removeVeth(name)
 		}
-		if err := nat.Delete(context.Background(), nat.Table{Family: "ip", Name: "slipway"}); err != nil {
+		if err := nat.Delete(context.Background(), nat.Table{Family: "ip", Name: "slipway"}, nat.Table{Family: "netdev", Name: "slipway"}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -158,7 +159,7 @@ func (b *bench) answers(from hosttest.Namespace, network, address, want string) 
 	}
 }
 
-// leftovers lists the devices, leases and ports of pods on the host.
+// leftovers lists the devices, leases, checks and ports of pods on the host.
 func (b *bench) leftovers() []string {
 	b.Helper()
 	var left []string
@@ -173,6 +174,11 @@ func (b *bench) leftovers() []string {
 	b.must(err)
 	for owner := range owners {
 		left = append(left, "host ports of "+owner)
+	}
+	chains, err := spoofcheck.List(b.config.NFTTable)
+	b.must(err)
+	for device := range chains {
+		left = append(left, "check of "+device)
 	}
 	return left
 }

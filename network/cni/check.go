@@ -38,6 +38,9 @@ func check(args *skel.CmdArgs) error {
 	if port.Attrs().MasterIndex != bridge.Attrs().Index {
 		return fmt.Errorf("check device %q: it is not a port of bridge %q", c.device, c.config.Bridge)
 	}
+	if err := c.config.checkFilter(l); err != nil {
+		return err
+	}
 	err = ns.WithNetNSPath(args.Netns, func(ns.NetNS) error {
 		return checkPod(args.IfName, l.Address, Gateway(c.config.PodCIDR))
 	})

@@ -201,7 +201,7 @@ func TestConcurrentAdds(t *testing.T) {
 	}
 	_, err = b.plugin("GC", hosttest.Namespace{}, valid)
 	b.must(err)
-	if left := b.leftovers(); len(left) != 3 {
+	if left := b.leftovers(); len(left) != 4 {
 		t.Errorf("GC left %v", left)
 	}
 }

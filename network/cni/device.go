@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/netip"
 	"strings"
@@ -68,22 +69,7 @@ func (c *call) createVeth(bridge netlink.Link, l lease) (host, pod net.Interface
 	if err != nil {
 		return host, pod, err
 	}
-	return host, pod, c.config.attachToBridge(c.device, bridge)
-}
-
-// attachToBridge makes a pod's device a port of the bridge.
-func (c Config) attachToBridge(device string, bridge netlink.Link) error {
-	link, err := netlinksafe.LinkByName(device)
-	if err != nil {
-		return fmt.Errorf("find device %q: %w", device, err)
-	}
-	if err := netlink.LinkSetMaster(link, bridge); err != nil {
-		return fmt.Errorf("attach device %q to bridge %q: %w", device, c.Bridge, err)
-	}
-	if err := netlink.LinkSetHairpin(link, c.Hairpin); err != nil {
-		return fmt.Errorf("set hairpin of device %q: %w", device, err)
-	}
-	return nil
+	return host, pod, c.config.attachToBridge(l, bridge)
 }
 
 // configure configures the pod's end in the pod's namespace.
@@ -99,15 +85,18 @@ func configure(iface string, address, gateway netip.Addr) error {
 	if err != nil {
 		return fmt.Errorf("find device %q: %w", iface, err)
 	}
-	// The kernel announces the address by ARP when the device comes up.
-	if _, err := sysctl.Sysctl("net/ipv4/conf/"+iface+"/arp_notify", "1"); err != nil {
-		return fmt.Errorf("set arp_notify of device %q: %w", iface, err)
+	// Pods have no IPv6 address. A host without IPv6 lacks the setting.
+	if _, err := sysctl.Sysctl("net/ipv6/conf/"+iface+"/disable_ipv6", "1"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("disable IPv6 of device %q: %w", iface, err)
 	}
 	if err := netlink.AddrAdd(link, &netlink.Addr{IPNet: hostNet(address)}); err != nil {
 		return fmt.Errorf("set address of device %q to %s: %w", iface, address, err)
 	}
 	if err := netlink.LinkSetUp(link); err != nil {
 		return fmt.Errorf("set device %q up: %w", iface, err)
+	}
+	if err := netlink.NeighSet(neighbor(link, gateway)); err != nil {
+		return fmt.Errorf("set neighbor %s of device %q: %w", gateway, iface, err)
 	}
 	for _, route := range []*netlink.Route{
 		{LinkIndex: link.Attrs().Index, Scope: netlink.SCOPE_LINK, Dst: hostNet(gateway)},

@@ -72,7 +72,7 @@ func TestHostPortConflict(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), nat.ErrTaken.Error()) {
 		t.Errorf("ADD with a host port in use: got %v", err)
 	}
-	if got := len(b.leftovers()); got != 3 {
+	if got := len(b.leftovers()); got != 4 {
 		t.Errorf("left over from the rejected pod: %v", b.leftovers())
 	}
 	// A late DEL for the first pod must not remove the port of its successor.

@@ -11,11 +11,11 @@ import (
 	"github.com/slipway-platform/slipway/network/nat"
 )
 
-// Reconcile makes leases, devices and host ports of a host consistent after a crash, a reboot, or
-// the removal of the bridge or the nftables table. It releases the addresses of pods whose
-// namespace is gone, removes devices and host ports without a lease, attaches devices to the bridge
-// again, and restores missing host ports. Bridge and table must exist. It returns the number of
-// changes.
+// Reconcile makes leases, devices, checks of source addresses and host ports of a host consistent
+// after a crash, a reboot, or the removal of the bridge or the nftables tables. It releases the
+// addresses of pods whose namespace is gone, removes devices, checks and host ports without a
+// lease, attaches devices to the bridge again, and restores missing host ports. The bridge and the
+// table of package nat must exist. It returns the number of changes.
 func Reconcile(ctx context.Context, c Config) (changes int, err error) {
 	if err := c.validate(); err != nil {
 		return 0, fmt.Errorf("reconcile network: %w", err)
@@ -31,6 +31,10 @@ func Reconcile(ctx context.Context, c Config) (changes int, err error) {
 		return 0, err
 	}
 	devices, err := podDevices()
+	if err != nil {
+		return 0, err
+	}
+	present, err := c.attachments(bridge)
 	if err != nil {
 		return 0, err
 	}
@@ -56,8 +60,8 @@ func Reconcile(ctx context.Context, c Config) (changes int, err error) {
 			continue
 		}
 		hasLease[l.Device] = true
-		if device.Attrs().MasterIndex != bridge.Attrs().Index {
-			apply(c.attachToBridge(l.Device, bridge))
+		if !c.isAttached(l, device, present) {
+			apply(c.attachToBridge(l, bridge))
 		}
 		if owners[l.Device] < len(l.Ports) {
 			apply(c.publish(l))
@@ -68,6 +72,7 @@ func Reconcile(ctx context.Context, c Config) (changes int, err error) {
 			apply(removeVeth(name))
 		}
 	}
+	errs = append(errs, c.removeUnused(present, leases))
 	for owner := range owners {
 		if !hasLease[owner] {
 			apply(c.unpublish(owner))

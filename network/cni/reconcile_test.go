@@ -41,7 +41,7 @@ func TestReconcileRemovesUnused(t *testing.T) {
 	if got := b.reconcile(); got != 0 {
 		t.Errorf("second reconcile: got %d changes", got)
 	}
-	if left := b.leftovers(); len(left) != 3 {
+	if left := b.leftovers(); len(left) != 4 {
 		t.Errorf("left: %v", left)
 	}
 	b.answers(hosttest.Host(), "tcp4", "127.0.0.1:8080", "kept 10.128.2.1")

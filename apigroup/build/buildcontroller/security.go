@@ -11,7 +11,8 @@ import (
 // in the container has no rights on the node. A builder mounts file systems and starts containers,
 // which requires SYS_ADMIN, an unmasked /proc, and a seccomp profile that allows more than the
 // default; the steps have the default profile. Our builder also gets NET_ADMIN for the pod's
-// network. It blocks link-local addresses for its steps and then drops the capability.
+// network. It blocks link-local addresses for its steps and then drops the capability. No builder
+// gets NET_RAW, because raw frames would pass that block.
 func (m *podFactory) secure(pod *corev1.PodSpec, custom bool) {
 	pod.HostUsers = ptr.To(false)
 	container := &pod.Containers[0]
@@ -23,7 +24,7 @@ func (m *podFactory) secure(pod *corev1.PodSpec, custom bool) {
 	}
 	container.SecurityContext = &corev1.SecurityContext{
 		Privileged:     ptr.To(false),
-		Capabilities:   &corev1.Capabilities{Add: capabilities},
+		Capabilities:   &corev1.Capabilities{Add: capabilities, Drop: []corev1.Capability{"NET_RAW"}},
 		ProcMount:      ptr.To(corev1.UnmaskedProcMount),
 		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeLocalhost, LocalhostProfile: &m.SeccompProfile},
 	}

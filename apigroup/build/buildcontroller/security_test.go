@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/buildpod"
 )
 
-func TestCustomBuilderHasNoNetAdmin(t *testing.T) {
+func TestBuilderCapabilities(t *testing.T) {
 	m := newPodFactory(t)
 	m.SeccompProfile = "builds.json"
 	ours, custom := build(), build()
@@ -31,6 +31,9 @@ func TestCustomBuilderHasNoNetAdmin(t *testing.T) {
 		}
 		if got := slices.Contains(security.Capabilities.Add, "NET_ADMIN"); got != (tt.first == 0) {
 			t.Errorf("image %s: NET_ADMIN is %t", tt.image, got)
+		}
+		if !slices.Equal(security.Capabilities.Drop, []corev1.Capability{"NET_RAW"}) {
+			t.Errorf("image %s: capabilities are %+v", tt.image, security.Capabilities)
 		}
 		for _, first := range pod.Spec.InitContainers {
 			if first.Image != m.Image || !slices.Equal(first.Args, []string{buildpod.ConfineArgument}) || !slices.Equal(first.SecurityContext.Capabilities.Add, []corev1.Capability{"NET_ADMIN"}) {

@@ -17,7 +17,7 @@ const descriptionAnnotation = "kubernetes.io/description"
 //
 // Source: the seven constraints of OpenShift 3.11 Cluster Administration, 15.2, with the values of
 // its two tables, and the constraint that 3.11's monitoring adds. All allow `projected`, which only
-// the second table lists.
+// the second table lists. The strict ones also drop NET_RAW.
 func BuiltIn(infrastructure string) []*Constraints {
 	return []*Constraints{
 		anyuid(), hostAccess(), hostMountAnyuid(infrastructure), hostNetwork(),
@@ -33,7 +33,8 @@ func base(name, description string) *Constraints {
 			Name: name, Annotations: map[string]string{descriptionAnnotation: description},
 		},
 		AllowedCapabilities: []corev1.Capability{}, DefaultAddCapabilities: []corev1.Capability{},
-		RequiredDropCapabilities: []corev1.Capability{"KILL", "MKNOD", "SYS_CHROOT", "SETUID", "SETGID"},
+		// OpenShift 3.11 lets programs with file capabilities have raw sockets.
+		RequiredDropCapabilities: []corev1.Capability{"KILL", "MKNOD", "SYS_CHROOT", "SETUID", "SETGID", "NET_RAW"},
 		Volumes: []securityv1.FSType{
 			securityv1.FSTypeConfigMap, securityv1.FSTypeDownwardAPI, securityv1.FSTypeEmptyDir,
 			securityv1.FSTypePersistentVolumeClaim, securityv1.FSProjected, securityv1.FSTypeSecret,

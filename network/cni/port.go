@@ -1,0 +1,174 @@
+package cni
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-platform/slipway/network/spoofcheck"
+)
+
+// attachToBridge makes the device of a pod a port of the bridge. Pods cannot take each other's
+// addresses, because package spoofcheck drops such frames before the device has any connection.
+// While another program removes those rules, the bridge still learns nothing from the pod and sends
+// it no frames for others, and the host and the pod ignore ARP about each other.
+func (c Config) attachToBridge(l lease, bridge netlink.Link) error {
+	if err := spoofcheck.Check(c.NFTTable, c.source(l)); err != nil {
+		return err
+	}
+	link, err := netlinksafe.LinkByName(l.Device)
+	if err != nil {
+		return fmt.Errorf("find device %q: %w", l.Device, err)
+	}
+	if err := netlink.LinkSetMaster(link, bridge); err != nil {
+		return fmt.Errorf("attach device %q to bridge %q: %w", l.Device, c.Bridge, err)
+	}
+	if err := setPortFlags(link, c.Hairpin); err != nil {
+		return fmt.Errorf("set flags of port %q of bridge %q: %w", l.Device, c.Bridge, err)
+	}
+	if err := netlink.NeighSet(neighbor(bridge, l.Address)); err != nil {
+		return fmt.Errorf("set neighbor %s of bridge %q: %w", l.Address, c.Bridge, err)
+	}
+	// The last step, which isAttached checks.
+	if err := netlink.NeighSet(forwardingEntry(link, l.Address)); err != nil {
+		return fmt.Errorf("set MAC address of port %q of bridge %q: %w", l.Device, c.Bridge, err)
+	}
+	return nil
+}
+
+// detachFromBridge removes what attachToBridge created and the kernel does not remove with the
+// device. address is invalid if it is unknown.
+func (c Config) detachFromBridge(device string, address netip.Addr) error {
+	if err := spoofcheck.Remove(c.NFTTable, device); err != nil {
+		return err
+	}
+	bridge, err := netlinksafe.LinkByName(c.Bridge)
+	if err != nil || !address.IsValid() {
+		return nil // without the bridge, there is no neighbor
+	}
+	return deleteNeighbor(neighbor(bridge, address))
+}
+
+func deleteNeighbor(n *netlink.Neigh) error {
+	if err := netlink.NeighDel(n); err != nil && !errors.Is(err, unix.ENOENT) {
+		return fmt.Errorf("delete neighbor %s: %w", n.IP, err)
+	}
+	return nil
+}
+
+// source returns the addresses from which a pod can send.
+func (c Config) source(l lease) spoofcheck.Pod {
+	gateway := Gateway(c.PodCIDR)
+	return spoofcheck.Pod{
+		Device:  l.Device,
+		Address: l.Address, MAC: HardwareAddress(l.Address),
+		GatewayAddress: gateway, GatewayMAC: HardwareAddress(gateway),
+	}
+}
+
+// checkFilter checks that the frames of a pod are filtered.
+func (c Config) checkFilter(l lease) error {
+	chains, err := spoofcheck.List(c.NFTTable)
+	if err != nil {
+		return err
+	}
+	if !chains.Has(c.source(l)) {
+		return fmt.Errorf("check device %q: its source addresses are not checked", l.Device)
+	}
+	return nil
+}
+
+// setPortFlags configures a port of a bridge whose MAC address is static: the bridge learns none
+// from it and sends it no broadcast, no multicast and no frame for an unknown address.
+func setPortFlags(link netlink.Link, hairpin bool) error {
+	request := nl.NewNetlinkRequest(unix.RTM_SETLINK, unix.NLM_F_ACK)
+	header := nl.NewIfInfomsg(unix.AF_BRIDGE)
+	header.Index = int32(link.Attrs().Index)
+	request.AddData(header)
+	flags := nl.NewRtAttr(unix.IFLA_PROTINFO|unix.NLA_F_NESTED, nil)
+	for _, flag := range []int{nl.IFLA_BRPORT_LEARNING, nl.IFLA_BRPORT_UNICAST_FLOOD, nl.IFLA_BRPORT_MCAST_FLOOD, nl.IFLA_BRPORT_BCAST_FLOOD} {
+		flags.AddRtAttr(flag, nl.Uint8Attr(0))
+	}
+	var mode uint8
+	if hairpin {
+		mode = 1
+	}
+	flags.AddRtAttr(nl.IFLA_BRPORT_MODE, nl.Uint8Attr(mode))
+	request.AddData(flags)
+	_, err := request.Execute(unix.NETLINK_ROUTE, 0)
+	return err
+}
+
+// neighbor returns the permanent ARP entry of an address of the cluster, which no packet changes.
+func neighbor(link netlink.Link, address netip.Addr) *netlink.Neigh {
+	return &netlink.Neigh{
+		LinkIndex: link.Attrs().Index, Family: unix.AF_INET, State: netlink.NUD_PERMANENT,
+		IP: address.AsSlice(), HardwareAddr: HardwareAddress(address),
+	}
+}
+
+// forwardingEntry returns the static entry of a port's only MAC address in the table of the bridge.
+func forwardingEntry(port netlink.Link, address netip.Addr) *netlink.Neigh {
+	return &netlink.Neigh{
+		LinkIndex: port.Attrs().Index, Family: unix.AF_BRIDGE, Flags: netlink.NTF_MASTER, State: netlink.NUD_NOARP,
+		HardwareAddr: HardwareAddress(address),
+	}
+}
+
+// attachments are the entries that the kernel has for the pods of the host.
+type attachments struct {
+	bridge                netlink.Link
+	chains                spoofcheck.Chains
+	forwarding, neighbors []netlink.Neigh
+}
+
+func (c Config) attachments(bridge netlink.Link) (attachments, error) {
+	a := attachments{bridge: bridge}
+	var err error
+	if a.chains, err = spoofcheck.List(c.NFTTable); err != nil {
+		return a, err
+	}
+	// An interrupted list lacks entries, which are then set once more.
+	if a.forwarding, err = netlink.NeighList(0, unix.AF_BRIDGE); err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
+		return a, fmt.Errorf("list MAC addresses of bridge %q: %w", c.Bridge, err)
+	}
+	if a.neighbors, err = netlink.NeighList(bridge.Attrs().Index, unix.AF_INET); err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
+		return a, fmt.Errorf("list neighbors of bridge %q: %w", c.Bridge, err)
+	}
+	return a, nil
+}
+
+// isAttached reports whether attachToBridge has nothing to do for a pod.
+func (c Config) isAttached(l lease, device netlink.Link, a attachments) bool {
+	return device.Attrs().MasterIndex == a.bridge.Attrs().Index && a.chains.Has(c.source(l)) &&
+		hasEntry(a.forwarding, forwardingEntry(device, l.Address)) && hasEntry(a.neighbors, neighbor(a.bridge, l.Address))
+}
+
+func hasEntry(entries []netlink.Neigh, want *netlink.Neigh) bool {
+	return slices.ContainsFunc(entries, func(e netlink.Neigh) bool {
+		return e.LinkIndex == want.LinkIndex && e.State == want.State && e.IP.Equal(want.IP) && bytes.Equal(e.HardwareAddr, want.HardwareAddr)
+	})
+}
+
+// removeUnused removes chains and neighbors of pods that are gone.
+func (c Config) removeUnused(a attachments, leases []lease) error {
+	var errs []error
+	for device := range a.chains {
+		if !slices.ContainsFunc(leases, func(l lease) bool { return l.Device == device && deviceExists(device) }) {
+			errs = append(errs, spoofcheck.Remove(c.NFTTable, device))
+		}
+	}
+	for _, n := range a.neighbors {
+		if n.State == netlink.NUD_PERMANENT && !slices.ContainsFunc(leases, func(l lease) bool { return n.IP.Equal(l.Address.AsSlice()) && deviceExists(l.Device) }) {
+			errs = append(errs, deleteNeighbor(&n))
+		}
+	}
+	return errors.Join(errs...)
+}

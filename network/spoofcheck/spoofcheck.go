@@ -1,0 +1,121 @@
+// Package spoofcheck drops the frames of a pod that do not come from the pod's own addresses.
+//
+// A pod can have raw sockets, and so it can send any frame. Its frames pass if they are
+//
+//   - IPv4 packets from the pod's MAC and IPv4 addresses to the gateway's MAC address, or
+//   - ARP packets from the same addresses about the gateway's address.
+//
+// Everything else is dropped: other sources, frames to other pods, multicast and broadcast, IPv6,
+// VLAN tags, and the protocols of bridges. Pods lose nothing by this, because the gateway is their
+// only neighbor (see package cni).
+//
+// The table is `netdev <name>`. Each pod has a chain there, which is named after the pod's device
+// on the host, at the ingress hook of that device. The hook precedes the bridge, its learning of
+// addresses, and the firewall of bridged frames. So the check does not depend on what the device is
+// connected to. A program at the same device (tc, tcx) runs before the hook: one that redirects
+// frames must check their source itself.
+package spoofcheck
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/google/nftables"
+	"github.com/google/nftables/userdata"
+	"golang.org/x/sys/unix"
+)
+
+// Pod is a pod whose frames are checked.
+type Pod struct {
+	Device         string // host end of the pod's veth
+	Address        netip.Addr
+	MAC            net.HardwareAddr
+	GatewayAddress netip.Addr
+	GatewayMAC     net.HardwareAddr
+}
+
+// Check creates or replaces the chain of a pod, whose device must exist.
+func Check(table string, p Pod) error {
+	conn, err := nftables.New()
+	if err != nil {
+		return fmt.Errorf("open nftables: %w", err)
+	}
+	policy := nftables.ChainPolicyDrop
+	chain := conn.AddChain(&nftables.Chain{
+		Table: conn.AddTable(tableOf(table)), Name: p.Device, Device: p.Device,
+		Type: nftables.ChainTypeFilter, Hooknum: nftables.ChainHookIngress, Priority: nftables.ChainPriorityFilter, Policy: &policy,
+	})
+	conn.FlushChain(chain)
+	for _, rule := range p.rules() {
+		conn.AddRule(&nftables.Rule{Table: chain.Table, Chain: chain, Exprs: rule, UserData: p.comment()})
+	}
+	if err := conn.Flush(); err != nil {
+		return fmt.Errorf("write chain %q of nftables table netdev %q: %w", p.Device, table, err)
+	}
+	return nil
+}
+
+// Remove removes the chain of a device. A missing chain is not an error: kernels before 6.16 remove
+// it with the device.
+func Remove(table, device string) error {
+	conn, err := nftables.New()
+	if err != nil {
+		return fmt.Errorf("open nftables: %w", err)
+	}
+	conn.DelChain(&nftables.Chain{Table: tableOf(table), Name: device})
+	if err := conn.Flush(); err != nil && !errors.Is(err, unix.ENOENT) {
+		return fmt.Errorf("remove chain %q of nftables table netdev %q: %w", device, table, err)
+	}
+	return nil
+}
+
+// Chains are the rules of a table, by device.
+type Chains map[string][]*nftables.Rule
+
+// List returns the chains of a table. A missing table has none.
+func List(table string) (Chains, error) {
+	conn, err := nftables.New(nftables.AsLasting())
+	if err != nil {
+		return nil, fmt.Errorf("open nftables: %w", err)
+	}
+	defer func() { _ = conn.CloseLasting() }()
+	all, err := conn.ListChainsOfTableFamily(nftables.TableFamilyNetdev)
+	if err != nil {
+		return nil, fmt.Errorf("list nftables chains of family netdev: %w", err)
+	}
+	chains := Chains{}
+	for _, chain := range all {
+		if chain.Table.Name != table {
+			continue
+		}
+		rules, err := conn.GetRules(tableOf(table), chain)
+		if err != nil {
+			return nil, fmt.Errorf("list chain %q of nftables table netdev %q: %w", chain.Name, table, err)
+		}
+		chains[chain.Name] = rules
+	}
+	return chains, nil
+}
+
+// Has reports whether the pod's chain has the rules that Check writes.
+func (c Chains) Has(p Pod) bool {
+	rules := c[p.Device]
+	for _, rule := range rules {
+		if !bytes.Equal(rule.UserData, p.comment()) {
+			return false
+		}
+	}
+	return len(rules) == len(p.rules())
+}
+
+func tableOf(name string) *nftables.Table {
+	return &nftables.Table{Family: nftables.TableFamilyNetdev, Name: name}
+}
+
+// comment identifies the rules of the pod.
+func (p Pod) comment() []byte {
+	return userdata.AppendString(nil, userdata.TypeComment, p.Address.String()+" via "+p.GatewayAddress.String())
+}
