@@ -35,7 +35,7 @@ func TestMain(m *testing.M) { kit.Main(m) }
 // script is what the custom builder does: it says what it was told, and then what MODE wants.
 const script = `echo "building $SOURCE_URI#$SOURCE_REF for $OUTPUT_REGISTRY/$OUTPUT_IMAGE from $OPENSHIFT_CUSTOM_BUILD_BASE_IMAGE"
 case "$MODE" in
-"") /bin/busybox nc -w 5 169.254.169.254 80 </dev/null 2>&1 || exit 0 ;;
+"") /bin/busybox nc -w 5 169.254.169.254 80 </dev/null 2>&1; /bin/busybox arping -c 1 -I eth0 169.254.169.254 2>&1 || exit 0 ;;
 archive) /bin/busybox tar -tz ;;
 count) /bin/busybox wc -c ;;
 wait) exec /bin/busybox sleep 100000 ;;
@@ -157,6 +157,7 @@ func TestABuildRunsInAPodAndItsEndIsWrittenDown(t *testing.T) {
 		"build.build.openshift.io/app-1 started",
 		"building https://git.example.com/app.git#main for " + registry + "/app:latest from " + registry + "/builder@sha256:",
 		"169.254.169.254): No route to host\n",
+		"arping: socket(AF_PACKET,2,0): Operation not permitted\n",
 	} {
 		if !strings.Contains(log, want) {
 			t.Errorf("start-build says %q, without %q", log, want)

@@ -49,12 +49,12 @@ func TestADockerfileIsBuiltWithoutAPrivilegeOnTheNode(t *testing.T) {
 	p := newProject(t)
 	dockerfile := "FROM " + p.base() + "\n" + shell + `RUN read inside outside length < /proc/self/uid_map; /bin/busybox test $outside -gt 0 && echo root is user $outside
 RUN /bin/busybox find / -name token -o -name 'docker*' -o -name slipway-builder | /bin/busybox grep -v ^/sys && exit 1 || echo nothing of the builder
-RUN /bin/busybox nc -w 5 169.254.169.254 80 </dev/null 2>&1; /bin/busybox nslookup kubernetes.default.svc.cluster.local 2>&1 || exit 0
+RUN /bin/busybox nc -w 5 169.254.169.254 80 </dev/null 2>&1; /bin/busybox arping -c 1 -I eth0 169.254.169.254 2>&1; /bin/busybox nslookup kubernetes.default.svc.cluster.local 2>&1 || exit 0
 ENV WORD=hello
 `
 	p.dockerConfig("app", fmt.Sprintf("dockerfile: %q", dockerfile), "app:latest")
 	log := p.OC("start-build", "app", "--follow", "--wait")
-	for _, want := range []string{"\nroot is user ", "\nnothing of the builder\n", "169.254.169.254): No route to host\n", "172.30.0.1", "\nPush successful\n"} {
+	for _, want := range []string{"\nroot is user ", "\nnothing of the builder\n", "169.254.169.254): No route to host\n", "arping: socket(AF_PACKET,2,0): Operation not permitted\n", "172.30.0.1", "\nPush successful\n"} {
 		if !strings.Contains(log, want) {
 			t.Errorf("the log lacks %q:\n%s", want, log)
 		}
