@@ -157,7 +157,7 @@ func TestABuildRunsInAPodAndItsEndIsWrittenDown(t *testing.T) {
 		"build.build.openshift.io/app-1 started",
 		"building https://git.example.com/app.git#main for " + registry + "/app:latest from " + registry + "/builder@sha256:",
 		"169.254.169.254): No route to host\n",
-		"arping: socket(AF_PACKET,2,0): Operation not permitted\n",
+		"arping: socket: Operation not permitted\n",
 	} {
 		if !strings.Contains(log, want) {
 			t.Errorf("start-build says %q, without %q", log, want)
