@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"net"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -16,7 +17,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/slipway-platform/slipway/network/cni"
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
@@ -36,9 +36,12 @@ func buildFrameImage(t *testing.T, c *kit.Cluster) {
 	c.MustSlipway("images", "build", "--tag="+frameImage, dir)
 }
 
+// mac returns the MAC address of a pod or the gateway.
+func mac(address netip.Addr) net.HardwareAddr { return append([]byte{0x0a, 0x58}, address.AsSlice()...) }
+
 // ethernet returns a frame with forged content.
 func ethernet(to, from netip.Addr, kind uint16, data ...[]byte) string {
-	return hex.EncodeToString(slices.Concat(cni.HardwareAddress(to), cni.HardwareAddress(from), binary.BigEndian.AppendUint16(nil, kind), slices.Concat(data...), []byte("forged")))
+	return hex.EncodeToString(slices.Concat(mac(to), mac(from), binary.BigEndian.AppendUint16(nil, kind), slices.Concat(data...), []byte("forged")))
 }
 
 // datagram returns a UDP datagram to port 7 without a checksum, or with one that is wrong: a raw
@@ -62,10 +65,10 @@ func TestPodCannotTakeAddressOfAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gateway := cni.Gateway(netip.MustParsePrefix(nodes.Items[0].Spec.PodCIDR))
+	gateway := netip.MustParsePrefix(nodes.Items[0].Spec.PodCIDR).Masked().Addr().Next()
 
 	arpReply := func(claimed, asked netip.Addr) []byte {
-		return slices.Concat([]byte{0, 1, 8, 0, 6, 4, 0, 2}, cni.HardwareAddress(attacker), claimed.AsSlice(), make([]byte, 6), asked.AsSlice())
+		return slices.Concat([]byte{0, 1, 8, 0, 6, 4, 0, 2}, mac(attacker), claimed.AsSlice(), make([]byte, 6), asked.AsSlice())
 	}
 	const ipv4, arp, vlan, ipv6 = 0x0800, 0x0806, 0x8100, 0x86dd
 	frames := []string{
@@ -88,7 +91,7 @@ func TestPodCannotTakeAddressOfAnother(t *testing.T) {
 	if err != nil || !strings.Contains(string(seen), "honest") || strings.Contains(string(seen), "forged") {
 		t.Errorf("the victim sees, %v:\n%s", err, seen)
 	}
-	if table := shop.Exec("victim", "cat", "/proc/net/arp"); !strings.Contains(table, cni.HardwareAddress(gateway).String()) {
+	if table := shop.Exec("victim", "cat", "/proc/net/arp"); !strings.Contains(table, mac(gateway).String()) {
 		t.Errorf("the victim's gateway is elsewhere:\n%s", table)
 	}
 }
