@@ -37,7 +37,9 @@ func buildFrameImage(t *testing.T, c *kit.Cluster) {
 }
 
 // mac returns the MAC address of a pod or the gateway.
-func mac(address netip.Addr) net.HardwareAddr { return append([]byte{0x0a, 0x58}, address.AsSlice()...) }
+func mac(address netip.Addr) net.HardwareAddr {
+	return append([]byte{0x0a, 0x58}, address.AsSlice()...)
+}
 
 // ethernet returns a frame with forged content.
 func ethernet(to, from netip.Addr, kind uint16, data ...[]byte) string {
