@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/client-go/dynamic"
@@ -27,6 +28,7 @@ type canI struct {
 	groups, scopes       []string
 	ignoreScopes         bool
 	list, quiet, anyPart bool
+	output               string
 }
 
 // newCanI returns `can-i`: may the user, or someone else, do something?
@@ -53,7 +55,7 @@ and a subresource, as in routes.route.openshift.io/custom-host, or be a path suc
 				if len(args) > 0 {
 					util.CheckErr(util.UsageErrorf(command, "--list takes no verb and no resource"))
 				}
-				util.CheckErr(c.printRules(command.Context(), streams.Out))
+				util.CheckErr(c.printRules(command.Context(), streams))
 				return
 			}
 			if len(args) < 2 || len(args) > 3 {
@@ -73,6 +75,7 @@ and a subresource, as in routes.route.openshift.io/custom-host, or be a path suc
 	}
 	flags := command.Flags()
 	flags.BoolVar(&c.anyPart, "all-namespaces", false, "Ask about all projects.")
+	flags.StringVarP(&c.output, "output", "o", "", "Format of --list: json, yaml or wide.")
 	flags.BoolVar(&c.list, "list", false, "List the rules of the user in the project.")
 	flags.BoolVarP(&c.quiet, "quiet", "q", false, "Print nothing; the exit code is 2 when the action is not allowed.")
 	flags.BoolVar(&c.ignoreScopes, "ignore-scopes", false, "Ask without the scopes of the token.")
@@ -171,14 +174,26 @@ func (c *canI) rules(ctx context.Context) (authorizationv1.SubjectRulesReviewSta
 	return answer.Status, err
 }
 
-func (c *canI) printRules(ctx context.Context, out io.Writer) error {
+func (c *canI) printRules(ctx context.Context, streams genericiooptions.IOStreams) error {
 	status, err := c.rules(ctx)
 	if err != nil {
 		return err
 	}
-	writePolicyRules(out, status.Rules)
+	switch c.output {
+	case "", "wide":
+		writePolicyRules(streams.Out, status.Rules)
+	default:
+		answer := &authorizationv1.SelfSubjectRulesReview{TypeMeta: authorizationType("SelfSubjectRulesReview"), Status: status}
+		printer, err := genericclioptions.NewJSONYamlPrintFlags().ToPrinter(c.output)
+		if err != nil {
+			return err
+		}
+		if err := printer.PrintObj(answer, streams.Out); err != nil {
+			return err
+		}
+	}
 	if status.EvaluationError != "" {
-		return fmt.Errorf("list rules: some are missing: %s", status.EvaluationError)
+		fmt.Fprintf(streams.ErrOut, "Error during evaluation, results may not be complete: %s\n", status.EvaluationError)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/printers"
@@ -21,6 +21,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/kubectl/pkg/cmd/util"
 	"k8s.io/kubectl/pkg/scheme"
+
+	"github.com/slipway-platform/slipway/cli/objects"
 )
 
 // sccReview asks which security context constraints accept pods, before anybody makes them.
@@ -28,6 +30,7 @@ type sccReview struct {
 	resource.FilenameOptions
 	genericiooptions.IOStreams
 	print     *genericclioptions.PrintFlags
+	title     string // of the review, in errors
 	noHeaders bool
 	user      string
 	groups    []string
@@ -41,7 +44,7 @@ type sccReview struct {
 // pods?
 func newSCCSubjectReview(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	account := ""
-	o := &sccReview{IOStreams: streams}
+	o := &sccReview{IOStreams: streams, title: "Subject Review"}
 	command := o.command(factory, &cobra.Command{
 		Use:   "scc-subject-review -f FILENAME",
 		Short: "Check whether a user or a service account can create a pod",
@@ -58,10 +61,14 @@ Without --user, --groups and --serviceaccount the question is about yourself.`,
   oc policy scc-subject-review -z default -f pod.yaml`,
 	}, "RESOURCE\tALLOWED BY", func(ctx context.Context, template corev1.PodTemplateSpec) (runtime.Object, []string, error) {
 		if account != "" {
-			if o.user != "" || len(o.groups) > 0 {
-				return nil, nil, errors.New("--serviceaccount cannot be used with --user or --groups")
+			if o.user != "" {
+				return nil, nil, errors.New("--user and --serviceaccount are mutually exclusive")
 			}
-			template.Spec.ServiceAccountName = account
+			name := accountOf(account)
+			template.Spec.ServiceAccountName = name
+			if len(o.groups) > 0 {
+				return o.subjectAs(ctx, template, serviceaccount.MakeUsername(o.namespace, name))
+			}
 		}
 		return o.subject(ctx, template, account != "")
 	})
@@ -73,7 +80,7 @@ Without --user, --groups and --serviceaccount the question is about yourself.`,
 
 // newSCCReview returns `scc-review`: which service accounts could make these pods?
 func newSCCReview(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
-	o := &sccReview{IOStreams: streams}
+	o := &sccReview{IOStreams: streams, title: "Review"}
 	command := o.command(factory, &cobra.Command{
 		Use:   "scc-review [-z SERVICEACCOUNT] -f FILENAME",
 		Short: "Check which service accounts can create a pod",
@@ -102,6 +109,7 @@ func (o *sccReview) command(factory util.Factory, command *cobra.Command, headin
 	o.print.AddFlags(command)
 	util.AddFilenameOptionFlags(command, &o.FilenameOptions, "of the pods to ask about.")
 	command.Flags().BoolVar(&o.noHeaders, "no-headers", false, "Print no headings.")
+	objects.AddOldPrintFlags(command)
 	return command
 }
 
@@ -126,11 +134,14 @@ func (o *sccReview) run(ctx context.Context, factory util.Factory, headings stri
 			if err != nil {
 				return err
 			}
+			if claims, _, _ := unstructured.NestedSlice(info.Object.(*unstructured.Unstructured).Object, "spec", "volumeClaimTemplates"); len(claims) > 0 {
+				return fmt.Errorf("StatefulSet %q with spec.volumeClaimTemplates currently not supported.", info.Name)
+			}
 			answer, rows, err := question(ctx, template)
 			if err != nil {
-				return err
+				return fmt.Errorf("unable to compute Pod Security Policy %s for %q: %s", o.title, info.Name, err.Error())
 			}
-			if *o.print.OutputFormat != "" {
+			if format := *o.print.OutputFormat; format != "" && format != "wide" {
 				return o.printObject(answer)
 			}
 			if !headed {
@@ -166,9 +177,14 @@ func (o *sccReview) subject(ctx context.Context, template corev1.PodTemplateSpec
 		err := sendReview(ctx, o.client, securityv1.GroupVersion.WithResource("podsecuritypolicyselfsubjectreviews"), o.namespace, answer, answer)
 		return answer, []string{allowedBy(answer.Status)}, err
 	}
+	return o.subjectAs(ctx, template, o.user)
+}
+
+// subjectAs asks about a user and the groups.
+func (o *sccReview) subjectAs(ctx context.Context, template corev1.PodTemplateSpec, user string) (runtime.Object, []string, error) {
 	answer := &securityv1.PodSecurityPolicySubjectReview{
 		TypeMeta: securityType("PodSecurityPolicySubjectReview"),
-		Spec:     securityv1.PodSecurityPolicySubjectReviewSpec{Template: template, User: o.user, Groups: o.groups},
+		Spec:     securityv1.PodSecurityPolicySubjectReviewSpec{Template: template, User: user, Groups: o.groups},
 	}
 	err := sendReview(ctx, o.client, securityv1.GroupVersion.WithResource("podsecuritypolicysubjectreviews"), o.namespace, answer, answer)
 	return answer, []string{allowedBy(answer.Status)}, err
@@ -178,22 +194,14 @@ func (o *sccReview) subject(ctx context.Context, template corev1.PodTemplateSpec
 func (o *sccReview) review(ctx context.Context, template corev1.PodTemplateSpec) (runtime.Object, []string, error) {
 	answer := &securityv1.PodSecurityPolicyReview{
 		TypeMeta: securityType("PodSecurityPolicyReview"),
-		Spec:     securityv1.PodSecurityPolicyReviewSpec{Template: template, ServiceAccountNames: o.accounts},
+		Spec:     securityv1.PodSecurityPolicyReviewSpec{Template: template, ServiceAccountNames: accountsOf(o.accounts)},
 	}
 	if err := sendReview(ctx, o.client, securityv1.GroupVersion.WithResource("podsecuritypolicyreviews"), o.namespace, answer, answer); err != nil {
 		return nil, nil, err
 	}
-	accepted := map[string]string{}
-	for _, account := range answer.Status.AllowedServiceAccounts {
-		accepted[account.Name] = allowedBy(account.PodSecurityPolicySubjectReviewStatus)
-	}
-	names := o.accounts
-	if len(names) == 0 {
-		names = []string{cmp.Or(template.Spec.ServiceAccountName, "default")}
-	}
 	var rows []string
-	for _, name := range names {
-		rows = append(rows, name+"\t"+cmp.Or(accepted[name], nobody))
+	for _, account := range answer.Status.AllowedServiceAccounts {
+		rows = append(rows, account.Name+"\t"+allowedBy(account.PodSecurityPolicySubjectReviewStatus))
 	}
 	return answer, rows, nil
 }
@@ -210,6 +218,21 @@ func allowedBy(status securityv1.PodSecurityPolicySubjectReviewStatus) string {
 		return nobody
 	}
 	return status.AllowedBy.Name
+}
+
+// accountOf returns the name of a service account, which the user can also name in full as a user.
+func accountOf(name string) string {
+	if _, account, err := serviceaccount.SplitUsername(name); err == nil {
+		return account
+	}
+	return name
+}
+
+func accountsOf(names []string) (accounts []string) {
+	for _, name := range names {
+		accounts = append(accounts, accountOf(name))
+	}
+	return accounts
 }
 
 // podTemplateOf finds what an object makes pods from: its template, or for a pod itself.

@@ -1,0 +1,247 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
+
+	"github.com/slipway-platform/slipway/cli/objects"
+)
+
+// accountResource are service accounts.
+var accountResource = corev1.SchemeGroupVersion.WithResource("serviceaccounts")
+
+// errNoTarget means that no binding of a role has one of the subjects.
+var errNoTarget = errors.New("unable to find target")
+
+// binder adds subjects to bindings of a role, or removes them.
+type binder struct {
+	client        rbacclient.RbacV1Interface
+	namespace     string // empty for the whole cluster
+	role          string // empty for every role, when subjects are removed
+	local         bool   // the role is one of the namespace
+	binding       string // the binding to use; empty to find or create one
+	users, groups []string
+}
+
+// subjects returns the users and groups as subjects of bindings.
+func (b *binder) subjects() (subjects []rbacv1.Subject) {
+	for _, name := range b.users {
+		if namespace, account, err := serviceaccount.SplitUsername(name); err == nil {
+			subjects = append(subjects, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: account})
+			continue
+		}
+		subjects = append(subjects, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name})
+	}
+	for _, name := range b.groups {
+		subjects = append(subjects, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: name})
+	}
+	return subjects
+}
+
+func (b *binder) ref() rbacv1.RoleRef {
+	kind := "ClusterRole"
+	if b.local {
+		kind = "Role"
+	}
+	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: b.role}
+}
+
+// change is a binding of either scope as it shall become.
+type change struct {
+	metav1.ObjectMeta
+	ref      rbacv1.RoleRef
+	subjects []rbacv1.Subject
+	stored   bool
+	// fresh are the subjects that the binding gets, gone those that it loses.
+	fresh, gone []rbacv1.Subject
+}
+
+// object returns the binding for printers and requests.
+func (c change) object(namespace string) runtime.Object {
+	if namespace == "" {
+		return &rbacv1.ClusterRoleBinding{ObjectMeta: c.ObjectMeta, RoleRef: c.ref, Subjects: c.subjects}
+	}
+	return &rbacv1.RoleBinding{ObjectMeta: c.ObjectMeta, RoleRef: c.ref, Subjects: c.subjects}
+}
+
+// listOf returns changed bindings as a list.
+func listOf(changes []change, namespace string) *corev1.List {
+	var all []runtime.Object
+	for _, one := range changes {
+		object := one.object(namespace)
+		kind := "RoleBinding"
+		if namespace == "" {
+			kind = "ClusterRoleBinding"
+		}
+		object.GetObjectKind().SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind(kind))
+		all = append(all, object)
+	}
+	return objects.ListOf(all)
+}
+
+// list returns the bindings of the namespace or of the cluster.
+func (b *binder) list(ctx context.Context) (all []change, err error) {
+	if b.namespace == "" {
+		list, err := b.client.ClusterRoleBindings().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range list.Items {
+			all = append(all, change{ObjectMeta: one.ObjectMeta, ref: one.RoleRef, subjects: one.Subjects, stored: true})
+		}
+		return all, nil
+	}
+	list, err := b.client.RoleBindings(b.namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range list.Items {
+		all = append(all, change{ObjectMeta: one.ObjectMeta, ref: one.RoleRef, subjects: one.Subjects, stored: true})
+	}
+	return all, nil
+}
+
+// add returns the binding with the role and the subjects: the binding of the given name, or else a
+// binding of the role that has all subjects, or else a new one. A new binding is named after the
+// role, and numbered if the name is taken (admin, admin-0), as in OpenShift 3.
+func (b *binder) add(ctx context.Context) ([]change, error) {
+	all, err := b.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	taken, missing := map[string]bool{}, b.subjects()
+	for _, one := range all {
+		taken[one.Name] = true
+		one.fresh = slices.DeleteFunc(b.subjects(), func(s rbacv1.Subject) bool { return slices.Contains(one.subjects, s) })
+		switch {
+		case b.binding != "" && one.Name == b.binding:
+			if one.ref != b.ref() {
+				return nil, mismatch("rolebinding %s found for role %s, not %s", "rolebinding %s found for %q, not %q", one, b.ref())
+			}
+			one.subjects = slices.Concat(one.subjects, one.fresh)
+			return []change{one}, nil
+		case b.binding == "" && one.ref == b.ref():
+			if len(one.fresh) == 0 {
+				return []change{one}, nil
+			}
+			missing = slices.DeleteFunc(missing, func(s rbacv1.Subject) bool { return slices.Contains(one.subjects, s) })
+		}
+	}
+	name := b.binding
+	if name == "" {
+		name = b.role
+		for number := 0; taken[name]; number++ {
+			name = b.role + "-" + strconv.Itoa(number)
+		}
+	}
+	created := change{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: b.namespace}, ref: b.ref(), subjects: missing, fresh: missing}
+	if len(missing) == 0 { // several bindings have the subjects together
+		return []change{{ObjectMeta: created.ObjectMeta, ref: created.ref, subjects: b.subjects(), stored: true}}, nil
+	}
+	return []change{created}, nil
+}
+
+// mismatch says that a binding has another role than the given one, or a role of another kind.
+func mismatch(names, kinds string, one change, ref rbacv1.RoleRef) error {
+	if one.ref.Name != ref.Name {
+		return fmt.Errorf(names, one.Name, one.ref.Name, ref.Name)
+	}
+	return fmt.Errorf(kinds, one.Name, one.ref.Kind, ref.Kind)
+}
+
+// remove returns the bindings of the role, or of every role, without the subjects.
+func (b *binder) remove(ctx context.Context) (changes []change, err error) {
+	all, err := b.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	gone, named := b.subjects(), false
+	for _, one := range all {
+		if b.binding != "" && one.Name != b.binding {
+			continue
+		}
+		named = true
+		if b.role != "" && one.ref != b.ref() {
+			if b.binding != "" {
+				return nil, mismatch("rolebinding %s contains role %s, instead of role %s", "rolebinding %s contains a role of kind %q, not %q", one, b.ref())
+			}
+			continue
+		}
+		rest := slices.DeleteFunc(slices.Clone(one.subjects), func(s rbacv1.Subject) bool { return slices.Contains(gone, s) })
+		if len(rest) == len(one.subjects) {
+			continue
+		}
+		one.gone = slices.DeleteFunc(one.subjects, func(s rbacv1.Subject) bool { return slices.Contains(rest, s) })
+		one.subjects = rest
+		changes = append(changes, one)
+	}
+	switch {
+	case !named && b.binding != "":
+		return nil, fmt.Errorf("unable to locate RoleBinding %s for %s %q", b.binding, b.ref().Kind, b.role)
+	case len(changes) == 0 && b.role != "":
+		return nil, fmt.Errorf("%w %v", errNoTarget, slices.Concat(b.shortUsers(), b.groups))
+	}
+	return changes, nil
+}
+
+// shortUsers returns the users; service accounts have the names that -z takes.
+func (b *binder) shortUsers() (names []string) {
+	for _, name := range b.users {
+		if _, account, err := serviceaccount.SplitUsername(name); err == nil {
+			name = account
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// apply writes changed bindings. A binding without subjects is deleted unless it is a default one,
+// which the control plane would create again.
+func (b *binder) apply(ctx context.Context, changes []change) error {
+	for _, one := range changes {
+		if len(one.fresh) == 0 && len(one.gone) == 0 {
+			continue
+		}
+		if err := b.write(ctx, one); err != nil && !(apierrors.IsNotFound(err) && len(one.gone) > 0) {
+			return err
+		}
+	}
+	return nil
+}
+
+// write creates, updates or deletes a binding.
+func (b *binder) write(ctx context.Context, one change) (err error) {
+	empty := len(one.subjects) == 0 && one.Annotations[rbacv1.AutoUpdateAnnotationKey] == ""
+	switch object := one.object(b.namespace).(type) {
+	case *rbacv1.ClusterRoleBinding:
+		switch {
+		case empty:
+			return b.client.ClusterRoleBindings().Delete(ctx, one.Name, metav1.DeleteOptions{})
+		case one.stored:
+			_, err = b.client.ClusterRoleBindings().Update(ctx, object, metav1.UpdateOptions{})
+		default:
+			_, err = b.client.ClusterRoleBindings().Create(ctx, object, metav1.CreateOptions{})
+		}
+	case *rbacv1.RoleBinding:
+		switch {
+		case empty:
+			return b.client.RoleBindings(b.namespace).Delete(ctx, one.Name, metav1.DeleteOptions{})
+		case one.stored:
+			_, err = b.client.RoleBindings(b.namespace).Update(ctx, object, metav1.UpdateOptions{})
+		default:
+			_, err = b.client.RoleBindings(b.namespace).Create(ctx, object, metav1.CreateOptions{})
+		}
+	}
+	return err
+}

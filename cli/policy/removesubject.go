@@ -1,0 +1,107 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kubectl/pkg/cmd/util"
+
+	"github.com/slipway-platform/slipway/cli/objects"
+)
+
+// newRemoveSubject returns `remove-user` and `remove-group`, which remove subjects from all bindings
+// of the project.
+func newRemoveSubject(factory util.Factory, streams genericiooptions.IOStreams, subject string) *cobra.Command {
+	var output *objects.Output
+	command := &cobra.Command{
+		Use:   "remove-" + subject + " NAME...",
+		Short: "Remove " + subject + "s from the current project",
+		Run: func(command *cobra.Command, args []string) {
+			if len(args) == 0 {
+				util.CheckErr(fmt.Errorf("you must specify at least one argument: <%s> [%s]", subject, subject))
+			}
+			client, err := factory.KubernetesClientSet()
+			util.CheckErr(err)
+			namespace, _, err := factory.ToRawKubeConfigLoader().Namespace()
+			util.CheckErr(err)
+			b := &binder{client: client.RbacV1(), namespace: namespace}
+			if subject == "user" {
+				b.users = args
+			} else {
+				b.groups = args
+			}
+			util.CheckErr(b.removeSubjects(command.Context(), output, streams))
+		},
+	}
+	output = objects.AddOutput(command)
+	return command
+}
+
+// removeSubjects removes the subjects from all bindings and names the roles that they lose.
+func (b *binder) removeSubjects(ctx context.Context, output *objects.Output, streams genericiooptions.IOStreams) error {
+	changes, err := b.remove(ctx)
+	if err != nil && !errors.Is(err, errNoTarget) {
+		return err
+	}
+	if output.Set() {
+		return output.Print(streams, listOf(changes, b.namespace))
+	}
+	if !output.DryRun {
+		if err := b.apply(ctx, changes); err != nil {
+			return err
+		}
+	}
+	var removed []string
+	for _, one := range changes {
+		role := one.ref.Name
+		if one.ref.Kind != "ClusterRole" {
+			role = b.namespace + "/" + role
+		}
+		for _, kind := range []struct{ kind, plural string }{
+			{rbacv1.UserKind, "users"}, {rbacv1.GroupKind, "groups"}, {rbacv1.ServiceAccountKind, "serviceaccounts"},
+		} {
+			names := namesOf(one.gone, kind.kind)
+			if len(names) > 0 {
+				fmt.Fprintf(streams.Out, "Removing %s from %s %v in project %s%s.\n", role, kind.plural, names, b.namespace, output.Suffix())
+			}
+		}
+		for _, subject := range one.gone {
+			removed = append(removed, nameOf(subject))
+		}
+	}
+	for _, list := range []struct {
+		title string
+		names []string
+	}{{"Users", b.users}, {"Groups", b.groups}} {
+		rest := slices.DeleteFunc(slices.Clone(list.names), func(name string) bool { return slices.Contains(removed, name) })
+		if len(rest) > 0 {
+			fmt.Fprintf(streams.Out, "%s %v were not bound to roles in project %s%s.\n", list.title, rest, b.namespace, output.Suffix())
+		}
+	}
+	return nil
+}
+
+// namesOf returns the sorted names of the subjects of a kind.
+func namesOf(subjects []rbacv1.Subject, kind string) (names []string) {
+	for _, subject := range subjects {
+		if subject.Kind == kind {
+			names = append(names, subject.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// nameOf returns the name of a subject as a user or group.
+func nameOf(subject rbacv1.Subject) string {
+	if subject.Kind == rbacv1.ServiceAccountKind {
+		return serviceaccount.MakeUsername(subject.Namespace, subject.Name)
+	}
+	return subject.Name
+}
