@@ -16,6 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/debug"
 	"github.com/slipway-platform/slipway/cli/deploymentconfig"
 	"github.com/slipway-platform/slipway/cli/export"
+	"github.com/slipway-platform/slipway/cli/extract"
 	"github.com/slipway-platform/slipway/cli/idle"
 	"github.com/slipway-platform/slipway/cli/image"
 	"github.com/slipway-platform/slipway/cli/image/content"
@@ -74,6 +75,7 @@ func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) own {
 			template.NewProcess(factory, streams),
 			app.New(factory, streams),
 			export.New(factory, streams),
+			extract.New(factory, streams),
 			convert.New(streams),
 			newVersion(factory, streams),
 		},

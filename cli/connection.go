@@ -27,7 +27,10 @@ To view or setup config directly use the 'config' command.`
 // connection has the name of the program. If no server is configured, the first request fails:
 // kubectl would connect to port 8080 of this machine.
 func connectionFlags(name string) *genericclioptions.ConfigFlags {
-	flags := genericclioptions.NewConfigFlags(true).WithDeprecatedPasswordFlag().WithDiscoveryBurst(300).WithDiscoveryQPS(50)
+	flags := genericclioptions.NewConfigFlags(true).WithDiscoveryBurst(300).WithDiscoveryQPS(50)
+	if name == "kubectl" { // with these flags kubectl asks users without credentials for a password
+		flags.WithDeprecatedPasswordFlag()
+	}
 	flags.WithWrapConfigFn(func(config *rest.Config) *rest.Config {
 		if name == "oc" && !hasServer(flags, config) {
 			config.Wrap(func(http.RoundTripper) http.RoundTripper { return notConfigured{} })
@@ -69,6 +72,14 @@ func hasServer(flags *genericclioptions.ConfigFlags, config *rest.Config) bool {
 
 // addOldGlobalFlags adds the global flags of OpenShift 3 that have another name in kubectl.
 func addOldGlobalFlags(root *cobra.Command) {
+	// The commands below "config" have a flag of their own for the file.
+	if config, _, err := root.Find([]string{"config"}); err == nil {
+		if flag := config.PersistentFlags().Lookup("kubeconfig"); flag != nil {
+			alias := *flag
+			alias.Name, alias.Hidden = "config", true
+			config.PersistentFlags().AddFlag(&alias)
+		}
+	}
 	flags := root.PersistentFlags()
 	for old, current := range map[string]string{"config": "kubeconfig", "loglevel": "v", "logspec": "vmodule"} {
 		if flag := flags.Lookup(current); flag != nil {

@@ -36,7 +36,7 @@ func newPrune(factory util.Factory, streams genericiooptions.IOStreams) *cobra.C
 	}
 	groups := group.NewGroupsPrune(factory, streams)
 	groups.Use = "groups" + groups.Use[len("prune"):]
-	command.AddCommand(groups,
+	command.AddCommand(groups, newPruneAuth(factory, streams),
 		image.NewPrune(factory, streams), image.NewPruneRegistry(factory, streams),
 		(&pruning{factory: factory, streams: streams, what: "builds", resource: buildv1.GroupVersion.WithResource("builds"), find: oldBuilds}).command(),
 		(&pruning{factory: factory, streams: streams, what: "deployments", resource: corev1.SchemeGroupVersion.WithResource("replicationcontrollers"), find: oldDeployments}).command(),

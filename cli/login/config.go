@@ -9,8 +9,10 @@ import (
 	"strings"
 
 	userv1 "github.com/openshift/api/user/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -48,10 +50,24 @@ func listProjects(ctx context.Context, config *rest.Config) (names []string) {
 	return names
 }
 
+// mayRequestProjects reports whether the user can create projects.
+func mayRequestProjects(ctx context.Context, config *rest.Config) bool {
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return true
+	}
+	err = client.RESTClient().Get().AbsPath("/apis/project.openshift.io/v1/projectrequests").Do(ctx).Error()
+	return !apierrors.IsForbidden(err)
+}
+
 // printProjects tells a person what to work in.
-func printProjects(out io.Writer, projects []string, current string) {
+func printProjects(out io.Writer, projects []string, current string, mayRequest bool) {
 	switch len(projects) {
 	case 0:
+		if !mayRequest {
+			fmt.Fprint(out, "You don't have any projects. Contact your system administrator to request a project.\n\n")
+			return
+		}
 		fmt.Fprint(out, "You don't have any projects. You can try to create a new project, by running\n\n    oc new-project <projectname>\n\n")
 	case 1:
 		fmt.Fprintf(out, "You have one project on this server: %q\n\nUsing project %q.\n", projects[0], current)

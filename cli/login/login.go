@@ -25,6 +25,7 @@ type loginOptions struct {
 	genericiooptions.IOStreams
 	server, user, password, token string
 	authority                     string
+	namespace                     string // the project to choose
 	insecure                      bool
 
 	paths  *clientcmd.PathOptions
@@ -57,7 +58,6 @@ What is not given as an argument or flag is asked for.`,
 
   # Log in to the given server with the given credentials (will not prompt interactively)
   oc login localhost:8443 --username=myuser --password=mypass`,
-		Args: cobra.MaximumNArgs(1),
 		Run: func(cmd *cobra.Command, args []string) {
 			util.CheckErr(o.complete(cmd, args))
 			util.CheckErr(o.run(cmd.Context()))
@@ -76,6 +76,7 @@ func (o *loginOptions) complete(cmd *cobra.Command, args []string) (err error) {
 	o.server, _ = cmd.Flags().GetString("server")
 	o.authority, _ = cmd.Flags().GetString("certificate-authority")
 	o.insecure, _ = cmd.Flags().GetBool("insecure-skip-tls-verify")
+	o.namespace, _ = cmd.Flags().GetString("namespace")
 	if file, _ := cmd.Flags().GetString("kubeconfig"); file != "" {
 		o.paths.LoadingRules.ExplicitPath = file
 	}
@@ -85,6 +86,9 @@ func (o *loginOptions) complete(cmd *cobra.Command, args []string) (err error) {
 		o.paths.EnvVar = ""
 		o.paths.LoadingRules.Precedence = []string{clientcmd.RecommendedHomeFile}
 		o.paths.GlobalFile = clientcmd.RecommendedHomeFile
+	}
+	if len(args) > 1 {
+		return util.UsageErrorf(cmd, "Only the server URL may be specified as an argument")
 	}
 	if len(args) == 1 {
 		if o.server != "" && o.server != args[0] {
@@ -142,12 +146,15 @@ func (o *loginOptions) run(ctx context.Context) error {
 	}
 	first := len(o.config.Contexts) == 0
 	projects := listProjects(ctx, who.config)
-	namespace := o.chooseProject(projects, who.name)
+	namespace, err := o.chooseProject(projects)
+	if err != nil {
+		return err
+	}
 	if err := o.save(cluster, who, namespace); err != nil {
 		return err
 	}
 	fmt.Fprintf(o.Out, "%s\n\n", how)
-	printProjects(o.Out, projects, namespace)
+	printProjects(o.Out, projects, namespace, mayRequestProjects(ctx, who.config))
 	if first {
 		fmt.Fprintln(o.Out, "Welcome! See 'oc help' to get started.")
 	}
@@ -254,19 +261,25 @@ func (o *loginOptions) credentials(server string) func(realm string) (user, pass
 
 // chooseProject returns the project that commands are for from now on: the present one if the user
 // sees it, else the first.
-func (o *loginOptions) chooseProject(projects []string, user string) string {
+func (o *loginOptions) chooseProject(projects []string) (string, error) {
+	if o.namespace != "" {
+		if !slices.Contains(projects, o.namespace) {
+			return "", fmt.Errorf("choose project %q: you are not a member of it; log in without --namespace and run: oc projects", o.namespace)
+		}
+		return o.namespace, nil
+	}
 	for name, context := range o.config.Contexts {
 		if name == o.config.CurrentContext && slices.Contains(projects, context.Namespace) {
-			return context.Namespace
+			return context.Namespace, nil
 		}
 	}
 	switch {
 	case len(projects) == 0:
-		return ""
+		return "", nil
 	case slices.Contains(projects, "default"):
-		return "default"
+		return "default", nil
 	}
-	return projects[0]
+	return projects[0], nil
 }
 
 // explainLogin returns a failed login in OpenShift 3's words.

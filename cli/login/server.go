@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,6 +26,9 @@ func normalizeServer(text string) (string, error) {
 	if err != nil || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http" {
 		return "", fmt.Errorf("The server URL %q is not valid; write it as https://host:8443", text)
 	}
+	if port, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && (err != nil || port == 0) {
+		return "", fmt.Errorf("The server URL %q is not valid: Not a valid port: %s", text, u.Port())
+	}
 	if u.Port() == "" {
 		u.Host = net.JoinHostPort(u.Hostname(), map[string]string{"https": "443", "http": "80"}[u.Scheme])
 	}
@@ -35,8 +39,8 @@ func normalizeServer(text string) (string, error) {
 // connect finds out how the server's certificate is verified: by an authority that was given or is
 // known from before, or, if the person wants so, not at all.
 func (o *loginOptions) connect(ctx context.Context) (*api.Cluster, error) {
-	cluster := &api.Cluster{Server: o.server, InsecureSkipTLSVerify: o.insecure}
-	if strings.HasPrefix(o.server, "http://") || o.insecure {
+	cluster := &api.Cluster{Server: o.server, InsecureSkipTLSVerify: o.insecure || o.isKnownInsecure()}
+	if strings.HasPrefix(o.server, "http://") || o.insecure || o.isKnownInsecure() {
 		return cluster, nil
 	}
 	var authorities [][]byte
@@ -65,6 +69,17 @@ func (o *loginOptions) connect(ctx context.Context) (*api.Cluster, error) {
 		return nil, fmt.Errorf("The certificate authority %s does not verify the server's certificate: %w", o.authority, refused)
 	}
 	return cluster, o.askInsecure(cluster, refused)
+}
+
+// isKnownInsecure reports whether the user decided before, for the server of the current context,
+// that its certificate is not verified. Every other command follows that decision too.
+func (o *loginOptions) isKnownInsecure() bool {
+	current := o.config.Contexts[o.config.CurrentContext]
+	if o.authority != "" || current == nil || o.config.Clusters[current.Cluster] == nil {
+		return false
+	}
+	cluster := o.config.Clusters[current.Cluster]
+	return cluster.Server == o.server && cluster.InsecureSkipTLSVerify
 }
 
 // knownAuthorities are those that the kubeconfig has, for this server first.

@@ -53,8 +53,23 @@ func AddOldPrintFlags(command *cobra.Command) {
 	}
 }
 
+// AddPrintFlagsWithoutEffect adds the flags for formats to a command that prints no objects, because
+// OpenShift 3 accepts them there.
+func AddPrintFlagsWithoutEffect(command *cobra.Command) {
+	flags := command.Flags()
+	flags.StringP("output", "o", "", "No effect: the command prints no objects.")
+	flags.String("template", "", "No effect: the command prints no objects.")
+	flags.Bool("allow-missing-template-keys", true, "No effect: the command prints no objects.")
+	for _, name := range []string{"output", "template", "allow-missing-template-keys"} {
+		_ = flags.MarkHidden(name)
+	}
+	AddOldPrintFlags(command)
+}
+
 // Set reports whether the user chose a format. Then the command prints objects and changes nothing.
-func (o *Output) Set() bool { return o.print.OutputFlagSpecified != nil && o.print.OutputFlagSpecified() }
+func (o *Output) Set() bool {
+	return o.print.OutputFlagSpecified != nil && o.print.OutputFlagSpecified()
+}
 
 // Print prints an object in the chosen format.
 func (o *Output) Print(streams genericiooptions.IOStreams, object runtime.Object) error {

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -61,9 +60,6 @@ Without --user, --groups and --serviceaccount the question is about yourself.`,
   oc policy scc-subject-review -z default -f pod.yaml`,
 	}, "RESOURCE\tALLOWED BY", func(ctx context.Context, template corev1.PodTemplateSpec) (runtime.Object, []string, error) {
 		if account != "" {
-			if o.user != "" {
-				return nil, nil, errors.New("--user and --serviceaccount are mutually exclusive")
-			}
 			name := accountOf(account)
 			template.Spec.ServiceAccountName = name
 			if len(o.groups) > 0 {
@@ -104,6 +100,7 @@ func (o *sccReview) command(factory util.Factory, command *cobra.Command, headin
 		if util.IsFilenameSliceEmpty(o.Filenames, o.Kustomize) {
 			util.CheckErr(util.UsageErrorf(command, "name the file of the objects with -f"))
 		}
+		util.CheckErr(o.check(command))
 		util.CheckErr(o.run(command.Context(), factory, headings, question))
 	}
 	o.print.AddFlags(command)
@@ -111,6 +108,20 @@ func (o *sccReview) command(factory util.Factory, command *cobra.Command, headin
 	command.Flags().BoolVar(&o.noHeaders, "no-headers", false, "Print no headings.")
 	objects.AddOldPrintFlags(command)
 	return command
+}
+
+// check returns an error for flags that exclude each other.
+func (o *sccReview) check(command *cobra.Command) error {
+	account, err := command.Flags().GetString("serviceaccount")
+	switch {
+	case err != nil: // scc-review takes several accounts, and no user
+		return nil
+	case account != "" && o.user != "":
+		return util.UsageErrorf(command, "--user and --serviceaccount are mutually exclusive")
+	case strings.Contains(account, ","):
+		return util.UsageErrorf(command, "only one Service Account is supported")
+	}
+	return nil
 }
 
 func (o *sccReview) run(ctx context.Context, factory util.Factory, headings string,

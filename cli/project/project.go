@@ -30,8 +30,11 @@ func NewList(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Co
 	command := &cobra.Command{
 		Use:   "projects",
 		Short: "Display existing projects",
-		Args:  cobra.NoArgs,
-		Run: func(command *cobra.Command, _ []string) {
+		Long:  "Display information about the current active project and existing projects on the server.",
+		Run: func(command *cobra.Command, args []string) {
+			if len(args) > 0 {
+				util.CheckErr(util.UsageErrorf(command, "no arguments should be passed"))
+			}
 			config, err := factory.ToRESTConfig()
 			util.CheckErr(err)
 			client, err := factory.DynamicClient()

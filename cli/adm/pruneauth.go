@@ -1,0 +1,196 @@
+package adm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	oauthv1 "github.com/openshift/api/oauth/v1"
+	securityv1 "github.com/openshift/api/security/v1"
+	userv1 "github.com/openshift/api/user/v1"
+	"github.com/spf13/cobra"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/kubectl/pkg/cmd/util"
+)
+
+// authPruning contains the state of `oc adm prune auth`.
+type authPruning struct {
+	client dynamic.Interface
+	out    io.Writer
+}
+
+// newPruneAuth returns `oc adm prune auth`.
+func newPruneAuth(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	var files resource.FilenameOptions
+	all, selector := false, ""
+	command := &cobra.Command{
+		Use:   "auth (USER | GROUP | ROLE | CLUSTERROLE)...",
+		Short: "Remove references to users, groups and roles",
+		Long: `Remove references to users, groups, roles and cluster roles: from bindings, groups, SCCs and the clients that users granted access.
+
+The objects themselves stay, and can be gone already. Name a deleted object with its type: user/alice.`,
+		Example: `  # Remove all references to a user and to a group
+  oc adm prune auth users/alice groups/developers
+
+  # Remove all bindings of the roles of a project
+  oc adm prune auth roles --all -n shop`,
+		Run: func(command *cobra.Command, args []string) {
+			client, err := factory.DynamicClient()
+			util.CheckErr(err)
+			namespace, explicit, err := factory.ToRawKubeConfigLoader().Namespace()
+			util.CheckErr(err)
+			builder := factory.NewBuilder().Unstructured().NamespaceParam(namespace).DefaultNamespace().
+				FilenameParam(explicit, &files).ContinueOnError().Flatten()
+			if selector != "" || all || len(files.Filenames) > 0 {
+				builder = builder.LabelSelectorParam(selector).SelectAllParam(all).ResourceTypeOrNameArgs(all, args...)
+			} else {
+				// Does not read the objects, which can be gone.
+				builder = builder.ResourceNames("", args...).RequireObject(false)
+			}
+			p := &authPruning{client: client, out: streams.Out}
+			count := 0
+			err = builder.Do().Visit(func(info *resource.Info, err error) error {
+				if err != nil {
+					return err
+				}
+				count++
+				return p.prune(command.Context(), info)
+			})
+			if err == nil && count == 0 && len(args) == 0 {
+				err = errors.New("name what to prune, such as users/alice")
+			}
+			util.CheckErr(err)
+		},
+	}
+	util.AddFilenameOptionFlags(command, &files, "with the objects to prune references to.")
+	command.Flags().BoolVar(&all, "all", false, "Select all objects of the given types.")
+	command.Flags().StringVarP(&selector, "selector", "l", "", "Select objects with these labels.")
+	return command
+}
+
+// prune removes the references to one object.
+func (p *authPruning) prune(ctx context.Context, info *resource.Info) error {
+	switch info.Mapping.Resource.Resource {
+	case "roles":
+		return p.deleteBindings(ctx, rbacv1.RoleRef{Kind: "Role", Name: info.Name}, info.Namespace, "rolebindings")
+	case "clusterroles":
+		ref := rbacv1.RoleRef{Kind: "ClusterRole", Name: info.Name}
+		return errors.Join(p.deleteBindings(ctx, ref, "", "clusterrolebindings"), p.deleteBindings(ctx, ref, "", "rolebindings"))
+	case "users":
+		return errors.Join(
+			p.unbind(ctx, rbacv1.UserKind, info.Name),
+			p.removeFrom(ctx, securityv1.GroupVersion.WithResource("securitycontextconstraints"), "securitycontextconstraints", "users", info.Name),
+			p.removeFrom(ctx, userv1.GroupVersion.WithResource("groups"), "group", "users", info.Name),
+			p.deleteGrants(ctx, info.Name),
+		)
+	case "groups":
+		return errors.Join(
+			p.unbind(ctx, rbacv1.GroupKind, info.Name),
+			p.removeFrom(ctx, securityv1.GroupVersion.WithResource("securitycontextconstraints"), "securitycontextconstraints", "groups", info.Name),
+		)
+	}
+	return fmt.Errorf("prune %s %q: must be a user, group, role or clusterrole", info.Mapping.Resource.Resource, info.Name)
+}
+
+// each calls a function for all objects of a resource. Objects that the function deletes meanwhile
+// are no error.
+func (p *authPruning) each(ctx context.Context, gvr schema.GroupVersionResource, namespace string, action func(dynamic.ResourceInterface, *unstructured.Unstructured) error) error {
+	list, err := p.client.Resource(gvr).Namespace(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	var problems []error
+	for i := range list.Items {
+		object := &list.Items[i]
+		if err := action(p.client.Resource(gvr).Namespace(object.GetNamespace()), object); !apierrors.IsNotFound(err) {
+			problems = append(problems, err)
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// deleteBindings deletes the bindings of a role.
+func (p *authPruning) deleteBindings(ctx context.Context, ref rbacv1.RoleRef, namespace, plural string) error {
+	gvr := rbacv1.SchemeGroupVersion.WithResource(plural)
+	return p.each(ctx, gvr, namespace, func(client dynamic.ResourceInterface, binding *unstructured.Unstructured) error {
+		kind, _, _ := unstructured.NestedString(binding.Object, "roleRef", "kind")
+		name, _, _ := unstructured.NestedString(binding.Object, "roleRef", "name")
+		if kind != ref.Kind || name != ref.Name {
+			return nil
+		}
+		if err := client.Delete(ctx, binding.GetName(), metav1.DeleteOptions{}); err != nil {
+			return err
+		}
+		fmt.Fprintf(p.out, "%s.%s/%s deleted\n", plural[:len(plural)-1], gvr.Group, binding.GetName())
+		return nil
+	})
+}
+
+// unbind removes a subject from all bindings.
+func (p *authPruning) unbind(ctx context.Context, kind, name string) error {
+	remove := func(gvr schema.GroupVersionResource) func(dynamic.ResourceInterface, *unstructured.Unstructured) error {
+		return func(client dynamic.ResourceInterface, binding *unstructured.Unstructured) error {
+			subjects, _, _ := unstructured.NestedSlice(binding.Object, "subjects")
+			rest := slices.DeleteFunc(slices.Clone(subjects), func(subject any) bool {
+				fields, _ := subject.(map[string]any)
+				return fields["kind"] == kind && fields["name"] == name
+			})
+			if len(rest) == len(subjects) {
+				return nil
+			}
+			if err := unstructured.SetNestedSlice(binding.Object, rest, "subjects"); err != nil {
+				return err
+			}
+			return p.update(ctx, client, binding, gvr.Resource[:len(gvr.Resource)-1]+"."+gvr.Group)
+		}
+	}
+	cluster, local := rbacv1.SchemeGroupVersion.WithResource("clusterrolebindings"), rbacv1.SchemeGroupVersion.WithResource("rolebindings")
+	return errors.Join(p.each(ctx, cluster, "", remove(cluster)), p.each(ctx, local, "", remove(local)))
+}
+
+// removeFrom removes a name from a list of objects of the cluster.
+func (p *authPruning) removeFrom(ctx context.Context, gvr schema.GroupVersionResource, title, list, name string) error {
+	return p.each(ctx, gvr, "", func(client dynamic.ResourceInterface, object *unstructured.Unstructured) error {
+		names, _, _ := unstructured.NestedStringSlice(object.Object, list)
+		rest := slices.DeleteFunc(slices.Clone(names), func(one string) bool { return one == name })
+		if len(rest) == len(names) {
+			return nil
+		}
+		if err := unstructured.SetNestedStringSlice(object.Object, rest, list); err != nil {
+			return err
+		}
+		return p.update(ctx, client, object, title+"."+gvr.Group)
+	})
+}
+
+func (p *authPruning) update(ctx context.Context, client dynamic.ResourceInterface, object *unstructured.Unstructured, title string) error {
+	if _, err := client.Update(ctx, object, metav1.UpdateOptions{}); err != nil {
+		return err
+	}
+	fmt.Fprintf(p.out, "%s/%s updated\n", title, object.GetName())
+	return nil
+}
+
+// deleteGrants deletes what a user granted to OAuth clients.
+func (p *authPruning) deleteGrants(ctx context.Context, user string) error {
+	gvr := oauthv1.GroupVersion.WithResource("oauthclientauthorizations")
+	return p.each(ctx, gvr, "", func(client dynamic.ResourceInterface, grant *unstructured.Unstructured) error {
+		if name, _, _ := unstructured.NestedString(grant.Object, "userName"); name != user {
+			return nil
+		}
+		if err := client.Delete(ctx, grant.GetName(), metav1.DeleteOptions{}); err != nil {
+			return err
+		}
+		fmt.Fprintf(p.out, "oauthclientauthorization.%s/%s deleted\n", gvr.Group, grant.GetName())
+		return nil
+	})
+}
