@@ -53,8 +53,8 @@ func AddOldPrintFlags(command *cobra.Command) {
 	}
 }
 
-// AddPrintFlagsWithoutEffect adds the flags for formats to a command that prints no objects, because
-// OpenShift 3 accepts them there.
+// AddPrintFlagsWithoutEffect adds the flags for formats to a command that prints no objects,
+// because OpenShift 3 accepts them there.
 func AddPrintFlagsWithoutEffect(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringP("output", "o", "", "No effect: the command prints no objects.")

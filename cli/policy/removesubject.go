@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// newRemoveSubject returns `remove-user` and `remove-group`, which remove subjects from all bindings
-// of the project.
+// newRemoveSubject returns `remove-user` and `remove-group`, which remove subjects from all
+// bindings of the project.
 func newRemoveSubject(factory util.Factory, streams genericiooptions.IOStreams, subject string) *cobra.Command {
 	var output *objects.Output
 	command := &cobra.Command{
