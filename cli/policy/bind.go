@@ -9,6 +9,7 @@ import (
 
 	userv1 "github.com/openshift/api/user/v1"
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation"
@@ -196,7 +197,7 @@ func (b *bind) warnOfMissing(ctx context.Context, changes []change) {
 		case subject.Kind == rbacv1.GroupKind:
 			_, err = client.Resource(userv1.GroupVersion.WithResource("groups")).Get(ctx, subject.Name, metav1.GetOptions{})
 		default:
-			accounts := client.Resource(accountResource).Namespace(subject.Namespace)
+			accounts := client.Resource(corev1.SchemeGroupVersion.WithResource("serviceaccounts")).Namespace(subject.Namespace)
 			_, err = accounts.Get(ctx, subject.Name, metav1.GetOptions{})
 		}
 		warn(subject.Kind, subject.Name, err)

@@ -18,9 +18,6 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// accountResource are service accounts.
-var accountResource = corev1.SchemeGroupVersion.WithResource("serviceaccounts")
-
 // errNoTarget means that no binding of a role has one of the subjects.
 var errNoTarget = errors.New("unable to find target")
 
