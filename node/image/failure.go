@@ -24,7 +24,10 @@ var errInvalidName = errors.New("invalid name")
 // can be one that the author of the pod cannot reach.
 func failure(registry string, err error) error {
 	code, reason := codes.Unknown, "the image cannot be pulled; the log of the node has the cause"
+	refused := (*refusal)(nil)
 	switch httpStatus := statusOf(err); {
+	case errors.As(err, &refused):
+		code, reason = refused.code, refused.message
 	case errors.Is(err, context.Canceled):
 		code, reason = codes.Canceled, "the pull was canceled"
 	case errors.Is(err, errInvalidName):

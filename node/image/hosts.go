@@ -34,7 +34,7 @@ func (h hosts) of(ctx context.Context, credentials credentialsFunc) docker.Regis
 		}
 		dir, err := options.HostDir(registry)
 		if errdefs.IsNotFound(err) {
-			return configured, nil
+			return limited(configured), nil
 		}
 		if err != nil {
 			return nil, fmt.Errorf("find hosts.toml: %w", err)
@@ -46,16 +46,26 @@ func (h hosts) of(ctx context.Context, credentials credentialsFunc) docker.Regis
 				dialer = dialer.With(one.Host)
 			}
 		}
-		return config.ConfigureHosts(ctx, options)(registry)
+		configured, err = config.ConfigureHosts(ctx, options)(registry)
+		return limited(configured), err
 	}
 }
 
-// guard has a client connect through the dialer. Clients of several servers can share a transport.
+// limited limits the responses of the servers that issue tokens for servers.
+func limited(servers []docker.RegistryHost) []docker.RegistryHost {
+	for i := range servers {
+		servers[i].Authorizer = limitedAuthorizer{servers[i].Authorizer}
+	}
+	return servers
+}
+
+// guard has a client connect through the dialer, and limits responses. Clients of several servers
+// can share a transport.
 func guard(client *http.Client, dialer *outbound.Dialer) error {
 	switch transport := client.Transport.(type) {
 	case *http.Transport:
-		client.Transport = dialer.TransportTLS(transport.TLSClientConfig)
-	case *outbound.Transport:
+		client.Transport = &limitedTransport{dialer.TransportTLS(transport.TLSClientConfig)}
+	case *limitedTransport:
 	default:
 		return fmt.Errorf("guard connections to registries: transport is %T", transport)
 	}

@@ -6,11 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	client "github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/core/images"
+	"github.com/containerd/containerd/v2/core/leases"
 	"github.com/containerd/containerd/v2/core/remotes/docker"
+	"github.com/containerd/containerd/v2/core/unpack"
 	"github.com/distribution/reference"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"golang.org/x/sync/semaphore"
 	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
@@ -22,33 +27,106 @@ type puller struct {
 	client      *client.Client
 	snapshotter string
 	hosts       hosts
+	// decoding limits the manifests that are decoded at a time.
+	decoding *semaphore.Weighted
 }
 
 // maxDownloads is the number of layers of an image that are fetched at a time, the CRI plugin's
-// own.
-const maxDownloads = 3
+// own. maxDecoding is the number of manifests of all images.
+const maxDownloads, maxDecoding = 3, 2
+
+// leaseDuration is the time after which containerd deletes what a pull wrote, if the process was
+// killed during the pull.
+const leaseDuration = 24 * time.Hour
 
 // pull pulls an image, unpacks it, names it as the CRI plugin does, and returns its ID, which is
-// the digest of its configuration.
+// the digest of its configuration. If it fails, containerd deletes what it wrote.
 func (p *puller) pull(ctx context.Context, ref reference.Named, credentials credentialsFunc) (id string, err error) {
-	resolver := docker.NewResolver(docker.ResolverOptions{Hosts: p.hosts.of(ctx, credentials)})
-	image, err := p.client.Pull(ctx, ref.String(),
-		client.WithResolver(resolver), client.WithPullSnapshotter(p.snapshotter), client.WithPullUnpack,
-		client.WithPullLabels(managed()), client.WithMaxConcurrentDownloads(maxDownloads))
+	manager := p.client.LeasesService()
+	lease, err := manager.Create(ctx, leases.WithRandomID(), leases.WithExpiration(leaseDuration))
+	if err != nil {
+		return "", fmt.Errorf("create content lease: %w", err)
+	}
+	defer func() {
+		var options []leases.DeleteOpt
+		if err != nil {
+			options = append(options, leases.SynchronousDelete)
+		}
+		err = errors.Join(err, manager.Delete(context.WithoutCancel(ctx), lease, options...))
+	}()
+	ctx = leases.WithLease(ctx, lease.ID)
+	target, err := p.transfer(ctx, ref, credentials)
 	if err != nil {
 		return "", err
 	}
+	if err := checkLayers(ctx, p.client.ContentStore(), target); err != nil {
+		return "", err
+	}
+	image := client.NewImage(p.client, images.Image{Name: ref.String(), Target: target})
 	config, err := image.Config(ctx)
 	if err != nil {
 		return "", fmt.Errorf("read configuration of image: %w", err)
 	}
 	id = config.Digest.String()
-	for _, name := range recordNames(ref, id, image.Target().Digest.String()) {
-		if err := replace(ctx, p.client.ImageService(), images.Image{Name: name, Target: image.Target(), Labels: managed()}); err != nil {
+	for _, name := range recordNames(ref, id, target.Digest.String()) {
+		if err := replace(ctx, p.client.ImageService(), images.Image{Name: name, Target: target, Labels: managed()}); err != nil {
 			return "", fmt.Errorf("name image %q: %w", name, err)
 		}
 	}
 	return id, nil
+}
+
+// transfer downloads and unpacks an image, and returns the descriptor of its manifest or index.
+func (p *puller) transfer(ctx context.Context, ref reference.Named, credentials credentialsFunc) (target ocispec.Descriptor, err error) {
+	resolver := docker.NewResolver(docker.ResolverOptions{Hosts: p.hosts.of(ctx, credentials)})
+	name, target, err := resolver.Resolve(ctx, ref.String())
+	if err != nil {
+		return target, err
+	}
+	if !images.IsManifestType(target.MediaType) && !images.IsIndexType(target.MediaType) {
+		return target, refuse("it has no manifest of a supported format under this name")
+	}
+	fetcher, err := resolver.Fetcher(ctx, name)
+	if err != nil {
+		return target, err
+	}
+	download := &download{
+		store: p.client.ContentStore(), resolver: resolver, fetcher: fetcher,
+		repository: reference.TrimNamed(ref), decoding: p.decoding,
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	unpacker, err := p.unpacker(ctx)
+	if err != nil {
+		return target, err
+	}
+	err = images.Dispatch(ctx, unpacker.Unpack(download.handler()), nil, target)
+	if err != nil {
+		cancel()
+	}
+	result, unpackErr := unpacker.Wait()
+	if err == nil {
+		err = unpackErr
+	}
+	if err == nil && result.Unpacks == 0 { // an image without layers
+		err = client.NewImage(p.client, images.Image{Target: target}).Unpack(ctx, p.snapshotter)
+	}
+	return target, err
+}
+
+// unpacker returns what unpacks layers while others are downloaded. It also downloads the layers
+// that are unpacked already, so that the registry proves them.
+func (p *puller) unpacker(ctx context.Context) (*unpack.Unpacker, error) {
+	capabilities, err := p.client.GetSnapshotterCapabilities(ctx, p.snapshotter)
+	if err != nil {
+		return nil, fmt.Errorf("read capabilities of snapshotter: %w", err)
+	}
+	return unpack.NewUnpacker(ctx, p.client.ContentStore(), unpack.WithFetchAllContent(),
+		unpack.WithLimiter(semaphore.NewWeighted(maxDownloads)),
+		unpack.WithUnpackPlatform(unpack.Platform{
+			SnapshotterKey: p.snapshotter, Snapshotter: p.client.SnapshotService(p.snapshotter),
+			SnapshotterCapabilities: capabilities, Applier: p.client.DiffService(),
+		}))
 }
 
 // recordNames returns the names under which the CRI plugin has a pulled image: its ID, the

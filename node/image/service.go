@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/distribution/reference"
+	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -64,7 +65,10 @@ func (s *Service) Run(ctx context.Context, ready func()) error {
 	defer client.Close()
 	server := grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage))
 	criapi.RegisterImageServiceServer(server, &imageServer{
-		next: criapi.NewImageServiceClient(connection), puller: &puller{client: client, snapshotter: s.Store.Snapshotter, hosts: hosts{s.RegistryConfigDir, s.Dialer}},
+		next: criapi.NewImageServiceClient(connection), puller: &puller{
+			client: client, snapshotter: s.Store.Snapshotter, hosts: hosts{s.RegistryConfigDir, s.Dialer},
+			decoding: semaphore.NewWeighted(maxDecoding),
+		},
 	})
 	stop := context.AfterFunc(ctx, server.Stop)
 	defer stop()

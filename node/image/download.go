@@ -1,0 +1,188 @@
+package image
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+
+	"github.com/containerd/containerd/v2/core/content"
+	"github.com/containerd/containerd/v2/core/images"
+	"github.com/containerd/containerd/v2/core/remotes"
+	"github.com/containerd/errdefs"
+	"github.com/containerd/platforms"
+	"github.com/distribution/reference"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/slipway-platform/slipway/internal/jsonlimit"
+)
+
+const (
+	// maxLayers is the maximum number of layers that the kernel can mount.
+	maxLayers = 500
+	// maxManifests is the maximum number of manifests of an index, and maxBlobs of manifests,
+	// configurations and layers of a pull.
+	maxManifests, maxBlobs = 1000, 1000
+	// maxValues is the maximum number of values of a JSON document.
+	maxValues = 10_000
+)
+
+// download transfers the blobs of one image from a registry to containerd's store.
+//
+// The registry proves for each blob that it gives it to the caller, also for blobs that the store
+// has already: the author of a manifest can name the blobs of any other image. Manifests and
+// configurations are downloaded each time, layers once for each repository.
+type download struct {
+	store      content.Store
+	resolver   remotes.Resolver
+	fetcher    remotes.Fetcher
+	repository reference.Named
+	// decoding limits the documents that are decoded at a time on this node.
+	decoding *semaphore.Weighted
+	blobs    atomic.Int32
+}
+
+// handler returns the handler of descriptors: it transfers the blob, and returns those of its
+// children that this host needs.
+func (d *download) handler() images.Handler {
+	platform := platforms.Default()
+	children := images.SetChildrenLabels(d.store, images.HandlerFunc(d.children))
+	children = images.LimitManifests(images.FilterPlatforms(children, platform), platform, 1)
+	return images.Handlers(images.HandlerFunc(d.transfer), children)
+}
+
+// transfer ensures that the store has a blob, and that the registry gives it to the caller.
+func (d *download) transfer(ctx context.Context, desc ocispec.Descriptor) ([]ocispec.Descriptor, error) {
+	if d.blobs.Add(1) > maxBlobs {
+		return nil, refuse("the image has more than %d manifests, configurations and layers", maxBlobs)
+	}
+	if err := desc.Digest.Validate(); err != nil || desc.Size <= 0 {
+		return nil, refuse("the image names a blob without a valid digest and size")
+	}
+	desc = bare(desc)
+	// containerd shares transfers with the same name. A registry must not delay or break those of
+	// another.
+	desc.Annotations = map[string]string{ocispec.AnnotationRefName: reference.Domain(d.repository)}
+	if images.IsLayerType(desc.MediaType) {
+		return nil, d.layer(ctx, desc)
+	}
+	if desc.Size > maxDocument {
+		return nil, refuse("the image has a manifest, index or configuration of more than %d MiB", maxDocument>>20)
+	}
+	_, err := d.fetch(ctx, desc)
+	if exceeded := (*jsonlimit.Error)(nil); errors.As(err, &exceeded) {
+		return nil, refuse("the image has a manifest, index or configuration with more than %d JSON values", maxValues)
+	}
+	return nil, err
+}
+
+// layer transfers a layer, unless it is in the store and proven.
+func (d *download) layer(ctx context.Context, desc ocispec.Descriptor) error {
+	proven, err := d.proven(ctx, desc)
+	if err != nil || proven {
+		return err
+	}
+	if _, err := d.fetch(ctx, desc); err != nil {
+		return err
+	}
+	return d.prove(ctx, desc)
+}
+
+// fetch downloads a blob and compares its digest. If the store has the blob, it stores nothing.
+func (d *download) fetch(ctx context.Context, desc ocispec.Descriptor) (stored bool, err error) {
+	once := &countedFetcher{next: d.fetcher, json: !images.IsLayerType(desc.MediaType)}
+	err = remotes.Fetch(ctx, d.store, once, desc)
+	if err == nil && once.fetches > 0 {
+		return true, nil
+	}
+	// Another pull has stored the blob, or has downloaded all of it before it was interrupted.
+	if err != nil && !errdefs.IsAlreadyExists(err) {
+		return false, err
+	}
+	body, err := once.Fetch(ctx, desc)
+	if err != nil {
+		return false, err
+	}
+	defer body.Close()
+	verifier := desc.Digest.Verifier()
+	if _, err := io.Copy(verifier, body); err != nil {
+		return false, err
+	}
+	if !verifier.Verified() {
+		return false, refuse("the content of a blob differs from its digest")
+	}
+	return false, nil
+}
+
+// children returns the children of a manifest or index.
+func (d *download) children(ctx context.Context, desc ocispec.Descriptor) ([]ocispec.Descriptor, error) {
+	manifest, index := images.IsManifestType(desc.MediaType), images.IsIndexType(desc.MediaType)
+	if !manifest && !index {
+		return nil, nil
+	}
+	if err := d.decoding.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer d.decoding.Release(1)
+	children, err := images.Children(ctx, d.store, desc)
+	if err != nil {
+		return nil, fmt.Errorf("decode manifest: %w", err)
+	}
+	if index && len(children) > maxManifests {
+		return nil, refuse("the image has an index of more than %d manifests", maxManifests)
+	}
+	if manifest {
+		if err := checkManifest(children[0], children[1:]); err != nil {
+			return nil, err
+		}
+	}
+	for i := range children {
+		children[i] = bare(children[i])
+	}
+	return children, nil
+}
+
+// checkManifest checks what a manifest names.
+func checkManifest(config ocispec.Descriptor, layers []ocispec.Descriptor) error {
+	if !images.IsConfigType(config.MediaType) {
+		return refuse("the manifest is not one of an image: its configuration has another media type")
+	}
+	if len(layers) > maxLayers {
+		return refuse("the image has more than %d layers", maxLayers)
+	}
+	for _, layer := range layers {
+		if !images.IsLayerType(layer.MediaType) {
+			return refuse("the manifest is not one of an image: a layer has another media type")
+		}
+	}
+	return nil
+}
+
+// bare returns a descriptor without the fields that other code uses: containerd connects to URLs
+// without the dialer of this package, and annotations become labels of snapshots.
+func bare(desc ocispec.Descriptor) ocispec.Descriptor {
+	desc.URLs, desc.Data, desc.Annotations = nil, nil, nil
+	return desc
+}
+
+// countedFetcher counts fetches. It limits the size of blobs to the one in their descriptor.
+type countedFetcher struct {
+	next    remotes.Fetcher
+	json    bool
+	fetches int
+}
+
+// Fetch returns the content of a blob.
+func (f *countedFetcher) Fetch(ctx context.Context, desc ocispec.Descriptor) (io.ReadCloser, error) {
+	f.fetches++
+	body, err := f.next.Fetch(withBodyLimit(ctx, desc.Size), bare(desc))
+	if err != nil || !f.json {
+		return body, err
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{jsonlimit.Reader(body, maxValues), body}, nil
+}

@@ -1,0 +1,367 @@
+package image
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/containerd/containerd/v2/client"
+	"github.com/containerd/containerd/v2/core/content"
+	"github.com/opencontainers/go-digest"
+	"github.com/opencontainers/image-spec/specs-go"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// blobRegistry is a registry that gives what a test tells it to, for every repository.
+type blobRegistry struct {
+	host string
+
+	mutex sync.Mutex
+	// blobs contains manifests, configurations and layers; tags the digest of the tag 1.
+	blobs map[digest.Digest]blob
+	tag   digest.Digest
+	// requests counts the requests by method and digest.
+	requests map[string]int
+	// intercept handles a request if it returns true.
+	intercept func(w http.ResponseWriter, r *http.Request) bool
+}
+
+type blob struct {
+	mediaType string
+	data      []byte
+}
+
+func newBlobRegistry(t *testing.T) *blobRegistry {
+	t.Helper()
+	r := &blobRegistry{blobs: map[digest.Digest]blob{}, requests: map[string]int{}}
+	r.host = httpServer(t, r)
+	return r
+}
+
+func (r *blobRegistry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	r.mutex.Lock()
+	name := digest.Digest(req.URL.Path[strings.LastIndex(req.URL.Path, "/")+1:])
+	if name == "1" {
+		name = r.tag
+	}
+	r.requests[req.Method+" "+name.String()]++
+	served, ok := r.blobs[name]
+	intercept := r.intercept
+	r.mutex.Unlock()
+	if intercept != nil && intercept(w, req) {
+		return
+	}
+	if !ok {
+		http.NotFound(w, req)
+		return
+	}
+	w.Header().Set("Content-Type", served.mediaType)
+	w.Header().Set("Docker-Content-Digest", name.String())
+	w.Header().Set("Content-Length", strconv.Itoa(len(served.data)))
+	if req.Method == http.MethodGet {
+		w.Write(served.data)
+	}
+}
+
+// count returns the number of requests for a blob's content.
+func (r *blobRegistry) count(name digest.Digest) int {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.requests["GET "+name.String()]
+}
+
+// add adds a blob and returns its descriptor.
+func (r *blobRegistry) add(mediaType string, data []byte) ocispec.Descriptor {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	desc := ocispec.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(data), Size: int64(len(data))}
+	r.blobs[desc.Digest] = blob{mediaType, data}
+	return desc
+}
+
+func (r *blobRegistry) addJSON(t *testing.T, mediaType string, value any) ocispec.Descriptor {
+	t.Helper()
+	data, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.add(mediaType, data)
+}
+
+// setTag gives a manifest or index the tag 1.
+func (r *blobRegistry) setTag(desc ocispec.Descriptor) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.tag = desc.Digest
+}
+
+func (r *blobRegistry) remove(name digest.Digest) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	delete(r.blobs, name)
+}
+
+// fakeImage is an image in parts that a test can change before it adds the manifest.
+type fakeImage struct {
+	config   ocispec.Image
+	layers   []ocispec.Descriptor
+	manifest ocispec.Manifest
+}
+
+// newImage adds an image with layers that contain one file each.
+func (r *blobRegistry) newImage(t *testing.T, files ...string) *fakeImage {
+	t.Helper()
+	image := &fakeImage{config: ocispec.Image{Platform: ocispec.Platform{OS: "linux", Architecture: runtime.GOARCH}}}
+	image.config.RootFS.Type = "layers"
+	for _, file := range files {
+		layer := tarFile(t, file, []byte(file))
+		image.config.RootFS.DiffIDs = append(image.config.RootFS.DiffIDs, digest.FromBytes(layer))
+		image.layers = append(image.layers, r.add(ocispec.MediaTypeImageLayerGzip, gzipped(layer)))
+	}
+	return image
+}
+
+// publish adds the configuration and the manifest, and gives it the tag 1.
+func (r *blobRegistry) publish(t *testing.T, image *fakeImage) ocispec.Descriptor {
+	t.Helper()
+	config := image.manifest.Config
+	if config.Digest == "" {
+		config = r.addJSON(t, ocispec.MediaTypeImageConfig, image.config)
+		config.URLs = image.manifest.Config.URLs
+	}
+	image.manifest = ocispec.Manifest{
+		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest, Config: config, Layers: image.layers,
+	}
+	desc := r.addJSON(t, ocispec.MediaTypeImageManifest, image.manifest)
+	r.setTag(desc)
+	return desc
+}
+
+// contents returns the digests of all blobs of the node, and the number of content leases.
+func (f *pullFixture) contents(t *testing.T) (blobs []digest.Digest, leases int) {
+	t.Helper()
+	c, err := client.New(f.store.Socket, client.WithDefaultNamespace(namespace))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.ContentStore().Walk(t.Context(), func(info content.Info) error {
+		blobs = append(blobs, info.Digest)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	list, err := c.LeasesService().List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return blobs, len(list)
+}
+
+func TestURLsInManifestsAreNotRequested(t *testing.T) {
+	var requests atomic.Int32
+	inside := httpServer(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		requests.Add(1)
+		fmt.Fprint(w, insideSecret)
+	}))
+	urls := []string{"http://" + inside + "/latest/meta-data", "https://" + inside + "/"}
+	registry := newBlobRegistry(t)
+	f := newPullFixture(t, registry.host)
+	publish := func(place string, complete bool) {
+		image := registry.newImage(t, place+fmt.Sprint(complete))
+		if place == "layer" {
+			image.layers[0].URLs = urls
+		}
+		if place == "configuration" {
+			image.manifest.Config.URLs = urls
+		}
+		missing := image.layers[0].Digest
+		manifest := registry.publish(t, image)
+		if place == "configuration" {
+			missing = image.manifest.Config.Digest
+		}
+		if place == "index" {
+			missing = manifest.Digest
+			manifest.URLs = urls
+			manifest.Platform = &image.config.Platform
+			registry.setTag(registry.addJSON(t, ocispec.MediaTypeImageIndex, ocispec.Index{
+				Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex, Manifests: []ocispec.Descriptor{manifest},
+			}))
+		}
+		if !complete {
+			registry.remove(missing)
+		}
+	}
+	for _, place := range []string{"layer", "configuration", "index"} {
+		publish(place, true)
+		if _, err := f.pull(t, registry.host+"/team/app:1"); err != nil {
+			t.Errorf("URLs in the %s of an image that the registry has: %v", place, err)
+		}
+		publish(place, false)
+		if _, err := f.pull(t, registry.host+"/team/app:1"); status.Code(err) != codes.NotFound {
+			t.Errorf("URLs in the %s of an image that the registry lacks: %v, want NotFound", place, err)
+		}
+	}
+	if n := requests.Load(); n > 0 {
+		t.Errorf("the server in URLs had %d requests", n)
+	}
+}
+
+// endless writes until the client closes the connection, and returns the number of bytes.
+func endless(w http.ResponseWriter) (written int64) {
+	piece := []byte(strings.Repeat(" ", 1<<16))
+	for {
+		n, err := w.Write(piece)
+		written += int64(n)
+		if err != nil {
+			return written
+		}
+	}
+}
+
+func TestPullRefusesResponsesThatExhaustNode(t *testing.T) {
+	registry := newBlobRegistry(t)
+	f := newPullFixture(t, registry.host)
+	var sent atomic.Int64
+	isGet := func(r *http.Request, part string) bool {
+		return r.Method == http.MethodGet && strings.Contains(r.URL.Path, part)
+	}
+	padded := func(layers ...ocispec.Descriptor) *fakeImage {
+		image := registry.newImage(t, "file")
+		for _, layer := range layers {
+			image.layers = append(image.layers, layer)
+			image.config.RootFS.DiffIDs = append(image.config.RootFS.DiffIDs, layer.Digest)
+		}
+		return image
+	}
+	for name, tt := range map[string]struct {
+		prepare   func()
+		intercept func(w http.ResponseWriter, r *http.Request) bool
+		want      string
+	}{
+		"large configuration": {prepare: func() {
+			image := padded()
+			image.config.Author = strings.Repeat("a", maxDocument)
+			registry.publish(t, image)
+		}, want: "more than 4 MiB"},
+		"configuration without an end": {prepare: func() { registry.publish(t, padded()) }, want: "more data",
+			intercept: func(w http.ResponseWriter, r *http.Request) bool {
+				if !isGet(r, "/blobs/") {
+					return false
+				}
+				sent.Add(endless(w))
+				return true
+			}},
+		"manifest without an end": {want: "more data", intercept: func(w http.ResponseWriter, r *http.Request) bool {
+			w.Header().Set("Content-Type", ocispec.MediaTypeImageManifest)
+			if r.Method == http.MethodGet {
+				sent.Add(endless(w))
+			}
+			return true
+		}},
+		"encoded manifest": {prepare: func() { registry.publish(t, padded()) }, want: "encodes responses",
+			intercept: func(w http.ResponseWriter, r *http.Request) bool {
+				if !isGet(r, "/manifests/") {
+					return false
+				}
+				w.Header().Set("Content-Encoding", "gzip")
+				zeros := gzip.NewWriter(w)
+				io.Copy(zeros, io.LimitReader(strings.NewReader(strings.Repeat(" ", 1<<20)), 1<<20))
+				zeros.Close()
+				return true
+			}},
+		"token without an end": {want: "more data", intercept: func(w http.ResponseWriter, r *http.Request) bool {
+			if strings.HasPrefix(r.URL.Path, "/token") {
+				sent.Add(endless(w))
+				return true
+			}
+			w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm="http://%s/token",service="s"`, registry.host))
+			w.WriteHeader(http.StatusUnauthorized)
+			return true
+		}},
+		"token without an end for a layer": {prepare: func() {
+			registry.publish(t, padded(ocispec.Descriptor{MediaType: ocispec.MediaTypeImageLayer, Digest: digest.FromString("large"), Size: 1 << 40}))
+		},
+			want: "more data", intercept: func(w http.ResponseWriter, r *http.Request) bool {
+				if strings.HasPrefix(r.URL.Path, "/token") {
+					sent.Add(endless(w))
+					return true
+				}
+				if !isGet(r, digest.FromString("large").String()) {
+					return false
+				}
+				w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm="http://%s/token",service="s"`, registry.host))
+				w.WriteHeader(http.StatusUnauthorized)
+				return true
+			}},
+		"many layers": {prepare: func() {
+			image := padded()
+			for len(image.layers) <= maxLayers {
+				image.layers = append(image.layers, image.layers[0])
+			}
+			registry.publish(t, image)
+		}, want: "more than 500 layers"},
+		"many values": {prepare: func() {
+			image := padded()
+			image.config.Config.Env = strings.Split(strings.Repeat("x,", maxValues), ",")
+			registry.publish(t, image)
+		}, want: "JSON values"},
+		"configuration that is a layer": {prepare: func() {
+			image := padded()
+			image.manifest.Config = image.layers[0]
+			registry.publish(t, image)
+		}, want: "its configuration has another media type"},
+		"layer that is a manifest": {prepare: func() {
+			inner := registry.publish(t, padded())
+			registry.publish(t, padded(inner))
+		}, want: "a layer has another media type"},
+		"layer without a size": {prepare: func() {
+			image := padded()
+			image.layers[0].Size = 0
+			registry.publish(t, image)
+		}, want: "valid digest and size"},
+		"layer with an unknown kind of digest": {prepare: func() {
+			image := padded()
+			image.layers[0].Digest = "md5:d41d8cd98f00b204e9800998ecf8427e"
+			registry.publish(t, image)
+		}, want: "valid digest and size"},
+		"other content": {prepare: func() { registry.publish(t, padded()) }, want: "supported format",
+			intercept: func(w http.ResponseWriter, _ *http.Request) bool {
+				w.Header().Set("Content-Type", "text/html")
+				fmt.Fprint(w, insideSecret)
+				return true
+			}},
+	} {
+		if tt.prepare != nil {
+			tt.prepare()
+		}
+		registry.mutex.Lock()
+		registry.intercept = tt.intercept
+		registry.mutex.Unlock()
+		sent.Store(0)
+		_, err := f.pull(t, registry.host+"/team/app:1")
+		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), insideSecret) {
+			t.Errorf("%s: %v, want %q", name, err, tt.want)
+		}
+		const buffered = 16 << 20 // by the sockets on both sides
+		if n := sent.Load(); n > maxDocument+buffered {
+			t.Errorf("%s: the registry sent %d bytes", name, n)
+		}
+		registry.mutex.Lock()
+		registry.intercept = nil
+		registry.mutex.Unlock()
+	}
+	if blobs, leases := f.contents(t); len(blobs) > 0 || leases > 0 {
+		t.Errorf("refused pulls leave the blobs %v and %d leases", blobs, leases)
+	}
+}

@@ -1,0 +1,60 @@
+package image
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// meter measures the responses to the requests of one pull. It counts only the time in which a
+// request waits for data: unpacking can take longer.
+type meter struct {
+	mutex     sync.Mutex
+	requests  int
+	openSince time.Time
+	waited    time.Duration
+	bytes     int64
+}
+
+type meterKey struct{}
+
+// meterOf returns the meter of a context, or one that no caller reads.
+func meterOf(ctx context.Context) *meter {
+	if m, ok := ctx.Value(meterKey{}).(*meter); ok {
+		return m
+	}
+	return &meter{}
+}
+
+func (m *meter) open() {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.requests++; m.requests == 1 {
+		m.openSince = time.Now()
+	}
+}
+
+func (m *meter) close() {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.requests--; m.requests == 0 {
+		m.waited += time.Since(m.openSince)
+	}
+}
+
+func (m *meter) add(bytes int) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.bytes += int64(bytes)
+}
+
+// total returns the time in which requests were open, and the bytes of their responses.
+func (m *meter) total() (waited time.Duration, bytes int64) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	waited = m.waited
+	if m.requests > 0 {
+		waited += time.Since(m.openSince)
+	}
+	return waited, m.bytes
+}

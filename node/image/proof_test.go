@@ -1,0 +1,112 @@
+package image
+
+import (
+	"archive/tar"
+	"bytes"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// tarFile returns a tar archive with one file.
+func tarFile(t *testing.T, name string, data []byte) []byte {
+	t.Helper()
+	var buffer bytes.Buffer
+	archive := tar.NewWriter(&buffer)
+	if err := archive.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(data))}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := archive.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := archive.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buffer.Bytes()
+}
+
+func TestImageInStoreIsNotPulledWithoutItsContent(t *testing.T) {
+	victim, hostile := newBlobRegistry(t), newBlobRegistry(t)
+	f := newPullFixture(t, victim.host, hostile.host)
+	secret := victim.newImage(t, "base", "secret")
+	manifest := victim.publish(t, secret)
+	if _, err := f.pull(t, victim.host+"/shop/app:1"); err != nil {
+		t.Fatal(err)
+	}
+	at := func(desc ocispec.Descriptor) string { return hostile.host + "/x@" + desc.Digest.String() }
+	copyBlob := func(name digest.Digest) { hostile.add(victim.blobs[name].mediaType, victim.blobs[name].data) }
+	refused := func(what, image string) {
+		if id, err := f.pull(t, image); err == nil {
+			t.Errorf("%s: the image %s is pulled", what, id)
+		}
+	}
+
+	hostile.intercept = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodHead {
+			return false
+		}
+		// It has everything, but gives nothing.
+		desc := victim.blobs[digest.Digest(r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:])]
+		w.Header().Set("Content-Type", desc.mediaType)
+		w.Header().Set("Docker-Content-Digest", digest.FromBytes(desc.data).String())
+		w.Header().Set("Content-Length", "1")
+		return true
+	}
+	refused("the digest of the manifest", at(manifest))
+	hostile.intercept = nil
+
+	copyBlob(manifest.Digest)
+	refused("the manifest", at(manifest))
+	copyBlob(secret.manifest.Config.Digest)
+	copyBlob(secret.layers[0].Digest)
+	refused("all but one layer", at(manifest))
+
+	// A layer of her own in place of the secret one. The names of the snapshots are the victim's.
+	forged := hostile.newImage(t, "base", "junk")
+	forged.config.RootFS.DiffIDs = secret.config.RootFS.DiffIDs
+	refused("the names of the layers' content", at(hostile.publish(t, forged)))
+	forged.layers = forged.layers[:1]
+	refused("fewer layers", at(hostile.publish(t, forged)))
+	// The second attempt must not find what the first one wrote.
+	refused("the names of the layers' content again", at(hostile.publish(t, &fakeImage{config: secret.config, layers: secret.layers})))
+
+	copyBlob(secret.layers[1].Digest)
+	if _, err := f.pull(t, at(manifest)); err != nil {
+		t.Errorf("a registry that has the image: %v", err)
+	}
+}
+
+func TestLayersOfRegistryAreDownloadedOnce(t *testing.T) {
+	registry := newBlobRegistry(t)
+	f := newPullFixture(t, registry.host)
+	image := registry.newImage(t, "base", "app")
+	registry.publish(t, image)
+	denied := image.layers[1].Digest.String()
+	registry.intercept = func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.Contains(r.URL.Path, "/evil/") || !strings.HasSuffix(r.URL.Path, denied) {
+			return false
+		}
+		w.WriteHeader(http.StatusForbidden)
+		return true
+	}
+	for _, name := range []string{"shop/app", "shop/app", "shop/other"} {
+		if _, err := f.pull(t, registry.host+"/"+name+":1"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, layer := range image.layers {
+		if n := registry.count(layer.Digest); n != 1 {
+			t.Errorf("layer %s was downloaded %d times", layer.Digest, n)
+		}
+	}
+	if n := registry.count(image.manifest.Config.Digest); n != 3 {
+		t.Errorf("the configuration was downloaded %d times, want once for each pull", n)
+	}
+	// The registry gives the manifest to the caller, but not a layer in this repository.
+	if _, err := f.pull(t, registry.host+"/evil/app:1"); err == nil {
+		t.Error("an image is pulled without a layer that the registry denies")
+	}
+}

@@ -1,0 +1,131 @@
+package image
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/containerd/containerd/v2/core/remotes/docker"
+	"google.golang.org/grpc/codes"
+)
+
+// Maximum sizes of responses, in bytes. The body of a layer is limited to the size in the manifest.
+const (
+	maxDocument = 4 << 20 // a manifest, an index, a configuration
+	maxToken    = 1 << 20
+	maxFailure  = 64 << 10 // a response that reports a failure
+)
+
+// bodyLimitKey is the key of the limit of responses in a context.
+type bodyLimitKey struct{}
+
+// withBodyLimit limits the bodies of responses to requests with the context. The default is
+// maxDocument.
+func withBodyLimit(ctx context.Context, bytes int64) context.Context {
+	return context.WithValue(ctx, bodyLimitKey{}, bytes)
+}
+
+// limitedTransport limits the bodies of responses, and refuses encoded ones: a small encoded body
+// can expand without a limit. It counts the data of pulls.
+type limitedTransport struct{ next http.RoundTripper }
+
+// RoundTrip sends a request without accepting an encoding.
+func (t *limitedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx := req.Context()
+	plain := req.WithContext(ctx)
+	plain.Header = req.Header.Clone()
+	plain.Header.Set("Accept-Encoding", "identity")
+	meter := meterOf(ctx)
+	meter.open()
+	resp, err := t.next.RoundTrip(plain)
+	if err != nil {
+		meter.close()
+		return nil, err
+	}
+	body := &limitedBody{ReadCloser: resp.Body, remaining: bodyLimit(resp), meter: meter}
+	resp.Body = body
+	if encoding := resp.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
+		body.Close()
+		return nil, &refusal{codes.FailedPrecondition, "it encodes responses, which clients of registries do not request"}
+	}
+	return resp, nil
+}
+
+// CloseIdleConnections closes idle connections.
+func (t *limitedTransport) CloseIdleConnections() {
+	if next, ok := t.next.(interface{ CloseIdleConnections() }); ok {
+		next.CloseIdleConnections()
+	}
+}
+
+func bodyLimit(resp *http.Response) int64 {
+	if resp.StatusCode >= http.StatusMultipleChoices {
+		return maxFailure
+	}
+	if limit, ok := resp.Request.Context().Value(bodyLimitKey{}).(int64); ok {
+		return limit
+	}
+	return maxDocument
+}
+
+// limitedBody fails when a body exceeds its limit.
+type limitedBody struct {
+	io.ReadCloser
+	remaining int64
+	meter     *meter
+	ended     bool
+}
+
+// Read reads at most one byte above the limit.
+func (b *limitedBody) Read(p []byte) (int, error) {
+	if int64(len(p)) > b.remaining+1 {
+		p = p[:b.remaining+1]
+	}
+	n, err := b.ReadCloser.Read(p)
+	b.meter.add(n)
+	if err != nil {
+		b.end()
+	}
+	if b.remaining -= int64(n); b.remaining < 0 {
+		return 0, &refusal{codes.FailedPrecondition, "it sends more data than the manifest announces or than a document may have"}
+	}
+	return n, err
+}
+
+// Close closes the body.
+func (b *limitedBody) Close() error {
+	b.end()
+	return b.ReadCloser.Close()
+}
+
+// end ends the request in the meter.
+func (b *limitedBody) end() {
+	if !b.ended {
+		b.ended = true
+		b.meter.close()
+	}
+}
+
+// limitedAuthorizer limits the responses of servers that issue tokens. Their requests have the
+// context of the request that needs the token, which can be one for a layer.
+type limitedAuthorizer struct{ docker.Authorizer }
+
+// Authorize authorizes a request.
+func (a limitedAuthorizer) Authorize(ctx context.Context, req *http.Request) error {
+	return a.Authorizer.Authorize(withBodyLimit(ctx, maxToken), req)
+}
+
+// refusal reports what a pull does not do for a registry. The message contains nothing that a
+// server sent, and continues "registry X: ".
+type refusal struct {
+	code    codes.Code
+	message string
+}
+
+// Error returns the message.
+func (r *refusal) Error() string { return r.message }
+
+func refuse(format string, args ...any) error {
+	return &refusal{codes.FailedPrecondition, fmt.Sprintf(format, args...)}
+}
