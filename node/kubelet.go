@@ -163,6 +163,9 @@ func (k *Kubelet) fillConfiguration(c *kubeletconfig.KubeletConfiguration) {
 	c.Authorization.Webhook.CacheUnauthorizedTTL = metav1.Duration{Duration: time.Second}
 
 	c.ContainerRuntimeEndpoint, c.ImageServiceEndpoint = "unix://"+k.RuntimeSocket, "unix://"+k.ImageSocket
+	// The image service decides which pulls wait. Kubelet's own queue is one for all namespaces, and
+	// its rate limit fails pulls.
+	c.SerializeImagePulls, c.MaxParallelImagePulls, c.RegistryPullQPS = false, nil, 0
 	c.CgroupDriver, c.CgroupRoot = "cgroupfs", k.CgroupRoot
 	c.FailCgroupV1 = false
 	c.FailSwapOn = false

@@ -11,7 +11,12 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/kubernetes/pkg/kubelet/eviction"
+	evictionapi "k8s.io/kubernetes/pkg/kubelet/eviction/api"
+
+	"github.com/slipway-platform/slipway/internal/arguments"
+	"github.com/slipway-platform/slipway/internal/diskspace"
 )
 
 // PodPidsLimit is the maximum number of processes and threads of a pod
@@ -89,6 +94,42 @@ func evictionHard() map[string]string {
 	thresholds := maps.Clone(eviction.DefaultEvictionHard)
 	thresholds["pid.available"] = "10%"
 	return thresholds
+}
+
+// pullMargin is the share of a disk that pulls leave free in addition to kubelet's thresholds, so
+// that a pull evicts no pods.
+const pullMargin = 0.01
+
+// PullReserve returns the disk space that pulls of images leave free: the space at which kubelet
+// evicts pods, and a margin. arguments are the administrator's flags of kubelet.
+func PullReserve(arguments arguments.Map) (diskspace.Reserve, error) {
+	statements := evictionHard()
+	flag := cliflag.NewLangleSeparatedMapStringString(&statements)
+	for _, value := range arguments["eviction-hard"] {
+		if err := flag.Set(value); err != nil {
+			return diskspace.Reserve{}, fmt.Errorf("kubeletArguments.eviction-hard: %w", err)
+		}
+	}
+	thresholds, err := eviction.ParseThresholdConfig(nil, statements, nil, nil, nil)
+	if err != nil {
+		return diskspace.Reserve{}, fmt.Errorf("kubeletArguments.eviction-hard: %w", err)
+	}
+	reserve := diskspace.Reserve{}
+	for _, threshold := range thresholds {
+		share := float64(threshold.Value.Percentage)
+		switch threshold.Signal {
+		case evictionapi.SignalNodeFsAvailable, evictionapi.SignalImageFsAvailable:
+			if threshold.Value.Quantity != nil {
+				reserve.Bytes = max(reserve.Bytes, threshold.Value.Quantity.Value())
+			}
+			reserve.Share = max(reserve.Share, share)
+		case evictionapi.SignalNodeFsInodesFree, evictionapi.SignalImageFsInodesFree:
+			reserve.Inodes = max(reserve.Inodes, share)
+		}
+	}
+	reserve.Share += pullMargin
+	reserve.Inodes += pullMargin
+	return reserve, nil
 }
 
 // maxPIDs returns the maximum number of processes and threads of the machine.

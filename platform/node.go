@@ -84,9 +84,14 @@ func (h *Host) images() (component.Component, error) {
 
 // imageService pulls the images of pods.
 func (h *Host) imageService() (component.Component, error) {
+	reserve, err := node.PullReserve(arguments.Map(h.Node.KubeletArguments))
+	if err != nil {
+		return nil, err
+	}
 	return &image.Service{
 		Store: image.Store{Socket: h.ContainerdSocket()}, Socket: h.imageSocket(),
 		RegistryConfigDir: h.Node.Slipway.RegistryConfigDirectory, Dialer: h.outbound(),
+		Directory: h.Node.Slipway.ContainerdDirectory, Reserve: reserve,
 	}, nil
 }
 

@@ -11,10 +11,14 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/imagecontroller"
 	"github.com/slipway-platform/slipway/apigroup/image/sigstore"
 	"github.com/slipway-platform/slipway/controller/encryption"
+	"github.com/slipway-platform/slipway/internal/diskspace"
 	"github.com/slipway-platform/slipway/pki"
 	"github.com/slipway-platform/slipway/registry"
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
+
+// inodeReserve is the share of inodes that pushes leave free.
+const inodeReserve = 0.05
 
 // registry returns the image registry.
 func (h *Host) registry() (component.Component, error) {
@@ -46,7 +50,7 @@ func (h *Host) registry() (component.Component, error) {
 	}
 	return &registry.Registry{
 		Recorder: h.recorder,
-		Reserve:  registry.Reserve{Bytes: bytes, Share: share}, ProjectQuota: quota,
+		Reserve:  diskspace.Reserve{Bytes: bytes, Share: share, Inodes: inodeReserve}, ProjectQuota: quota,
 		Address: settings.BindAddress, CertFile: h.credentials.Registry.Cert, KeyFile: h.credentials.Registry.Key,
 		Hosts: h.RegistryNames().Aliases(), Client: h.limitedConfig(200, 400), Deps: h.deps, Advertise: h.address.AsSlice(),
 		Remotes: h.registries(), Storage: storage, Route: h.RegistryNames().Route(),

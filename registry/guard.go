@@ -8,6 +8,8 @@ import (
 
 	"github.com/distribution/distribution/v3/registry/api/errcode"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/slipway-platform/slipway/internal/diskspace"
 )
 
 // QuotaAnnotation is an annotation of namespaces: the maximum bytes of the project in the registry,
@@ -51,7 +53,7 @@ func (r *refusal) serve(w http.ResponseWriter) {
 type guard struct {
 	// dir is a directory on the disk of the images. It is empty if the storage is not a disk.
 	dir     string
-	reserve Reserve
+	reserve diskspace.Reserve
 	usage   *usage
 	// quota returns the maximum bytes of a project, or Unlimited.
 	quota func(project string) int64
@@ -63,7 +65,7 @@ func (g *guard) take(ctx context.Context, store *store, project string, bytes in
 		return nil
 	}
 	if g.dir != "" {
-		if err := g.reserve.check(g.dir); err != nil {
+		if err := checkSpace(g.dir, g.reserve); err != nil {
 			return err
 		}
 	}

@@ -15,10 +15,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/distribution/distribution/v3/registry/storage/driver"
+
+	"github.com/slipway-platform/slipway/internal/diskspace"
 )
 
 // project serves the uploads of the project shop with a guard.
-func project(t *testing.T, quota int64, reserve Reserve, dir string) (*server, *testRegistry, *httptest.Server) {
+func project(t *testing.T, quota int64, reserve diskspace.Reserve, dir string) (*server, *testRegistry, *httptest.Server) {
 	t.Helper()
 	g := testRegistryOn(t, Directory(dir, false))
 	s := &server{Registry: &Registry{}, uploads: newUploads(), blobs: newSources(), guard: &guard{
@@ -63,7 +65,7 @@ func send(t *testing.T, front *httptest.Server, size int, chunked bool) (int, st
 
 func TestAProjectUploadsNoMoreThanItsQuota(t *testing.T) {
 	for name, chunked := range map[string]bool{"announced": false, "not announced": true} {
-		s, g, front := project(t, 1<<20, Reserve{}, t.TempDir())
+		s, g, front := project(t, 1<<20, diskspace.Reserve{}, t.TempDir())
 		if status, body := send(t, front, 500<<10, chunked); status != http.StatusAccepted {
 			t.Fatalf("%s: an upload within the quota: %d %s", name, status, body)
 		}
@@ -82,7 +84,7 @@ func TestAProjectUploadsNoMoreThanItsQuota(t *testing.T) {
 }
 
 func TestUploadsWithoutContentCountToo(t *testing.T) {
-	_, _, front := project(t, 20*entryBytes, Reserve{}, t.TempDir())
+	_, _, front := project(t, 20*entryBytes, diskspace.Reserve{}, t.TempDir())
 	for n := range 100 {
 		resp, err := http.Post(front.URL+"/v2/shop/app/blobs/uploads/", "", nil)
 		if err != nil {
@@ -109,7 +111,7 @@ func TestUploadsLeaveTheReserveOfTheDisk(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	s, _, front := project(t, Unlimited, Reserve{Share: 0.5}, dir)
+	s, _, front := project(t, Unlimited, diskspace.Reserve{Share: 0.5}, dir)
 	if status, body := send(t, front, 2<<20, true); status != http.StatusAccepted {
 		t.Fatalf("the first upload: %d %s", status, body)
 	}
@@ -155,7 +157,7 @@ func TestWhatAProjectHasIsCounted(t *testing.T) {
 
 func TestAbandonedUploadsAreRemovedWithinTheHour(t *testing.T) {
 	dir := t.TempDir()
-	s, g, front := project(t, Unlimited, Reserve{}, dir)
+	s, g, front := project(t, Unlimited, diskspace.Reserve{}, dir)
 	for range 2 {
 		if status, body := send(t, front, 100, false); status != http.StatusAccepted {
 			t.Fatalf("%d %s", status, body)

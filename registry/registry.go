@@ -35,6 +35,7 @@ import (
 
 	"github.com/slipway-platform/slipway/apiserver"
 	"github.com/slipway-platform/slipway/controller"
+	"github.com/slipway-platform/slipway/internal/diskspace"
 	"github.com/slipway-platform/slipway/internal/keypair"
 	"github.com/slipway-platform/slipway/internal/registryclient"
 	"github.com/slipway-platform/slipway/internal/throttle"
@@ -64,7 +65,7 @@ type Registry struct {
 	// none if empty.
 	Route string
 	// Reserve is what pushes leave of the disk of Storage, if it is a directory.
-	Reserve Reserve
+	Reserve diskspace.Reserve
 	// ProjectQuota is how many bytes a project may have, or Unlimited. QuotaAnnotation changes it
 	// for one project.
 	ProjectQuota int64

@@ -75,7 +75,7 @@ func (s *server) diskNote() string {
 		return ""
 	}
 	var full *refusal
-	if errors.As(s.guard.reserve.check(s.guard.dir), &full) {
+	if errors.As(checkSpace(s.guard.dir, s.guard.reserve), &full) {
 		return "pushes are refused: " + full.message
 	}
 	return ""

@@ -10,6 +10,8 @@ import (
 
 	"github.com/distribution/distribution/v3/registry/storage/driver"
 	"github.com/opencontainers/go-digest"
+
+	"github.com/slipway-platform/slipway/internal/diskspace"
 )
 
 // usage counts the bytes of projects in the registry: each blob once, and uploads in progress. The
@@ -75,7 +77,7 @@ func (u *usage) take(ctx context.Context, store *store, project string, bytes, q
 	}
 	if p.bytes+bytes > quota {
 		return &refusal{message: fmt.Sprintf("project %q has %s in the registry, and its quota is %s: remove tags and prune images, or ask an administrator of the cluster for a larger quota "+
-			"(annotation %s of the namespace)", project, readable(p.bytes), readable(quota), QuotaAnnotation)}
+			"(annotation %s of the namespace)", project, diskspace.Readable(p.bytes), diskspace.Readable(quota), QuotaAnnotation)}
 	}
 	p.bytes += bytes
 	return nil

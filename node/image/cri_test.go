@@ -25,11 +25,20 @@ type node struct {
 	runtime  criapi.RuntimeServiceClient
 	images   criapi.ImageServiceClient
 	daemon   *containerdtest.Daemon
+	// root is containerd's directory.
+	root string
 }
 
 func startNode(t *testing.T) *node {
 	t.Helper()
+	return startNodeOn(t, func(string) {})
+}
+
+// startNodeOn starts a node after prepare has prepared containerd's directory.
+func startNodeOn(t *testing.T, prepare func(root string)) *node {
+	t.Helper()
 	r, programs := containerdtest.New(t)
+	prepare(r.Root)
 	daemon := containerdtest.Start(t, r)
 	snapshotter, err := r.Snapshotter()
 	if err != nil {
@@ -46,6 +55,7 @@ func startNode(t *testing.T) *node {
 		runtime:  criapi.NewRuntimeServiceClient(connection),
 		images:   criapi.NewImageServiceClient(connection),
 		daemon:   daemon,
+		root:     r.Root,
 	}
 }
 

@@ -71,7 +71,7 @@ func (d *download) transfer(ctx context.Context, desc ocispec.Descriptor) ([]oci
 	if desc.Size > maxDocument {
 		return nil, refuse("the image has a manifest, index or configuration of more than %d MiB", maxDocument>>20)
 	}
-	_, err := d.fetch(ctx, desc)
+	err := d.fetch(ctx, desc)
 	if exceeded := (*jsonlimit.Error)(nil); errors.As(err, &exceeded) {
 		return nil, refuse("the image has a manifest, index or configuration with more than %d JSON values", maxValues)
 	}
@@ -84,36 +84,49 @@ func (d *download) layer(ctx context.Context, desc ocispec.Descriptor) error {
 	if err != nil || proven {
 		return err
 	}
-	if _, err := d.fetch(ctx, desc); err != nil {
+	if err := d.fetch(ctx, desc); err != nil {
 		return err
 	}
 	return d.prove(ctx, desc)
 }
 
-// fetch downloads a blob and compares its digest. If the store has the blob, it stores nothing.
-func (d *download) fetch(ctx context.Context, desc ocispec.Descriptor) (stored bool, err error) {
-	once := &countedFetcher{next: d.fetcher, json: !images.IsLayerType(desc.MediaType)}
-	err = remotes.Fetch(ctx, d.store, once, desc)
-	if err == nil && once.fetches > 0 {
-		return true, nil
+// fetch downloads a blob and compares its digest. It stores the blob if the store does not have it.
+func (d *download) fetch(ctx context.Context, desc ocispec.Descriptor) error {
+	fetcher := &countedFetcher{next: d.fetcher, json: !images.IsLayerType(desc.MediaType)}
+	err := remotes.Fetch(ctx, d.store, fetcher, desc)
+	if errdefs.IsFailedPrecondition(err) {
+		// The content differs from its digest. An interrupted pull can have left the beginning.
+		if err := d.store.Abort(ctx, remotes.MakeRefKey(ctx, desc)); err != nil && !errdefs.IsNotFound(err) {
+			return fmt.Errorf("remove beginning of blob: %w", err)
+		}
+		fetcher.fetches = 0
+		err = remotes.Fetch(ctx, d.store, fetcher, desc)
 	}
-	// Another pull has stored the blob, or has downloaded all of it before it was interrupted.
-	if err != nil && !errdefs.IsAlreadyExists(err) {
-		return false, err
+	if errdefs.IsAlreadyExists(err) || err == nil && fetcher.fetches == 0 {
+		// Another pull has stored the blob, or downloaded all of it before it was interrupted.
+		return compare(ctx, fetcher, desc)
 	}
-	body, err := once.Fetch(ctx, desc)
+	if errdefs.IsFailedPrecondition(err) {
+		return refuse("the content of a blob differs from its digest")
+	}
+	return err
+}
+
+// compare downloads a blob without storing it, and compares its digest.
+func compare(ctx context.Context, fetcher remotes.Fetcher, desc ocispec.Descriptor) error {
+	body, err := fetcher.Fetch(ctx, desc)
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer body.Close()
 	verifier := desc.Digest.Verifier()
 	if _, err := io.Copy(verifier, body); err != nil {
-		return false, err
+		return err
 	}
 	if !verifier.Verified() {
-		return false, refuse("the content of a blob differs from its digest")
+		return refuse("the content of a blob differs from its digest")
 	}
-	return false, nil
+	return nil
 }
 
 // children returns the children of a manifest or index.

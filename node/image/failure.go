@@ -43,7 +43,7 @@ func failure(registry string, err error) error {
 	case isCertificate(err):
 		code, reason = codes.FailedPrecondition, "the certificate of the registry is not trusted"
 	case strings.Contains(err.Error(), "no space left on device"):
-		code, reason = codes.ResourceExhausted, "the node has no space left"
+		code, reason = codes.ResourceExhausted, "the image does not fit on the node's disk"
 	case isNetwork(err) || httpStatus != 0:
 		code, reason = codes.Unavailable, "the registry does not respond as one"
 	}

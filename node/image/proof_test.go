@@ -82,6 +82,7 @@ func TestImageInStoreIsNotPulledWithoutItsContent(t *testing.T) {
 func TestLayersOfRegistryAreDownloadedOnce(t *testing.T) {
 	registry := newBlobRegistry(t)
 	f := newPullFixture(t, registry.host)
+	f.restart(t, func(s *Service) { s.Store.Snapshotter = "" }) // the client's default
 	image := registry.newImage(t, "base", "app")
 	registry.publish(t, image)
 	denied := image.layers[1].Digest.String()

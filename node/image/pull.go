@@ -1,6 +1,7 @@
 package image
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -13,6 +14,8 @@ import (
 	"github.com/containerd/containerd/v2/core/leases"
 	"github.com/containerd/containerd/v2/core/remotes/docker"
 	"github.com/containerd/containerd/v2/core/unpack"
+	"github.com/containerd/containerd/v2/defaults"
+	"github.com/containerd/errdefs"
 	"github.com/distribution/reference"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/semaphore"
@@ -29,33 +32,58 @@ type puller struct {
 	hosts       hosts
 	// decoding limits the manifests that are decoded at a time.
 	decoding *semaphore.Weighted
+	// process identifies this process in labelPull.
+	process string
 }
+
+// labelPull is the label of the content leases of pulls. It contains the process of the pull.
+const labelPull = "slipway.io/pull"
 
 // maxDownloads is the number of layers of an image that are fetched at a time, the CRI plugin's
 // own. maxDecoding is the number of manifests of all images.
 const maxDownloads, maxDecoding = 3, 2
 
 // leaseDuration is the time after which containerd deletes what a pull wrote, if the process was
-// killed during the pull.
+// killed during the pull and does not start again.
 const leaseDuration = 24 * time.Hour
+
+// removeFormer deletes what pulls wrote that ended with a former process.
+func (p *puller) removeFormer(ctx context.Context) error {
+	manager := p.client.LeasesService()
+	list, err := manager.List(ctx)
+	if err != nil {
+		return fmt.Errorf("list content leases: %w", err)
+	}
+	for _, lease := range list {
+		if process := lease.Labels[labelPull]; process == "" || process == p.process {
+			continue
+		}
+		if err := manager.Delete(ctx, lease, leases.SynchronousDelete); err != nil && !errdefs.IsNotFound(err) {
+			return fmt.Errorf("delete content lease: %w", err)
+		}
+	}
+	return nil
+}
 
 // pull pulls an image, unpacks it, names it as the CRI plugin does, and returns its ID, which is
 // the digest of its configuration. If it fails, containerd deletes what it wrote.
 func (p *puller) pull(ctx context.Context, ref reference.Named, credentials credentialsFunc) (id string, err error) {
 	manager := p.client.LeasesService()
-	lease, err := manager.Create(ctx, leases.WithRandomID(), leases.WithExpiration(leaseDuration))
+	lease, err := manager.Create(ctx, leases.WithRandomID(), leases.WithExpiration(leaseDuration),
+		leases.WithLabel(labelPull, p.process))
 	if err != nil {
 		return "", fmt.Errorf("create content lease: %w", err)
 	}
+	var target ocispec.Descriptor
 	defer func() {
 		var options []leases.DeleteOpt
-		if err != nil {
+		if err != nil && target.Digest != "" { // else it wrote nothing
 			options = append(options, leases.SynchronousDelete)
 		}
 		err = errors.Join(err, manager.Delete(context.WithoutCancel(ctx), lease, options...))
 	}()
 	ctx = leases.WithLease(ctx, lease.ID)
-	target, err := p.transfer(ctx, ref, credentials)
+	target, err = p.transfer(ctx, ref, credentials)
 	if err != nil {
 		return "", err
 	}
@@ -76,7 +104,8 @@ func (p *puller) pull(ctx context.Context, ref reference.Named, credentials cred
 	return id, nil
 }
 
-// transfer downloads and unpacks an image, and returns the descriptor of its manifest or index.
+// transfer downloads and unpacks an image, and returns the descriptor of its manifest or index, also
+// with an error if the registry has it.
 func (p *puller) transfer(ctx context.Context, ref reference.Named, credentials credentialsFunc) (target ocispec.Descriptor, err error) {
 	resolver := docker.NewResolver(docker.ResolverOptions{Hosts: p.hosts.of(ctx, credentials)})
 	name, target, err := resolver.Resolve(ctx, ref.String())
@@ -117,14 +146,22 @@ func (p *puller) transfer(ctx context.Context, ref reference.Named, credentials 
 // unpacker returns what unpacks layers while others are downloaded. It also downloads the layers
 // that are unpacked already, so that the registry proves them.
 func (p *puller) unpacker(ctx context.Context) (*unpack.Unpacker, error) {
-	capabilities, err := p.client.GetSnapshotterCapabilities(ctx, p.snapshotter)
+	name := p.snapshotter
+	if name == "" { // the client's default
+		label, err := p.client.GetLabel(ctx, defaults.DefaultSnapshotterNSLabel)
+		if err != nil {
+			return nil, fmt.Errorf("read default snapshotter: %w", err)
+		}
+		name = cmp.Or(label, defaults.DefaultSnapshotter)
+	}
+	capabilities, err := p.client.GetSnapshotterCapabilities(ctx, name)
 	if err != nil {
 		return nil, fmt.Errorf("read capabilities of snapshotter: %w", err)
 	}
 	return unpack.NewUnpacker(ctx, p.client.ContentStore(), unpack.WithFetchAllContent(),
 		unpack.WithLimiter(semaphore.NewWeighted(maxDownloads)),
 		unpack.WithUnpackPlatform(unpack.Platform{
-			SnapshotterKey: p.snapshotter, Snapshotter: p.client.SnapshotService(p.snapshotter),
+			SnapshotterKey: name, Snapshotter: p.client.SnapshotService(name),
 			SnapshotterCapabilities: capabilities, Applier: p.client.DiffService(),
 		}))
 }

@@ -1,7 +1,9 @@
 package image
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +19,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/slipway-platform/slipway/internal/diskspace"
 	"github.com/slipway-platform/slipway/internal/outbound"
 )
 
@@ -37,6 +40,11 @@ type Service struct {
 	RegistryConfigDir string
 	// Dialer connects to registries.
 	Dialer *outbound.Dialer
+	// Directory is containerd's. Pulls leave the Reserve of its disk free.
+	Directory string
+	Reserve   diskspace.Reserve
+
+	minRate rate
 }
 
 // Name returns the component's name.
@@ -63,15 +71,24 @@ func (s *Service) Run(ctx context.Context, ready func()) error {
 		return err
 	}
 	defer client.Close()
+	watch := watch{s.Directory, s.Reserve, cmp.Or(s.minRate, minRate())}
+	puller := &puller{
+		client: client, snapshotter: s.Store.Snapshotter, hosts: hosts{s.RegistryConfigDir, s.Dialer},
+		decoding: semaphore.NewWeighted(maxDecoding), process: rand.Text(),
+	}
 	server := grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage))
 	criapi.RegisterImageServiceServer(server, &imageServer{
-		next: criapi.NewImageServiceClient(connection), puller: &puller{
-			client: client, snapshotter: s.Store.Snapshotter, hosts: hosts{s.RegistryConfigDir, s.Dialer},
-			decoding: semaphore.NewWeighted(maxDecoding),
-		},
+		next: criapi.NewImageServiceClient(connection), puller: puller, queue: newQueue(), watch: watch,
 	})
 	stop := context.AfterFunc(ctx, server.Stop)
 	defer stop()
+	ctx, cancel := context.WithCancel(ctx)
+	cleaned := make(chan struct{})
+	go func() {
+		defer close(cleaned)
+		_ = poll(ctx, func() bool { return puller.removeFormer(ctx) == nil })
+	}()
+	defer func() { cancel(); <-cleaned }()
 	ready()
 	if err := server.Serve(listener); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("serve images on %q: %w", s.Socket, err)
@@ -101,6 +118,8 @@ type imageServer struct {
 	criapi.UnimplementedImageServiceServer
 	next   criapi.ImageServiceClient
 	puller *puller
+	queue  *queue
+	watch  watch
 }
 
 // PullImage pulls an image and returns its ID when containerd's CRI plugin has it.
@@ -112,7 +131,7 @@ func (s *imageServer) PullImage(ctx context.Context, req *criapi.PullImageReques
 	}
 	registry := reference.Domain(ref)
 	start := time.Now()
-	id, err := s.puller.pull(ctx, ref, credentials(req.GetAuth()))
+	id, err := s.pull(ctx, req.GetSandboxConfig().GetMetadata().GetNamespace(), ref, credentials(req.GetAuth()))
 	if err == nil {
 		err = s.waitKnown(ctx, ref.String(), id)
 	}
@@ -123,6 +142,25 @@ func (s *imageServer) PullImage(ctx context.Context, req *criapi.PullImageReques
 		return nil, failure(registry, err)
 	}
 	return &criapi.PullImageResponse{ImageRef: id}, nil
+}
+
+// pull pulls an image for a pod of a namespace when its turn comes.
+func (s *imageServer) pull(ctx context.Context, namespace string, ref reference.Named, credentials credentialsFunc) (id string, err error) {
+	release, err := s.queue.wait(ctx, namespace, ref.String())
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	ctx, stop, err := s.watch.start(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer stop()
+	id, err = s.puller.pull(ctx, ref, credentials)
+	if reason := (*refusal)(nil); err != nil && errors.As(context.Cause(ctx), &reason) {
+		err = fmt.Errorf("%w: %w", reason, err)
+	}
+	return id, err
 }
 
 // waitKnown waits until the CRI plugin, which gets events, has the image under its name.

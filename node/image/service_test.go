@@ -34,25 +34,45 @@ const insideSecret = "inside-secret"
 type pullFixture struct {
 	*node
 	service *Service
+	part    *parttest.Part
 	client  criapi.ImageServiceClient
 }
 
 // newPullFixture starts a service that may connect to the hosts.
 func newPullFixture(t *testing.T, allowed ...string) *pullFixture {
 	t.Helper()
-	n := startNode(t)
+	return newPullFixtureOn(t, func(string) {}, allowed...)
+}
+
+// newPullFixtureOn starts a service after prepare has prepared containerd's directory.
+func newPullFixtureOn(t *testing.T, prepare func(root string), allowed ...string) *pullFixture {
+	t.Helper()
+	n := startNodeOn(t, prepare)
 	f := &pullFixture{node: n, service: &Service{
 		Store: n.store, Socket: filepath.Join(filepath.Dir(n.store.Socket), "images.sock"), RegistryConfigDir: t.TempDir(),
-		Dialer: outbound.New(outbound.Policy{AllowedHosts: allowed}),
+		Dialer: outbound.New(outbound.Policy{AllowedHosts: allowed}), Directory: n.root,
 	}}
-	parttest.Run(t, f.service.Run)
+	f.start(t)
+	return f
+}
+
+// restart starts the service again after a change.
+func (f *pullFixture) restart(t *testing.T, change func(*Service)) {
+	t.Helper()
+	f.part.Stop()
+	change(f.service)
+	f.start(t)
+}
+
+func (f *pullFixture) start(t *testing.T) {
+	t.Helper()
+	f.part = parttest.Run(t, f.service.Run)
 	connection, err := grpc.NewClient("unix://"+f.service.Socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { connection.Close() })
 	f.client = criapi.NewImageServiceClient(connection)
-	return f
 }
 
 func (f *pullFixture) pull(t *testing.T, image string) (id string, err error) {

@@ -6,8 +6,12 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/slipway-platform/slipway/test/kit"
 )
@@ -55,5 +59,54 @@ func TestImageOfPodCannotReachHostAndCluster(t *testing.T) {
 	}
 	if events := s.mallory.May("GET", kit.CorePath(s.evil, "events"), ""); strings.Contains(events, insideSecret) {
 		t.Errorf("an event shows the response: %s", events)
+	}
+}
+
+func TestSlowRegistryHoldsUpNoPodOfOthers(t *testing.T) {
+	s := tenants(t)
+	s.waitBuilder(t, s.shop)
+	if err := s.push(t, s.shop, "app:latest", noise(t, 10<<10)); err != nil {
+		t.Fatal(err)
+	}
+	const name = "slow.example.com"
+	requests, done := make(chan struct{}, 1), make(chan struct{})
+	slow := s.distant(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
+		w.Header().Set("Content-Length", "1000")
+		w.Header().Set("Docker-Content-Digest", "sha256:"+strings.Repeat("0", 64))
+		if r.Method == http.MethodHead {
+			return
+		}
+		_, _ = w.Write([]byte("{"))
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case requests <- struct{}{}:
+		default:
+		}
+		select {
+		case <-r.Context().Done():
+		case <-done:
+		}
+	})
+	t.Cleanup(func() { close(done) })
+	dir := s.Path("registries.d", name)
+	hosts := fmt.Sprintf("[host.%q]\ncapabilities = [\"pull\", \"resolve\"]\n", "http://"+slow)
+	if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "hosts.toml"), []byte(hosts), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	for i := range 5 {
+		s.mallory.May("POST", kit.CorePath(s.evil, "pods"), fmt.Sprintf(
+			`{apiVersion: v1, kind: Pod, metadata: {name: slow-%d}, spec: {terminationGracePeriodSeconds: 1, containers: [{name: main, image: "%s/app-%d:1"}]}}`, i, name, i))
+	}
+	<-requests
+	s.createPod(s.alice, s.shop, "own", "docker-registry.default.svc:5000/"+s.shop+"/app:latest", corev1.PullAlways)
+	reason, status := s.imageDecision(s.shop, "own")
+	if strings.Contains(reason, "Image") {
+		t.Errorf("a pod of another project: %s, %+v", reason, status)
 	}
 }

@@ -1,0 +1,61 @@
+// Package diskspace checks the free space of disks that users fill and the platform needs.
+package diskspace
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Reserve is the space of a disk that must stay free.
+type Reserve struct {
+	// Bytes is the minimum in bytes, in addition to Share.
+	Bytes int64
+	// Share is the minimum as a share of the size of the disk, between 0 and 1.
+	Share float64
+	// Inodes is the minimum as a share of the inodes of the disk: small files use up inodes before
+	// bytes.
+	Inodes float64
+}
+
+// Full reports a disk that has only its reserve left.
+type Full struct {
+	// Free and Reserve are numbers of bytes, or of inodes if Unit is "inodes".
+	Free, Reserve int64
+	Unit          string
+}
+
+// Error describes the free space and the reserve.
+func (f *Full) Error() string {
+	if f.Unit != "" {
+		return fmt.Sprintf("it has %d free %s, and a reserve of %d", f.Free, f.Unit, f.Reserve)
+	}
+	return fmt.Sprintf("it has %s free, and a reserve of %s", Readable(f.Free), Readable(f.Reserve))
+}
+
+// Check returns an error if the free space of a directory's disk is below the reserve. Errors:
+// Full.
+func (r Reserve) Check(dir string) error {
+	var disk unix.Statfs_t
+	if err := unix.Statfs(dir, &disk); err != nil {
+		return fmt.Errorf("read free space of %q: %w", dir, err)
+	}
+	free, size := int64(disk.Bavail)*disk.Bsize, int64(disk.Blocks)*disk.Bsize
+	if reserve := r.Bytes + int64(r.Share*float64(size)); free < reserve {
+		return &Full{Free: free, Reserve: reserve}
+	}
+	if reserve := int64(r.Inodes * float64(disk.Files)); int64(disk.Ffree) < reserve {
+		return &Full{Free: int64(disk.Ffree), Reserve: reserve, Unit: "inodes"}
+	}
+	return nil
+}
+
+// Readable formats bytes with a suitable unit.
+func Readable(bytes int64) string {
+	const unit = 1 << 20
+	if bytes > unit {
+		bytes -= bytes % unit
+	}
+	return resource.NewQuantity(bytes, resource.BinarySI).String()
+}

@@ -1,0 +1,85 @@
+package image
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+const (
+	// maxPulls is the number of pulls of a node, and maxNamespacePulls those of the pods of one
+	// namespace. A namespace without another pull never waits, so no namespace can stop the pulls
+	// of another.
+	maxPulls, maxNamespacePulls = 12, 3
+)
+
+// queue shares the pulls of a node between namespaces. Pulls of the same image follow each other:
+// the second one has little to download.
+type queue struct {
+	mutex    sync.Mutex
+	total    int
+	running  map[string]int
+	images   map[string]bool
+	requests []*pullRequest // that wait, in the order of their arrival
+}
+
+type pullRequest struct {
+	namespace, image string
+	admitted         chan struct{}
+}
+
+func newQueue() *queue { return &queue{running: map[string]int{}, images: map[string]bool{}} }
+
+// wait waits until a pull can start. The caller calls release when the pull has ended.
+func (q *queue) wait(ctx context.Context, namespace, image string) (release func(), err error) {
+	request := q.add(namespace, image)
+	release = func() { q.release(request) }
+	select {
+	case <-request.admitted:
+		return release, nil
+	case <-ctx.Done():
+		release()
+		return nil, ctx.Err()
+	}
+}
+
+// add adds a request.
+func (q *queue) add(namespace, image string) *pullRequest {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	request := &pullRequest{namespace: namespace, image: image, admitted: make(chan struct{})}
+	q.requests = append(q.requests, request)
+	q.admit()
+	return request
+}
+
+// release removes a request, whether it waits or its pull has ended.
+func (q *queue) release(request *pullRequest) {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	if i := slices.Index(q.requests, request); i >= 0 {
+		q.requests = slices.Delete(q.requests, i, i+1)
+		return
+	}
+	q.total--
+	delete(q.images, request.image)
+	if q.running[request.namespace]--; q.running[request.namespace] == 0 {
+		delete(q.running, request.namespace)
+	}
+	q.admit()
+}
+
+// admit admits the requests whose turn has come.
+func (q *queue) admit() {
+	q.requests = slices.DeleteFunc(q.requests, func(request *pullRequest) bool {
+		running := q.running[request.namespace]
+		if q.images[request.image] || running > 0 && (running >= maxNamespacePulls || q.total >= maxPulls) {
+			return false
+		}
+		q.total++
+		q.running[request.namespace]++
+		q.images[request.image] = true
+		close(request.admitted)
+		return true
+	})
+}

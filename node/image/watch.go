@@ -1,0 +1,84 @@
+package image
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/slipway-platform/slipway/internal/diskspace"
+)
+
+// rate is the minimum rate of a download.
+type rate struct {
+	bytes  int64
+	period time.Duration
+}
+
+// minRate is much less than the slowest connections have. It counts only while the registry is
+// expected to send.
+func minRate() rate { return rate{512 << 10, time.Minute} }
+
+// watchInterval is the time between two checks of a pull.
+const watchInterval = 100 * time.Millisecond
+
+// watch cancels a pull if the registry is too slow, or if the disk has only its reserve left.
+type watch struct {
+	dir     string
+	reserve diskspace.Reserve
+	min     rate
+}
+
+// start returns a context that ends when the pull must end; its cause is the reason. The caller
+// calls stop when the pull has ended.
+func (w watch) start(parent context.Context) (ctx context.Context, stop func(), err error) {
+	if err := w.checkDisk(); err != nil {
+		return nil, nil, err
+	}
+	m := &meter{}
+	ctx, cancel := context.WithCancelCause(context.WithValue(parent, meterKey{}, m))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.run(ctx, m, cancel)
+	}()
+	return ctx, func() { cancel(nil); <-done }, nil
+}
+
+func (w watch) run(ctx context.Context, m *meter, cancel context.CancelCauseFunc) {
+	tick := time.NewTicker(watchInterval)
+	defer tick.Stop()
+	waited, bytes := m.total()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := w.checkDisk(); err != nil {
+			cancel(err)
+			return
+		}
+		waitedNow, bytesNow := m.total()
+		if waitedNow-waited < w.min.period {
+			continue
+		}
+		if bytesNow-bytes < w.min.bytes {
+			cancel(&refusal{codes.DeadlineExceeded, "it sends less than the minimum of 512 KiB a minute"})
+			return
+		}
+		waited, bytes = waitedNow, bytesNow
+	}
+}
+
+// checkDisk returns a refusal if the disk of the images has only its reserve left.
+func (w watch) checkDisk() error {
+	err := w.reserve.Check(w.dir)
+	full := (*diskspace.Full)(nil)
+	if errors.As(err, &full) {
+		return &refusal{codes.ResourceExhausted, "the image does not fit on the node's disk: " + full.Error() +
+			"; remove images or volumes of the node, or use a smaller image"}
+	}
+	return err
+}
