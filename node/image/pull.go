@@ -3,10 +3,8 @@ package image
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	client "github.com/containerd/containerd/v2/client"
@@ -19,7 +17,6 @@ import (
 	"github.com/distribution/reference"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/semaphore"
-	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
 // managed are the labels of images that containerd's CRI plugin takes for its own.
@@ -104,8 +101,8 @@ func (p *puller) pull(ctx context.Context, ref reference.Named, credentials cred
 	return id, nil
 }
 
-// transfer downloads and unpacks an image, and returns the descriptor of its manifest or index, also
-// with an error if the registry has it.
+// transfer downloads and unpacks an image, and returns the descriptor of its manifest or index. If
+// the registry has it, it is returned with an error, too.
 func (p *puller) transfer(ctx context.Context, ref reference.Named, credentials credentialsFunc) (target ocispec.Descriptor, err error) {
 	resolver := docker.NewResolver(docker.ResolverOptions{Hosts: p.hosts.of(ctx, credentials)})
 	name, target, err := resolver.Resolve(ctx, ref.String())
@@ -174,41 +171,4 @@ func recordNames(ref reference.Named, id, digest string) []string {
 		list = append(list, reference.TagNameOnly(tagged).String())
 	}
 	return list
-}
-
-// credentialsFunc returns the user and password, or the token, for a server.
-type credentialsFunc func(host string) (user, secret string, err error)
-
-// credentials returns the credentials that kubelet sends. They are for one server if they name one.
-func credentials(auth *criapi.AuthConfig) credentialsFunc {
-	return func(host string) (user, secret string, err error) {
-		if auth == nil || auth.ServerAddress != "" && !isServer(auth.ServerAddress, host) {
-			return "", "", nil
-		}
-		if auth.Username != "" {
-			return auth.Username, auth.Password, nil
-		}
-		if auth.IdentityToken != "" {
-			return "", auth.IdentityToken, nil
-		}
-		if auth.Auth == "" {
-			return "", "", nil
-		}
-		decoded, err := base64.StdEncoding.DecodeString(auth.Auth)
-		user, secret, ok := strings.Cut(string(decoded), ":")
-		if err != nil || !ok {
-			return "", "", errors.New("decode credentials of the registry: they are not base64 of user:password")
-		}
-		return user, strings.Trim(secret, "\x00"), nil
-	}
-}
-
-// isServer reports whether the address of a server, with or without a scheme and a path, names the
-// host.
-func isServer(address, host string) bool {
-	if _, rest, ok := strings.Cut(address, "://"); ok {
-		address = rest
-	}
-	server, _, _ := strings.Cut(address, "/")
-	return server == host
 }

@@ -29,7 +29,11 @@ import (
 //
 // Connections follow the policy of Dialer, after the resolution of names and at each redirect.
 // Hosts in the hosts.toml files of RegistryConfigDir are the administrator's and can be anywhere.
+// A registry proves that it gives each part of an image, also if containerd has the part already.
 // Errors contain a reason, and nothing that a server sent.
+//
+// Pulls of namespaces have shares. A pull ends if the registry is too slow, or if the disk has only
+// its reserve left.
 type Service struct {
 	// Store is containerd's. Pulled images are added to it.
 	Store Store

@@ -1,0 +1,46 @@
+package image
+
+import (
+	"encoding/base64"
+	"errors"
+	"strings"
+
+	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// credentialsFunc returns the user and password, or the token, for a server.
+type credentialsFunc func(host string) (user, secret string, err error)
+
+// credentials returns the credentials that kubelet sends. They are for one server if they name one.
+func credentials(auth *criapi.AuthConfig) credentialsFunc {
+	return func(host string) (user, secret string, err error) {
+		if auth == nil || auth.ServerAddress != "" && !isServer(auth.ServerAddress, host) {
+			return "", "", nil
+		}
+		if auth.Username != "" {
+			return auth.Username, auth.Password, nil
+		}
+		if auth.IdentityToken != "" {
+			return "", auth.IdentityToken, nil
+		}
+		if auth.Auth == "" {
+			return "", "", nil
+		}
+		decoded, err := base64.StdEncoding.DecodeString(auth.Auth)
+		user, secret, ok := strings.Cut(string(decoded), ":")
+		if err != nil || !ok {
+			return "", "", errors.New("decode credentials of the registry: they are not base64 of user:password")
+		}
+		return user, strings.Trim(secret, "\x00"), nil
+	}
+}
+
+// isServer reports whether the address of a server, with or without a scheme and a path, names the
+// host.
+func isServer(address, host string) bool {
+	if _, rest, ok := strings.Cut(address, "://"); ok {
+		address = rest
+	}
+	server, _, _ := strings.Cut(address, "/")
+	return server == host
+}
