@@ -136,9 +136,9 @@ func (d *Driver) run(ctx context.Context, c call, release func()) (response, err
 	case errors.Is(waitErr, context.DeadlineExceeded):
 		deadline, _ := ctx.Deadline()
 		return response{}, d.fail(c.op, KindTimeout, fmt.Sprintf("no response within %s, its process group was killed: %s",
-			deadline.Sub(start).Round(time.Second), out.quote(redact)), waitErr)
+			deadline.Sub(start).Round(time.Second), out.quoteStreams(redact)), waitErr)
 	case errors.Is(waitErr, errOutputLimit):
-		return response{}, d.fail(c.op, KindTooLong, "it printed too much output, its process group was killed: "+out.quote(redact), waitErr)
+		return response{}, d.fail(c.op, KindTooLong, "it printed too much output, its process group was killed: "+out.quoteStreams(redact), waitErr)
 	case waitErr != nil:
 		return response{}, d.fail(c.op, KindCanceled, "its process group was killed: "+waitErr.Error(), waitErr)
 	}

@@ -81,6 +81,11 @@ func (o output) quote(redact func(string) string) string {
 	if o.exit != nil {
 		end = o.exit.Error()
 	}
+	return end + ", " + o.quoteStreams(redact)
+}
+
+// quoteStreams is quote without the exit code, which a killed driver does not have.
+func (o output) quoteStreams(redact func(string) string) string {
 	show := func(stream []byte) string {
 		text := redact(string(stream))
 		if len(stream) > maxOutput {
@@ -88,5 +93,5 @@ func (o output) quote(redact func(string) string) string {
 		}
 		return clip(text)
 	}
-	return fmt.Sprintf("%s, standard output %q, standard error %q", end, show(o.stdout), show(o.stderr))
+	return fmt.Sprintf("standard output %q, standard error %q", show(o.stdout), show(o.stderr))
 }

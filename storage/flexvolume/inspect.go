@@ -9,9 +9,14 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 )
 
-// Inspect reads a plugin directory once and calls init of all drivers concurrently. It changes
+// inspectTimeout limits how long Inspect waits for init.
+const inspectTimeout = 3 * time.Second
+
+// Inspect reads a plugin directory once and calls init of all drivers concurrently. It returns
+// within about three seconds; a driver whose init takes longer is in StateFailed. It changes
 // nothing, because init can be repeated at any time. The entries are in StateReady or StateFailed
 // and are sorted by directory. A directory that does not exist has no entries.
 func Inspect(ctx context.Context, pluginDir string, settings func(driver string) Settings) ([]Entry, error) {
@@ -49,6 +54,8 @@ func (e *Entry) inspect(ctx context.Context, pluginDir string, settings func(dri
 		driver = NewDriver(e.Name, installation.Path, settings(e.Name))
 	}
 	driver.version = installation.Version
+	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
+	defer cancel()
 	if _, err := driver.Init(ctx); errors.Is(err, ErrNotSupported) {
 		e.Err = fmt.Errorf("run init of FlexVolume driver %q: %w", e.Name, err)
 		return

@@ -1,6 +1,7 @@
 package flexvolume
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -59,6 +60,27 @@ func Install(pluginDir, driver, file string) (Installation, error) {
 		return Installation{}, fmt.Errorf("install driver: %w", err)
 	}
 	return Find(pluginDir, driver)
+}
+
+// TryInstall runs init of the driver in file without installing it. The driver runs in a hidden
+// directory, with the name that it will have. TryInstall returns why it would not become ready.
+func TryInstall(ctx context.Context, pluginDir, driver, file string, settings Settings) error {
+	if err := os.MkdirAll(pluginDir, 0o755); err != nil {
+		return fmt.Errorf("create FlexVolume plugin directory: %w", err)
+	}
+	dir, err := os.MkdirTemp(pluginDir, ".trial-")
+	if err != nil {
+		return fmt.Errorf("create directory for trial of driver: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	installation, err := Install(dir, driver, file)
+	if err != nil {
+		return err
+	}
+	if _, err := NewDriver(driver, installation.Path, settings).Init(ctx); err != nil {
+		return fmt.Errorf("try FlexVolume driver %q: %w", driver, err)
+	}
+	return nil
 }
 
 // ErrNotInstalled is returned by Find, Remove and Inspect for a driver without an executable.

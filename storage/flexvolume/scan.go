@@ -70,6 +70,9 @@ func examine(pluginDir, directory string) *driverFile {
 		return &driverFile{err: err}
 	}
 	name := UnescapeName(directory)
+	if err := CheckName(name); err != nil {
+		return &driverFile{err: fmt.Errorf("%w; rename the directory %s", err, directory)}
+	}
 	path := executable(pluginDir, name)
 	info, err := os.Stat(path)
 	switch {

@@ -94,6 +94,52 @@ func TestDriversAreManagedWithoutACluster(t *testing.T) {
 	}
 }
 
+func TestDriverWhoseInitFailsIsNotInstalled(t *testing.T) {
+	h := newFlexvolumeHost(t)
+	if _, err := h.run("install", h.file(t, `{"status":"Success"}`), "--driver", "example.com/loop"); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(h.plugins, "example.com~loop", "loop")
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	failing := h.file(t, `{"status":"Failure","message":"no license"}`)
+	if _, err := h.run("install", failing, "--driver", "example.com/loop"); err == nil || !strings.Contains(err.Error(), "no license") ||
+		!strings.Contains(err.Error(), "nothing was installed") {
+		t.Errorf("error %v", err)
+	}
+	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the earlier version was replaced: %v", err)
+	}
+	if entries, err := os.ReadDir(h.plugins); err != nil || len(entries) != 1 {
+		t.Errorf("the trial left %v, %v", entries, err)
+	}
+	if _, err := h.run("install", failing, "--driver", "example.com/loop", "--force"); err != nil {
+		t.Errorf("with --force: %v", err)
+	}
+}
+
+func TestNameRuleIsTheSameForInstallAndList(t *testing.T) {
+	h := newFlexvolumeHost(t)
+	file := h.file(t, `{"status":"Success"}`)
+	if _, err := h.run("install", file, "--driver", "Example.com/loop"); err == nil || !strings.Contains(err.Error(), "lowercase") {
+		t.Errorf("install: %v", err)
+	}
+	if err := os.MkdirAll(filepath.Join(h.plugins, "Example.com~loop"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Link(file, filepath.Join(h.plugins, "Example.com~loop", "loop")); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := h.run("list"); err != nil || !strings.Contains(out, "failed") || !strings.Contains(out, "rename the directory Example.com~loop") {
+		t.Errorf("list: %v\n%s", err, out)
+	}
+	if _, err := h.run("remove", "Example.com/loop"); err != nil {
+		t.Errorf("remove: %v", err)
+	}
+}
+
 func TestListShowsTheLastFailedCall(t *testing.T) {
 	h := newFlexvolumeHost(t)
 	if _, err := h.run("install", h.file(t, `{"status":"Success"}`), "--driver", "example.com/loop"); err != nil {
@@ -177,7 +223,7 @@ func TestCallReturnsAnErrorUnlessItSucceeds(t *testing.T) {
 		`{"status":"Not supported"}`:          "taken as  not supported",
 		`nothing`:                             "taken as  error: ",
 	} {
-		if _, err := h.run("install", h.file(t, response), "--driver", "example.com/loop"); err != nil {
+		if _, err := h.run("install", h.file(t, response), "--driver", "example.com/loop", "--force"); err != nil {
 			t.Fatal(err)
 		}
 		if out, err := h.run("call", "example.com/loop", "unmount", "/m"); !errors.Is(err, errCallFailed) || !strings.Contains(out, want) {

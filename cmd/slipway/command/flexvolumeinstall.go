@@ -15,18 +15,28 @@ import (
 )
 
 func flexvolumeInstallCommand(opts *options) *cobra.Command {
-	var driver string
+	var (
+		driver string
+		force  bool
+	)
 	command := &cobra.Command{
 		Use:   "install FILE --driver vendor/name",
-		Short: "Install a driver, or another version of it, without a restart of anything",
-		Long: "Copy FILE into the plug-in directory of this host, so that nobody ever runs a part of it, and wait until a\n" +
-			"running Slipway has taken it over. Do it on each host of the cluster.",
+		Short: "Install a driver, or another version of it, without a restart",
+		Long: "Run init of the driver in FILE. If init succeeds, copy FILE into the plug-in directory of this host and wait until\n" +
+			"the running cluster uses it. If init fails, change nothing, so that an earlier version stays in use; --force installs\n" +
+			"the driver anyway. Repeat the command on each host of the cluster.",
 		Example: "  slipway flexvolume install ./loop --driver example.com/loop",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := opts.load()
 			if err != nil {
 				return err
+			}
+			if !force {
+				err := flexvolume.TryInstall(cmd.Context(), h.Node.VolumePluginDir(), driver, args[0], h.DriverSettings(driver))
+				if err != nil {
+					return fmt.Errorf("%w; nothing was installed (--force installs it anyway)", err)
+				}
 			}
 			installed, err := flexvolume.Install(h.Node.VolumePluginDir(), driver, args[0])
 			if err != nil {
@@ -37,6 +47,7 @@ func flexvolumeInstallCommand(opts *options) *cobra.Command {
 		},
 	}
 	command.Flags().StringVar(&driver, "driver", "", "name of the driver, as volumes refer to it: vendor/name")
+	command.Flags().BoolVar(&force, "force", false, "install the driver even if its init fails now")
 	_ = command.MarkFlagRequired("driver")
 	return command
 }

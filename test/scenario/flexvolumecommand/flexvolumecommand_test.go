@@ -125,9 +125,12 @@ func TestABrokenDriverIsNamedByInstallAndCall(t *testing.T) {
 	if err := os.WriteFile(file, []byte("#!/bin/sh\necho hello; exit 3\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { c.MustSlipway("flexvolume", "remove", driver) })
-	if result := c.Slipway("flexvolume", "install", file, "--driver", driver); result.Code == 0 || !strings.Contains(result.Stderr, "slipway flexvolume list") {
+	if result := c.Slipway("flexvolume", "install", file, "--driver", driver); result.Code == 0 || !strings.Contains(result.Stderr, "it printed no JSON") {
 		t.Errorf("install: %+v", result)
+	}
+	t.Cleanup(func() { c.MustSlipway("flexvolume", "remove", driver) })
+	if result := c.Slipway("flexvolume", "install", file, "--driver", driver, "--force"); result.Code == 0 || !strings.Contains(result.Stderr, "slipway flexvolume list") {
+		t.Errorf("install --force: %+v", result)
 	}
 	if one := list(t, c, driver); one.State != "failed" || !strings.Contains(one.Error, "it printed no JSON") || !strings.Contains(one.Error, "hello") {
 		t.Errorf("listed %+v", one)
