@@ -88,7 +88,7 @@ func TestEnvironmentOfBuildsIsSet(t *testing.T) {
 		for args, want := range map[string]string{
 			"set env B=2 C=3 A- -o jsonpath={.spec.strategy." + strategy + ".env[*]}": `{"name":"B","value":"2"} {"name":"C","value":"3"}`,
 			"set env A- B- -o jsonpath={.spec.strategy." + strategy + "}":             `{}`,
-			"env --list": "# BuildConfig front, container build\nA=a\nB=b\n",
+			"env --list": "# buildconfigs/front, container build\nA=a\nB=b\n",
 		} {
 			stdout, stderr, code := client(t, "oc", nil, append(strings.Fields(args), "--local", "-f", file)...)
 			if got := strings.ReplaceAll(stdout, `,"from":{}`, ""); code != 0 || strings.ReplaceAll(got, `{"from":{}}`, "{}") != want {
@@ -135,8 +135,8 @@ func TestBackendsOfRoutesAreSet(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"--zero --equal": "only one of", "--zero a=1": "no weights", "--adjust a=1 b=2": "one service", "a=+1": "--adjust", "a=1 b=5%": "all a weight",
-		"a=1 a=2": "twice", "a=257": "up to 256", "--adjust canary=101%": "up to 100", "a=": "must be a number", "=1": "SERVICE=WEIGHT", "svc/a=1": "SERVICE=WEIGHT",
+		"--zero --equal": "--zero and --equal may not be specified together", "--zero a=1": "no weights", "--adjust a=1 b=2": "one service", "a=+1": "--adjust", "a=1 b=5%": "all a weight",
+		"a=1 a=2": "twice", "a=257": "up to 256", "--adjust canary=101%": "up to 100", "a=": "expected NAME=WEIGHT", "=1": "expected NAME=WEIGHT", "svc/a=1": "expected NAME=WEIGHT", "a=a": "WEIGHT must be a number",
 		"--adjust x=1": "which are prod, canary, dark",
 	} {
 		words := append([]string{"set", "route-backends", "--local", "-f", "testdata/set-route.yaml"}, strings.Fields(args)...)
@@ -160,19 +160,19 @@ func beforeWords(args string, flags ...string) []string {
 
 func TestWhatCannotBeSetIsNamed(t *testing.T) {
 	for args, want := range map[string]string{
-		"probe":                                           "--readiness, --liveness or --startup",
-		"probe --liveness --open-tcp=1 --remove":          "only one of",
-		"probe --readiness --period-seconds=1":            `container "web" has no readiness probe`,
+		"probe":                                  "you must specify one of --readiness, --liveness or both",
+		"probe --liveness --open-tcp=1 --remove": "you may only set one of --get-url",
+		"probe --readiness --get-url=http://host/":        "port must be specified as part of a url",
 		"probe --readiness -c x --open-tcp=1":             `no container "x"`,
 		"probe --readiness --get-url=ftp://a/":            "must begin with http://",
 		"build-secret --push login":                       "only build configs",
 		"build-secret login":                              "--push, --pull or --source",
 		"build-hook --script=true":                        "--post-commit",
-		"build-hook --post-commit":                        "--script",
-		"triggers --auto --manual":                        "only one of --auto and --manual",
+		"build-hook --post-commit":                        "you must specify either a script or command",
+		"triggers --auto --manual":                        "at most one of --auto or --manual",
 		"triggers --from-image=side":                      "must be STREAM:TAG",
 		"triggers --from-image=side:1":                    "--containers",
-		"triggers --from-image=side:1 -c a":               `no container "a"`,
+		"triggers --from-image=side:1 -c a":               `not all container names exist: a (accepts: web, side)`,
 		"triggers --remove":                               "--from-config, --from-image",
 		"volume --add --remove":                           "only one of --add, --remove and --list",
 		"volume --remove":                                 "--confirm",
@@ -192,13 +192,13 @@ func TestWhatCannotBeSetIsNamed(t *testing.T) {
 		"volume --add -m data":                            "must begin with a slash",
 		"volume --add --name=old -t emptyDir":             "--overwrite",
 		"volume --add -m /old":                            `container "web" has a volume at /old already`,
-		"deployment-hook --pre":                           "a command behind --",
-		"deployment-hook -- true":                         "--pre, --mid or --post",
+		"deployment-hook --pre":                           "you must specify a command",
+		"deployment-hook -- true":                         "you must specify one of --pre, --mid, or --post",
 		"deployment-hook --mid -- true":                   "only the strategy Recreate",
-		"deployment-hook --pre --post -- true":            "only one of",
-		"deployment-hook --pre --remove -c web":           "--remove only with",
-		"deployment-hook --pre -c x -- true":              `no container "x"`,
-		"deployment-hook --pre --volumes x -- a":          `no volume "x"`,
+		"deployment-hook --pre --post -- true":            "you may only set one of --pre, --mid, or --post",
+		"deployment-hook --pre --remove -c web":           "--remove may not be used with any option",
+		"deployment-hook --pre -c x -- true":              `does not have a container named "x"`,
+		"deployment-hook --pre --volumes x -- a":          `does not have a volume named "x"`,
 		"deployment-hook --pre -e =a -- true":             "NAME=VALUE",
 		"route-backends --zero":                           "only routes",
 		"image x=registry.example.com/missing:1.0":        `container named "x"`,
@@ -208,7 +208,7 @@ func TestWhatCannotBeSetIsNamed(t *testing.T) {
 			t.Errorf("oc set %s: code %d, %q, want %q", args, code, stderr, want)
 		}
 	}
-	if _, stderr, code := client(t, "oc", nil, "set", "probe", "--liveness", "--remove"); code == 0 || !strings.Contains(stderr, "TYPE/NAME") {
+	if _, stderr, code := client(t, "oc", nil, "set", "probe", "--liveness", "--remove"); code == 0 || !strings.Contains(stderr, "one or more resources") {
 		t.Errorf("without an object: code %d, %q", code, stderr)
 	}
 	for args, want := range map[string]string{

@@ -111,8 +111,12 @@ func (b *backends) read(args []string) (names []string, err error) {
 		b.shares = append(b.shares, one)
 	}
 	switch {
-	case b.zero && b.equal, b.adjust && (b.zero || b.equal):
-		return nil, errors.New("give only one of --zero, --equal and --adjust")
+	case b.zero && b.equal:
+		return nil, errors.New("--zero and --equal may not be specified together")
+	case b.adjust && b.equal:
+		return nil, errors.New("--adjust and --equal may not be specified together")
+	case b.adjust && b.zero:
+		return nil, errors.New("--adjust and --zero may not be specified together")
 	case (b.zero || b.equal) && len(b.shares) > 0:
 		return nil, errors.New("give no weights with --zero and --equal")
 	case b.adjust && len(b.shares) != 1:
@@ -133,9 +137,11 @@ func readShare(arg string) (share, error) {
 		most = 100
 	}
 	switch {
-	case service == "" || strings.Contains(service, "/"):
-		return share{}, fmt.Errorf("read %q: must be SERVICE=WEIGHT", arg)
-	case err != nil || value > most || value < -most:
+	case service == "" || text == "" || strings.Contains(service, "/"):
+		return share{}, fmt.Errorf("expected NAME=WEIGHT, not %q", arg)
+	case err != nil:
+		return share{}, fmt.Errorf("WEIGHT must be a number: %q of service %q", text, service)
+	case value > most || value < -most:
 		return share{}, fmt.Errorf("read weight %q of service %q: must be a number up to %d", text, service, most)
 	}
 	return share{service, value, percent, number[0] == '+' || number[0] == '-'}, nil

@@ -112,6 +112,8 @@ A script runs in a shell of the image. With --command the words behind -- are a 
 			if at := command.ArgsLenAtDash(); at >= 0 {
 				args, h.words = args[:at], args[at:]
 			}
+			t.noun = "build configs"
+			util.CheckErr(t.check(args))
 			util.CheckErr(h.validate())
 			util.CheckErr(t.apply(command, args, h.change))
 		},
@@ -128,11 +130,11 @@ A script runs in a shell of the image. With --command the words behind -- are a 
 func (h *buildHook) validate() error {
 	switch {
 	case !h.postCommit:
-		return errors.New("say which hook: --post-commit")
+		return errors.New("you must specify a type of hook to set, such as --post-commit")
 	case h.remove && (h.script != "" || h.command || len(h.words) > 0):
 		return errors.New("give --remove alone")
 	case !h.remove && h.script == "" && len(h.words) == 0:
-		return errors.New("give a script with --script, or a command or arguments behind --")
+		return errors.New("you must specify either a script or command for the build hook")
 	case h.script != "" && h.command:
 		return errors.New("give only one of --script and --command")
 	}

@@ -81,13 +81,20 @@ func triggersOf(object runtime.Object) (*definition, error) {
 func hasContainers(object runtime.Object) func(string) error {
 	return func(names string) error {
 		if names == "" {
-			return errors.New("say with --containers which containers get the image")
+			return errors.New("you must specify --containers when setting --from-image")
 		}
 		_, err := polymorphichelpers.UpdatePodSpecForObjectFn(object, func(spec *corev1.PodSpec) error {
+			var missing, all []string
 			for name := range strings.SplitSeq(names, ",") {
-				if _, found := containerField(spec, name); !found {
-					return fmt.Errorf("it has no container %q", name)
+				if _, has := containerField(spec, name); !has {
+					missing = append(missing, name)
 				}
+			}
+			for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {
+				all = append(all, container.Name)
+			}
+			if len(missing) > 0 {
+				return fmt.Errorf("not all container names exist: %s (accepts: %s)", strings.Join(missing, ", "), strings.Join(all, ", "))
 			}
 			return nil
 		})

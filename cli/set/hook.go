@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/kubectl/pkg/cmd/util"
+
+	"github.com/slipway-platform/slipway/cli/objects"
 )
 
 // deploymentHook is what shall become of the hooks of DeploymentConfigs.
@@ -40,7 +42,10 @@ deployment's containers, and those of its volumes that are named.`,
 			if at := command.ArgsLenAtDash(); at >= 0 {
 				args, h.command = args[:at], args[at:]
 			}
+			t.noun = "deployment configs"
+			util.CheckErr(t.check(args))
 			util.CheckErr(h.validate())
+			objects.WarnOfCommas(streams.ErrOut, "--environment", h.environment)
 			if len(args) == 0 && t.all || t.selector != "" {
 				args = []string{"deploymentconfigs"}
 			}
@@ -69,15 +74,15 @@ func (h *deploymentHook) validate() error {
 	}
 	switch {
 	case chosen == 0:
-		return errors.New("say which hook: --pre, --mid or --post")
+		return errors.New("you must specify one of --pre, --mid, or --post")
 	case h.remove && (len(h.command) > 0 || len(h.volumes) > 0 || len(h.environment) > 0 || h.container != ""):
-		return errors.New("give --remove only with --pre, --mid and --post")
+		return errors.New("--remove may not be used with any option except --pre, --mid, or --post")
 	case h.remove:
 		return nil
 	case chosen > 1:
-		return errors.New("set only one of --pre, --mid and --post at a time")
+		return errors.New("you may only set one of --pre, --mid, or --post")
 	case len(h.command) == 0:
-		return errors.New("give the hook a command behind --, or --remove")
+		return errors.New("you must specify a command for the deployment hook")
 	}
 	_, err := h.hook()
 	return err
@@ -157,11 +162,11 @@ func (h *deploymentHook) fitting(dc *appsv1.DeploymentConfig) (*appsv1.Lifecycle
 	case h.container == "":
 		hook.ExecNewPod.ContainerName = pod.Containers[0].Name
 	case !slices.ContainsFunc(pod.Containers, has):
-		return nil, fmt.Errorf("it has no container %q", h.container)
+		return nil, fmt.Errorf("does not have a container named %q", h.container)
 	}
 	for _, name := range h.volumes {
 		if !slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == name }) {
-			return nil, fmt.Errorf("it has no volume %q", name)
+			return nil, fmt.Errorf("does not have a volume named %q", name)
 		}
 	}
 	return hook, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"path"
+	"strings"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -62,6 +63,7 @@ or a command in the container. Without one of them only the numbers of a probe a
 			if at := command.ArgsLenAtDash(); at >= 0 {
 				args, p.command = args[:at], args[at:]
 			}
+			util.CheckErr(t.check(args))
 			util.CheckErr(p.validate())
 			util.CheckErr(t.apply(command, args, p.change))
 		},
@@ -90,9 +92,9 @@ func (p *probe) validate() error {
 	}
 	switch {
 	case !p.readiness && !p.liveness && !p.startup:
-		return errors.New("say which probe to change: --readiness, --liveness or --startup")
+		return errors.New("you must specify one of --readiness, --liveness or both (or --startup)")
 	case actions > 1:
-		return errors.New("give only one of --get-url, --open-tcp, --remove and a command")
+		return errors.New("you may only set one of --get-url, --open-tcp, --remove, or a command")
 	}
 	_, err := p.handler()
 	return err
@@ -108,24 +110,32 @@ func (p *probe) handler() (corev1.ProbeHandler, error) {
 	case p.url == "":
 		return corev1.ProbeHandler{}, nil
 	}
-	to, err := url.Parse(p.url)
+	get, err := parseGet(p.url)
 	if err != nil {
-		return corev1.ProbeHandler{}, fmt.Errorf("read --get-url: %w", err)
+		return corev1.ProbeHandler{}, fmt.Errorf("read --get-url %q: %w", p.url, err)
 	}
-	schemes := map[string]struct {
-		scheme corev1.URIScheme
-		port   string
-	}{"http": {corev1.URISchemeHTTP, "80"}, "https": {corev1.URISchemeHTTPS, "443"}}
-	known, ok := schemes[to.Scheme]
-	if !ok {
-		return corev1.ProbeHandler{}, fmt.Errorf("read --get-url %q: must begin with http:// or https://", p.url)
+	return corev1.ProbeHandler{HTTPGet: get}, nil
+}
+
+// parseGet parses the URL of a probe. Its port can be the name of a port, which url.Parse refuses.
+func parseGet(text string) (*corev1.HTTPGetAction, error) {
+	scheme, rest, _ := strings.Cut(text, "://")
+	schemes := map[string]corev1.URIScheme{"http": corev1.URISchemeHTTP, "https": corev1.URISchemeHTTPS}
+	if schemes[scheme] == "" {
+		return nil, errors.New("must begin with http:// or https://")
 	}
-	if to.Port() != "" {
-		known.port = to.Port()
+	host, request, _ := strings.Cut(rest, "/")
+	at := strings.LastIndex(host, ":")
+	if at < 0 || host[at+1:] == "" || strings.HasSuffix(host, "]") {
+		return nil, errors.New("port must be specified as part of a url")
 	}
-	return corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
-		Scheme: known.scheme, Host: to.Hostname(), Port: intstr.Parse(known.port), Path: to.RequestURI(),
-	}}, nil
+	path, err := url.Parse("/" + request)
+	if err != nil {
+		return nil, err
+	}
+	return &corev1.HTTPGetAction{
+		Scheme: schemes[scheme], Host: strings.Trim(host[:at], "[]"), Port: intstr.Parse(host[at+1:]), Path: path.RequestURI(),
+	}, nil
 }
 
 // change changes the probes of an object's containers.
@@ -182,7 +192,7 @@ func (p *probe) update(of **corev1.Probe) error {
 		}
 		(*of).ProbeHandler = handler
 	case *of == nil:
-		return errors.New("give it --get-url, --open-tcp or a command")
+		*of = &corev1.Probe{} // the API server refuses it unless a file or an option gives it a handler
 	}
 	for name, number := range numbers() {
 		if given := *p.numbers[name]; given >= 0 {

@@ -4,6 +4,7 @@
 package set
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -15,6 +16,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/klog/v2"
 	kubectlset "k8s.io/kubectl/pkg/cmd/set"
 	"k8s.io/kubectl/pkg/cmd/util"
 	"k8s.io/kubectl/pkg/scheme"
@@ -36,6 +38,7 @@ func Commands(factory util.Factory, streams genericiooptions.IOStreams) []*cobra
 		newBuildSecret(factory, streams),
 		newDeploymentHook(factory, streams),
 		newEnv(factory, streams),
+		newImage(factory, streams),
 		newImageLookup(factory, streams),
 		newProbe(factory, streams),
 		newBackends(factory, streams),
@@ -60,6 +63,8 @@ type targets struct {
 	files      resource.FilenameOptions
 	selector   string
 	all, local bool
+	// noun is what the command changes, such as build configs; empty for any resources.
+	noun string
 }
 
 // newTargets reports what was done as `object done`.
@@ -76,10 +81,18 @@ func (t *targets) addFlags(command *cobra.Command) {
 	command.Flags().BoolVar(&t.local, "local", false, "Only change the objects of the files and show them; the server is not asked.")
 }
 
+// check returns an error if neither arguments nor flags name objects.
+func (t *targets) check(args []string) error {
+	if len(args) > 0 || t.all || t.selector != "" || !util.IsFilenameSliceEmpty(t.files.Filenames, t.files.Kustomize) {
+		return nil
+	}
+	return fmt.Errorf("one or more %s must be specified as <resource>/<name>, or their files with -f", cmp.Or(t.noun, "resources"))
+}
+
 // find reads the objects that arguments and flags name.
 func (t *targets) find(args []string) ([]*resource.Info, error) {
-	if len(args) == 0 && util.IsFilenameSliceEmpty(t.files.Filenames, t.files.Kustomize) {
-		return nil, errors.New("name the objects to change as TYPE/NAME, or their files by -f")
+	if err := t.check(args); err != nil {
+		return nil, err
 	}
 	namespace, enforce, err := t.factory.ToRawKubeConfigLoader().Namespace()
 	if err != nil && !t.local {
@@ -95,7 +108,7 @@ func (t *targets) find(args []string) ([]*resource.Info, error) {
 	}
 	infos, err := builder.Do().Infos()
 	if err == nil && len(infos) == 0 {
-		err = errors.New("there are no such objects")
+		err = errors.New("no resources found")
 	}
 	return infos, err
 }
@@ -140,6 +153,12 @@ func (t *targets) store(infos []*resource.Info, change func(runtime.Object) erro
 			continue
 		}
 		object := patch.Info.Object
+		if !t.local && !t.print.OutputFlagSpecified() && string(patch.Patch) == "{}" {
+			if klog.V(1).Enabled() {
+				fmt.Fprintf(t.streams.ErrOut, "info: %s was not changed\n", patch.Info.ObjectName())
+			}
+			continue
+		}
 		if !t.local && dry != util.DryRunClient {
 			var err error
 			object, err = resource.NewHelper(patch.Info.Client, patch.Info.Mapping).DryRun(dry == util.DryRunServer).

@@ -45,13 +45,16 @@ hooks too, each with a secret that is made for it.`,
   oc set triggers bc/app --from-image=ruby:2.5 --from-github
   oc set triggers bc/app --remove-all`,
 		Run: func(command *cobra.Command, args []string) {
+			util.CheckErr(t.check(args))
+			if *s != (triggers{}) {
+				util.CheckErr(s.validate())
+			}
 			infos, err := t.find(args)
 			util.CheckErr(err)
 			if *s == (triggers{}) {
 				util.CheckErr(list(streams, infos))
 				return
 			}
-			util.CheckErr(s.validate())
 			util.CheckErr(t.change(command, infos, s.change))
 		},
 	}
@@ -88,6 +91,14 @@ func (s *triggers) hooks() (kinds []buildv1.BuildTriggerType) {
 	return kinds
 }
 
+// hookTitle returns the title of a kind of webhooks.
+func hookTitle(kind buildv1.BuildTriggerType) string {
+	if kind == buildv1.GenericWebHookBuildTriggerType {
+		return "web hooks"
+	}
+	return string(kind) + " web hooks"
+}
+
 // named reports whether flags name triggers.
 func (s *triggers) named() bool { return s.config || s.image != "" || len(s.hooks()) > 0 }
 
@@ -95,7 +106,9 @@ func (s *triggers) validate() error {
 	stream, tag, _ := strings.Cut(s.image, ":")
 	switch {
 	case s.auto && s.manual:
-		return errors.New("give only one of --auto and --manual")
+		return errors.New("you must specify at most one of --auto or --manual")
+	case s.remove && s.removeAll:
+		return errors.New("you must specify either --remove or --remove-all")
 	case s.removeAll && (s.remove || s.named() || s.auto || s.manual):
 		return errors.New("give --remove-all alone")
 	case s.image != "" && (stream == "" || tag == "" || strings.Count(s.image, "/") > 1):
@@ -112,8 +125,8 @@ func (s *triggers) change(object runtime.Object) error {
 	if err != nil {
 		return err
 	}
-	if len(s.hooks()) > 0 && !d.takesHooks {
-		return errors.New("only build configs have triggers by web hooks")
+	if hooks := s.hooks(); len(hooks) > 0 && !d.takesHooks {
+		return fmt.Errorf("deployment configs do not support %s; only build configs do", hookTitle(hooks[0]))
 	}
 	if s.config && d.alwaysConfig {
 		return errors.New("it follows changes of its configuration always; a Deployment is held back by oc rollout pause")
