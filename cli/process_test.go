@@ -39,20 +39,21 @@ func TestTemplatesAreProcessedHere(t *testing.T) {
 func TestTemplatesThatCannotBeProcessedAreNamed(t *testing.T) {
 	const local = "--local -f testdata/template.yaml "
 	for args, want := range map[string]string{
-		"":                                   "must pass a filename or name of stored template",
+		"":                                   "Must pass a filename or name of stored template",
 		"a -f testdata/template.yaml":        "not both",
 		"a b":                                "template name must be specified only once: b",
 		"--local a":                          "--local needs the template's file",
 		"a/b/c/d -n shop":                    "must be NAME or PROJECT//NAME",
 		"svc/a -n shop":                      "must be NAME or PROJECT//NAME",
 		local:                                "parameter HOST is required and must be specified",
+		local + "-p HOST=1 -p HOST=2":        "provided more than once: HOST",
 		local + "-p OTHER=1":                 `unknown parameter name "OTHER"`,
-		local + "-p OTHER":                   `read parameter "OTHER": must be NAME=VALUE`,
+		local + "-p OTHER":                   `invalid parameter assignment in parameter "OTHER"`,
 		local + "--param-file none":          "none: no such file",
-		local + "--parameters -o yaml":       "leave out --output",
-		local + "-l a -p HOST=x":             "read --labels",
+		local + "--parameters -o yaml":       "can't be used with --output",
+		local + "-l a -p HOST=x":             "error parsing labels",
 		"--local -f testdata/convert.yaml":   "objects, and must be one Template",
-		"--local -f testdata/set-env.golden": "is a DeploymentConfig, not a Template",
+		"--local -f testdata/set-env.golden": "not a valid Template but a DeploymentConfig",
 	} {
 		if _, stderr, code := client(t, "oc", nil, append([]string{"process"}, strings.Fields(args)...)...); code == 0 || !strings.Contains(stderr, want) {
 			t.Errorf("oc process %s: code %d, %q, want %q", args, code, stderr, want)

@@ -24,10 +24,11 @@ import (
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, 2.7 and 2.8.
 type manageNode struct {
-	factory util.Factory
-	client  kubernetes.Interface
-	streams genericiooptions.IOStreams
-	print   *genericclioptions.PrintFlags
+	selected bool // --selector is set
+	factory  util.Factory
+	client   kubernetes.Interface
+	streams  genericiooptions.IOStreams
+	print    *genericclioptions.PrintFlags
 
 	names                 []string
 	selector, podSelector string
@@ -39,6 +40,7 @@ func newManageNode(factory util.Factory, streams genericiooptions.IOStreams) *co
 	command := &cobra.Command{
 		Use:   "manage-node NODE... | --selector=SELECTOR {--list-pods | --schedulable=BOOLEAN}",
 		Short: "List the pods of nodes, or mark nodes as schedulable or unschedulable",
+		Long:  "Manage nodes: list their pods, or mark them as schedulable or unschedulable.\n\nTo move the pods of a node to others, use oc adm drain.",
 		Example: `  # List the pods of two nodes
   oc adm manage-node node1 node2 --list-pods
 
@@ -68,10 +70,11 @@ func (m *manageNode) complete() (err error) {
 
 // validate checks the arguments and flags.
 func (m *manageNode) validate(command *cobra.Command) error {
+	m.selected = command.Flags().Changed("selector") // an empty selector selects all nodes
 	switch mark := command.Flags().Changed("schedulable"); {
-	case len(m.names) == 0 && m.selector == "":
+	case len(m.names) == 0 && !m.selected:
 		return errors.New("name nodes, or select them with --selector")
-	case len(m.names) > 0 && m.selector != "":
+	case len(m.names) > 0 && m.selected:
 		return errors.New("use either names of nodes or --selector, not both")
 	case mark == m.listPods:
 		return errors.New("no action: use --list-pods or --schedulable=BOOLEAN")
@@ -104,7 +107,7 @@ func (m *manageNode) run(ctx context.Context) error {
 
 // nodes returns the selected nodes.
 func (m *manageNode) nodes(ctx context.Context) ([]corev1.Node, error) {
-	if m.selector != "" {
+	if m.selected {
 		list, err := m.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: m.selector})
 		if err != nil {
 			return nil, fmt.Errorf("list nodes: %w", err)

@@ -12,6 +12,7 @@ import (
 	imageclient "github.com/openshift/client-go/image/clientset/versioned/typed/image/v1"
 	templateclient "github.com/openshift/client-go/template/clientset/versioned/typed/template/v1"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 
 	"github.com/slipway-platform/slipway/cli/app/newapp"
+	"github.com/slipway-platform/slipway/cli/objects"
 	"github.com/slipway-platform/slipway/cli/template"
 )
 
@@ -76,7 +78,6 @@ builder image. Images that are joined by + run in one pod.`,
 			util.CheckErr(err)
 		},
 	}
-	o.print.TemplatePrinterFlags = nil // whether --template is set
 	o.addFlags(command)
 	return command
 }
@@ -95,9 +96,14 @@ const whatIsMatched = `The 'oc new-app' command will match arguments to the foll
 See 'oc new-app -h' for examples.`
 
 func (o *newApp) addFlags(command *cobra.Command) {
+	o.print.TemplatePrinterFlags = nil // --template names a template here
 	o.print.AddFlags(command)
+	o.print.TemplatePrinterFlags = genericclioptions.NewKubeTemplatePrintFlags()
+	objects.AddOldPrintFlags(command)
 	flags := command.Flags()
+	flags.BoolVar(o.print.TemplatePrinterFlags.AllowMissingKeys, "allow-missing-template-keys", true, "Ignore missing keys of jsonpath and templates of -o.")
 	flags.StringSliceVar(&o.images, "docker-image", nil, "Image of a registry.")
+	addImageAlias(flags)
 	flags.StringSliceVarP(&o.streams, "image-stream", "i", nil, "Image stream, with or without a tag.")
 	flags.StringSliceVar(&o.templates, "template", nil, "Template in the project or the project openshift.")
 	flags.StringSliceVarP(&o.files, "file", "f", nil, "File or URL of a template.")
@@ -126,6 +132,13 @@ func (o *newApp) addFlags(command *cobra.Command) {
 	flags.Bool("no-install", false, "Accepted for OpenShift 3, whose client ran images that install themselves. It has no effect.")
 }
 
+// addImageAlias adds --image, the name that later clients have for --docker-image.
+func addImageAlias(flags *pflag.FlagSet) {
+	alias := *flags.Lookup("docker-image")
+	alias.Name, alias.Hidden = "image", true
+	flags.AddFlag(&alias)
+}
+
 func (o *newApp) run(ctx context.Context, args []string) error {
 	if o.install {
 		return errors.New("--grant-install-rights would give an image all of your rights, and Slipway does not run images that install themselves: " +
@@ -144,6 +157,9 @@ func (o *newApp) run(ctx context.Context, args []string) error {
 	plan, err := newapp.New(ctx, finder, o.request)
 	if err != nil {
 		return err
+	}
+	if len(plan.Templates)+len(o.files) > 0 && o.request.ContextDir != "" {
+		return errors.New("--context-dir is not supported when using a template")
 	}
 	for _, file := range o.files {
 		local, err := template.ReadTemplate(o.factory, file)
@@ -207,7 +223,14 @@ func (o *newApp) read(args []string) (err error) {
 			"To list all local templates and image streams, use:\n\n  oc new-app -L\n\nTo search templates, image streams, and Docker images that match the arguments provided, use:\n\n" +
 			"  oc new-app -S php\n  oc new-app -S --template=rails\n  oc new-app -S --image-stream=mysql\n  oc new-app -S --docker-image=python")
 	}
+	objects.WarnOfCommas(o.ErrOut, "--env", o.env)
+	objects.WarnOfCommas(o.ErrOut, "--build-env", o.buildEnv)
+	objects.WarnOfCommas(o.ErrOut, "--param", o.params)
 	o.request.Components, o.request.Sources = components, o.code
+	if o.request.BuildOnly { // --env and --build-env mean the same for oc new-build
+		o.buildEnv, o.buildEnvFiles = slices.Concat(o.env, o.buildEnv), slices.Concat(o.envFiles, o.buildEnvFiles)
+		o.env, o.envFiles = nil, nil
+	}
 	if o.request.Environment, err = o.variables(append(variables, o.env...), o.envFiles); err != nil {
 		return err
 	}

@@ -35,6 +35,7 @@ func (o *newApp) fill(ctx context.Context, finder *newapp.Finder, plan *newapp.P
 	for _, tmpl := range plan.Templates {
 		generated := map[string]bool{}
 		if err := template.Fill(tmpl, values, o.ignoreUnknown || len(plan.Templates) > 1); err != nil {
+			err = errors.New(strings.ReplaceAll(err.Error(), "unknown parameter name", "unexpected parameter name"))
 			return nil, err
 		}
 		for _, parameter := range tmpl.Parameters {

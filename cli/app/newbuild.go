@@ -18,6 +18,7 @@ import (
 
 	"github.com/slipway-platform/slipway/cli/app/newapp"
 	"github.com/slipway-platform/slipway/cli/build"
+	"github.com/slipway-platform/slipway/cli/objects"
 )
 
 // newBuild contains the state of `oc new-build`, which does the builds of new-app.
@@ -65,12 +66,16 @@ func (o *newBuild) addFlags(command *cobra.Command) {
 	o.print.AddFlags(command)
 	flags, options := command.Flags(), &o.request.Options
 	flags.StringSliceVar(&o.images, "docker-image", nil, "Builder or base image in a registry.")
+	addImageAlias(flags)
+	objects.AddOldPrintFlags(command)
 	flags.StringSliceVarP(&o.streams, "image-stream", "i", nil, "Image stream of the builder or base image, with or without a tag.")
 	flags.StringSliceVar(&o.code, "code", nil, "Source: a Git URL or a directory.")
 	flags.StringVarP(&options.Inline, "dockerfile", "D", "", "Text of a Dockerfile, or - for standard input.")
 	flags.BoolVar(&options.Binary, "binary", false, "Send the source to each build.")
-	flags.StringArrayVarP(&o.buildEnv, "env", "e", nil, "Variable of builds, as KEY=VALUE.")
-	flags.StringArrayVar(&o.buildEnvFiles, "env-file", nil, "File with variables of builds, or - for standard input.")
+	flags.StringArrayVarP(&o.env, "env", "e", nil, "Variable of builds, as KEY=VALUE.")
+	flags.StringArrayVar(&o.envFiles, "env-file", nil, "File with variables of builds, or - for standard input.")
+	flags.StringArrayVar(&o.buildEnv, "build-env", nil, "Variable of builds, as KEY=VALUE.")
+	flags.StringArrayVar(&o.buildEnvFiles, "build-env-file", nil, "File with variables of builds, or - for standard input.")
 	flags.StringArrayVar(&o.arguments, "build-arg", nil, "Argument of the Dockerfile, as KEY=VALUE.")
 	flags.StringArrayVar(&o.secrets, "build-secret", nil, "Secret to copy into the source, as NAME[:DIRECTORY].")
 	flags.StringArrayVar(&o.configs, "build-config-map", nil, "Configuration map to copy into the source, as NAME[:DIRECTORY].")
@@ -86,6 +91,7 @@ func (o *newBuild) addFlags(command *cobra.Command) {
 	flags.StringVar(&o.request.Strategy, "strategy", "", "How source is built: docker, source or pipeline.")
 	flags.StringVar(&o.request.ContextDir, "context-dir", "", "Directory of the source within its repository.")
 	flags.BoolVar(&o.missing, "allow-missing-images", false, "Accept images that do not exist yet.")
+	flags.BoolVar(&o.missingTags, "allow-missing-imagestream-tags", false, "Accept tags of image streams that have no image yet.")
 	flags.BoolVar(&o.insecure, "insecure-registry", false, "Accept registries whose certificate cannot be verified.")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "Print the objects without creating them.")
 }
@@ -93,6 +99,9 @@ func (o *newBuild) addFlags(command *cobra.Command) {
 func (o *newBuild) run(ctx context.Context, args []string) error {
 	if err := o.readOptions(); err != nil {
 		return err
+	}
+	if o.request.Options.Binary && len(args)+len(o.code)+len(o.streams)+len(o.images) == 0 && o.request.Name == "" {
+		return errors.New("you must provide a --name when you don't specify a source repository or base image")
 	}
 	if err := o.read(args); err != nil {
 		return err

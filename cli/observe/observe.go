@@ -96,9 +96,9 @@ Numbers of what was done are served at /metrics of --listen-addr, and at /health
 func (o *observation) validate(args []string) error {
 	switch {
 	case len(args) != 1:
-		return errors.New("name one resource to observe, and a command behind --")
+		return errors.New("you must specify at least one argument containing the resource to observe, and a command after --")
 	case len(o.names) > 0 && len(o.remove) == 0:
-		return errors.New("--names needs --delete")
+		return errors.New("--delete and --names must both be specified")
 	case o.retryCount < 0 || o.resync < 0 || o.exitAfter < 0:
 		return errors.New("--retry-count, --resync-period and --exit-after must not be below zero")
 	}

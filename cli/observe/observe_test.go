@@ -144,7 +144,7 @@ func TestTooManyErrorsEndIt(t *testing.T) {
 
 func TestWhatCannotBeObservedIsNamed(t *testing.T) {
 	for want, o := range map[string]*observation{
-		"needs --delete": {names: []string{"a"}}, "--selector": {selector: "a in"}, "must be jsonpath": {output: "xml", arguments: []string{"a"}}, `--argument "{"`: {output: "jsonpath", arguments: []string{"{"}},
+		"--delete and --names must both be specified": {names: []string{"a"}}, "--selector": {selector: "a in"}, "must be jsonpath": {output: "xml", arguments: []string{"a"}}, `--argument "{"`: {output: "jsonpath", arguments: []string{"{"}},
 	} {
 		if err := o.validate([]string{"pods"}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

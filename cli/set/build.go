@@ -115,7 +115,10 @@ A script runs in a shell of the image. With --command the words behind -- are a 
 			t.noun = "build configs"
 			util.CheckErr(t.check(args))
 			util.CheckErr(h.validate())
-			util.CheckErr(t.apply(command, args, h.change))
+			if len(args) == 0 && (t.all || t.selector != "") {
+				args = []string{"buildconfigs"}
+			}
+			util.CheckErr(t.apply(command, ofResource("buildconfigs", args), h.change))
 		},
 	}
 	t.addFlags(command)

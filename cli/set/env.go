@@ -65,8 +65,8 @@ func checkEnvNames(args []string) error {
 	return nil
 }
 
-// envOutput prints the messages of kubectl's command as OpenShift 3 does: "updated" in place of "env
-// updated", and titles with the type of the object.
+// envOutput prints the messages of kubectl's command as OpenShift 3 does: "updated" in place of
+// "env updated", and titles with the type of the object.
 type envOutput struct{ out io.Writer }
 
 // Write writes a line, which kubectl writes in one piece.

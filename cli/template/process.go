@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	templatev1 "github.com/openshift/api/template/v1"
@@ -64,13 +65,15 @@ those of the template, or generated ones.`,
 			if !formatted && *o.print.TemplatePrinterFlags.TemplateArgument != "" {
 				*o.print.OutputFormat = "go-template"
 			}
-			util.CheckErr(o.run(command.Context(), args, formatted))
+			util.CheckErr(o.check(command, args))
+			util.CheckErr(o.run(command.Context(), args))
 		},
 	}
 	o.print.AddFlags(command)
 	flags := command.Flags()
 	flags.Lookup("output").Usage = strings.Replace(flags.Lookup("output").Usage, "(", "(describe, ", 1)
 	flags.AddFlag(&pflag.Flag{Name: "t", Shorthand: "t", Value: flags.Lookup("template").Value, Usage: "Short for --template.", Hidden: true})
+	objects.AddOldPrintFlags(command)
 	flags.StringSliceVarP(&o.file, "filename", "f", nil, "File or URL of the template, or - for standard input.")
 	flags.StringArrayVarP(&o.pairs, "param", "p", nil, "A value of a parameter, as KEY=VALUE.")
 	flags.StringArrayVar(&o.files, "param-file", nil, "File with values of parameters, one KEY=VALUE a line, or - for standard input.")
@@ -82,13 +85,37 @@ those of the template, or generated ones.`,
 	return command
 }
 
-func (o *processing) run(ctx context.Context, args []string, formatted bool) error {
+// check returns an error for flags and values that exclude each other.
+func (o *processing) check(command *cobra.Command, args []string) error {
+	flags := command.Flags()
+	for _, name := range []string{"param", "labels", "output", "output-version", "raw", "template", "t"} {
+		if !o.list || !flags.Changed(name) {
+			continue
+		}
+		if name == "t" {
+			name = "template"
+		}
+		return fmt.Errorf("--parameters flag does not process the template, can't be used with --%s", name)
+	}
+	count := map[string]int{}
+	var twice []string
+	for _, pair := range slices.Concat(args, o.pairs) {
+		name, _, isPair := strings.Cut(pair, "=")
+		if count[name]++; isPair && count[name] == 2 {
+			twice = append(twice, name)
+		}
+	}
+	if len(twice) > 0 {
+		return fmt.Errorf("the following parameters were provided more than once: %s", strings.Join(twice, ", "))
+	}
+	objects.WarnOfCommas(o.ErrOut, "--param", o.pairs)
+	return nil
+}
+
+func (o *processing) run(ctx context.Context, args []string) error {
 	name, err := o.arguments(args)
 	if err != nil {
 		return err
-	}
-	if o.list && formatted {
-		return errors.New("--parameters prints a table; leave out --output")
 	}
 	found, client, namespace, err := o.find(ctx, name)
 	if err != nil {
@@ -106,7 +133,7 @@ func (o *processing) run(ctx context.Context, args []string, formatted bool) err
 	}
 	set, err := labels.ConvertSelectorToLabelsMap(o.labels)
 	if err != nil {
-		return fmt.Errorf("read --labels: %w", err)
+		return fmt.Errorf("error parsing labels: %w", err)
 	}
 	for key, value := range set {
 		if found.ObjectLabels == nil {
@@ -136,7 +163,7 @@ func (o *processing) arguments(args []string) (name string, err error) {
 	}
 	switch {
 	case name == "" && len(o.file) == 0:
-		return "", errors.New("must pass a filename or name of stored template")
+		return "", errors.New("Must pass a filename or name of stored template")
 	case name != "" && len(o.file) > 0:
 		return "", errors.New("pass either a filename or the name of a stored template, not both")
 	case o.local && len(o.file) == 0:

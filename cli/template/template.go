@@ -4,7 +4,6 @@ package template
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	templateclient "github.com/openshift/client-go/template/clientset/versioned/typed/template/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/slipway-platform/slipway/apigroup/template/process"
 )
@@ -41,7 +41,7 @@ func Locate(text, namespace string) (project, name string, err error) {
 // From reads a template from an object. Another kind is an error.
 func From(object *unstructured.Unstructured) (*templatev1.Template, error) {
 	if object.GetKind() != "Template" {
-		return nil, fmt.Errorf("read template: the object is a %s, not a Template", object.GetKind())
+		return nil, fmt.Errorf("read template: the object is not a valid Template but a %s", object.GetKind())
 	}
 	text, err := object.MarshalJSON()
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode"
 
 	templatev1 "github.com/openshift/api/template/v1"
 )
@@ -23,7 +24,7 @@ func Values(kind string, pairs, files []string, in io.Reader, warnings io.Writer
 	for _, pair := range pairs {
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok || name == "" {
-			return nil, fmt.Errorf("read %s %q: must be NAME=VALUE", kind, pair)
+			return nil, fmt.Errorf("invalid parameter assignment in %s %q: must be NAME=VALUE", kind, pair)
 		}
 		if old, known := values[name]; known && old != value {
 			fmt.Fprintf(warnings, "warning: %s %q is given more than once, the first value is used\n", kind, name)
@@ -63,8 +64,8 @@ func readValues(file string, in io.Reader) (map[string]string, error) {
 			continue
 		}
 		name, value, ok := strings.Cut(strings.TrimPrefix(line, "export "), "=")
-		if name = strings.TrimSpace(name); !ok || name == "" {
-			return nil, fmt.Errorf("read values of %q: line %d is not NAME=VALUE", file, number)
+		if name = strings.TrimSpace(name); !ok || !isName(name) {
+			return nil, fmt.Errorf("read values of %q: line %d: invalid parameter assignment, must be NAME=VALUE", file, number)
 		}
 		values[name] = unquote(strings.TrimSpace(value))
 	}
@@ -74,8 +75,19 @@ func readValues(file string, in io.Reader) (map[string]string, error) {
 	return values, nil
 }
 
-// unquote takes the quotation marks from around a value. Nothing within it has a meaning.
+// isName reports whether a text has only the characters of the names of parameters and variables.
+func isName(text string) bool {
+	return text != "" && strings.IndexFunc(text, func(r rune) bool {
+		return r != '_' && r != '-' && r != '.' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}) < 0
+}
+
+// unquote removes the quotation marks around a value. Between double quotes, \n is a new line, as
+// in the files of OpenShift 3.
 func unquote(value string) string {
+	if last := len(value) - 1; last > 0 && value[0] == '"' && value[last] == '"' {
+		return strings.ReplaceAll(value[1:last], `\n`, "\n")
+	}
 	if last := len(value) - 1; last > 0 && (value[0] == '"' || value[0] == '\'') && value[last] == value[0] {
 		return value[1:last]
 	}

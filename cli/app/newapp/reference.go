@@ -90,7 +90,7 @@ func parse(text string) (Component, error) {
 	from, of, built := strings.Cut(text, "~")
 	switch {
 	case from == "":
-		return Component{}, fmt.Errorf("read %q: write an image before the ~", text)
+		return Component{}, fmt.Errorf("read %q: you must specify a image name before the ~", text)
 	case built && of == "":
 		return Component{}, fmt.Errorf("read %q: write the source after the ~", text)
 	case built && !IsSource(of):
