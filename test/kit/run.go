@@ -136,10 +136,10 @@ type Status struct {
 	Processes        []struct {
 		Name, State, LastError string
 		PID, Restarts          int
-		Parts                  []struct {
+		Components             []struct {
 			Name, State, Error string
 			After              []string
-		}
+		} `json:"parts"`
 	}
 	Nodes []struct {
 		Name, Address string

@@ -77,7 +77,7 @@ func verbs(opts *options) []*cobra.Command {
 		runCommand(opts),
 		downCommand(opts),
 		statusCommand(opts),
-		partsCommand(opts),
+		componentsCommand(opts),
 		logsCommand(opts),
 		configCommand(opts),
 		imagesCommand(opts),

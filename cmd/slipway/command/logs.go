@@ -80,5 +80,5 @@ func processOf(name string) (string, error) {
 		}
 	}
 	slices.Sort(names)
-	return "", fmt.Errorf("no part is named %q; there are: %s", name, strings.Join(slices.Compact(names), ", "))
+	return "", fmt.Errorf("no component is named %q; there are: %s", name, strings.Join(slices.Compact(names), ", "))
 }

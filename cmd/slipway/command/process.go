@@ -12,11 +12,11 @@ import (
 )
 
 func controlPlaneCommand(opts *options) *cobra.Command {
-	return processCommand(opts, platform.ControlPlane, "Run the control plane's parts (started by the supervisor)", (*platform.Host).RunControlPlane)
+	return processCommand(opts, platform.ControlPlane, "Run the control plane's components (started by the supervisor)", (*platform.Host).RunControlPlane)
 }
 
 func nodeCommand(opts *options) *cobra.Command {
-	return processCommand(opts, platform.Node, "Run the node's parts (started by the supervisor)", (*platform.Host).RunNode)
+	return processCommand(opts, platform.Node, "Run the node's components (started by the supervisor)", (*platform.Host).RunNode)
 }
 
 func processCommand(opts *options, name, short string, run func(*platform.Host, context.Context) error) *cobra.Command {

@@ -28,8 +28,8 @@ func statusCommand(opts *options) *cobra.Command {
 	var output string
 	command := &cobra.Command{
 		Use:     "status",
-		Short:   "Print the health of each part and node",
-		Long:    "Print the health of each part and node. Ends with 0 when everything is ready and with 1 when it is not.",
+		Short:   "Print the health of each component and node",
+		Long:    "Print the health of each component and node. Ends with 0 when everything is ready and with 1 when it is not.",
 		GroupID: "look",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-func TestEveryPartAndNodeIsReady(t *testing.T) {
+func TestEveryComponentAndNodeIsReady(t *testing.T) {
 	c := kit.Shared(t)
 	status := c.Status()
 	if !status.Ready || status.DataDir != c.DataDir {
@@ -29,9 +29,9 @@ func TestEveryPartAndNodeIsReady(t *testing.T) {
 		if process.State != "ready" || process.PID == 0 || process.Restarts > 0 {
 			t.Errorf("process %+v", process)
 		}
-		for _, part := range process.Parts {
-			if part.State != "ready" {
-				t.Errorf("part %s of %s is %s: %s", part.Name, process.Name, part.State, part.Error)
+		for _, component := range process.Components {
+			if component.State != "ready" {
+				t.Errorf("component %s of %s is %s: %s", component.Name, process.Name, component.State, component.Error)
 			}
 		}
 	}
@@ -40,11 +40,11 @@ func TestEveryPartAndNodeIsReady(t *testing.T) {
 	}
 }
 
-func TestPartsWaitForEachOtherWithoutCycle(t *testing.T) {
+func TestComponentsWaitForEachOtherWithoutCycle(t *testing.T) {
 	for _, process := range kit.Shared(t).Status().Processes {
 		waits := map[string][]string{}
-		for _, part := range process.Parts {
-			waits[part.Name] = part.After
+		for _, component := range process.Components {
+			waits[component.Name] = component.After
 		}
 		for len(waits) > 0 {
 			before := len(waits)
@@ -54,7 +54,7 @@ func TestPartsWaitForEachOtherWithoutCycle(t *testing.T) {
 				}
 			}
 			if len(waits) == before {
-				t.Fatalf("parts of %s wait for each other: %v", process.Name, waits)
+				t.Fatalf("components of %s wait for each other: %v", process.Name, waits)
 			}
 		}
 	}
@@ -73,14 +73,14 @@ func TestLimitsOfTheKernelAreRaised(t *testing.T) {
 	}
 }
 
-func TestPartsPrintsTheCompositionWithStates(t *testing.T) {
+func TestComponentsArePrintedWithTheirStates(t *testing.T) {
 	c := kit.Shared(t)
-	table := c.MustSlipway("parts")
+	table := c.MustSlipway("components")
 	for _, process := range c.Status().Processes {
-		for _, part := range process.Parts {
-			row := regexp.MustCompile(`(?m)^.*\b` + regexp.QuoteMeta(part.Name) + `\b.*\bready\b`)
+		for _, component := range process.Components {
+			row := regexp.MustCompile(`(?m)^.*\b` + regexp.QuoteMeta(component.Name) + `\b.*\bready\b`)
 			if !row.MatchString(table) {
-				t.Errorf("no row says that %s is ready:\n%s", part.Name, table)
+				t.Errorf("no row says that %s is ready:\n%s", component.Name, table)
 			}
 		}
 	}
@@ -113,14 +113,14 @@ func TestConfigViewHasEveryDefault(t *testing.T) {
 	}
 }
 
-func TestLogsOfAPart(t *testing.T) {
+func TestLogsOfAComponent(t *testing.T) {
 	c := kit.Shared(t)
 	if log := c.MustSlipway("logs", "kubelet", "-n", "5"); strings.Count(log, "\n") != 5 {
 		t.Errorf("five lines of the log of kubelet:\n%s", log)
 	}
 	unknown := c.Slipway("logs", "kubelett")
 	if unknown.Code != 1 || !strings.Contains(unknown.Stderr, `"kubelett"`) || !strings.Contains(unknown.Stderr, "kubelet,") {
-		t.Errorf("exit code %d, error does not name the part and those that exist: %s", unknown.Code, unknown.Stderr)
+		t.Errorf("exit code %d, error does not name the component and those that exist: %s", unknown.Code, unknown.Stderr)
 	}
 }
 

@@ -14,10 +14,11 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-func partsCommand(opts *options) *cobra.Command {
+func componentsCommand(opts *options) *cobra.Command {
 	return &cobra.Command{
-		Use:     "parts",
-		Short:   "Print what this host is composed of: each part, its process, what it waits for, its state",
+		Use:     "components",
+		Aliases: []string{"parts"},
+		Short:   "Print the components of this host, with their processes, their order and their states",
 		GroupID: "look",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -38,7 +39,7 @@ func partsCommand(opts *options) *cobra.Command {
 
 func printComponents(out io.Writer, processes []supervisor.ProcessStatus) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "PROCESS\tPART\tWAITS FOR\tSTATE\tSTARTED IN")
+	fmt.Fprintln(table, "PROCESS\tCOMPONENT\tWAITS FOR\tSTATE\tSTARTED IN")
 	for _, process := range processes {
 		for _, c := range process.Components {
 			after := strings.Join(c.After, ", ")

@@ -1,0 +1,71 @@
+package csi
+
+import (
+	"context"
+	"path/filepath"
+	"sync"
+
+	"github.com/slipway-platform/slipway/storage/csi/driver"
+	"github.com/slipway-platform/slipway/storage/csi/register"
+)
+
+// Embedded runs a driver in this process, with all that a driver in a pod has beside it: its
+// registration with the kubelet, and its controller.
+type Embedded struct {
+	// Driver serves at Socket.
+	Driver interface {
+		Run(ctx context.Context, ready func()) error
+	}
+	Socket string
+	// KubeletDir is the kubelet's directory.
+	KubeletDir string
+	// Controller serves the driver at Socket.
+	Controller *Controller
+	// Others run while the driver serves.
+	Others []func(ctx context.Context) error
+}
+
+// Run runs the driver, and the others as soon as it serves. It calls ready when the driver serves.
+// The first error ends all.
+func (e *Embedded) Run(ctx context.Context, ready func()) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	connection, err := driver.Dial(e.Socket, driver.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = connection.Close() }()
+	registrar := register.Registrar{
+		Driver: connection, Endpoint: e.Socket, Dir: filepath.Join(e.KubeletDir, "plugins_registry"),
+	}
+	var group sync.WaitGroup
+	defer group.Wait()
+	start := func(run func(context.Context) error) {
+		group.Go(func() {
+			if err := run(ctx); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	start(func(ctx context.Context) error {
+		return e.Driver.Run(ctx, func() {
+			ready()
+			start(func(ctx context.Context) error { return registrar.Run(ctx, func() {}) })
+			start(e.control)
+			for _, other := range e.Others {
+				start(other)
+			}
+		})
+	})
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+// control runs the controller. At the first start, the control plane has just created the
+// definitions of snapshots, and the controller checks only once whether they are served.
+func (e *Embedded) control(ctx context.Context) error {
+	if AwaitSnapshots(ctx, e.Controller.Config) != nil {
+		return nil
+	}
+	return e.Controller.Run(ctx, func() {})
+}
