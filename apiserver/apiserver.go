@@ -23,7 +23,9 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 	genericserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
 
@@ -66,6 +68,9 @@ type Deps struct {
 	// Loopback reaches this server as system:masters. It works once the server listens: use it in
 	// requests and in post-start hooks.
 	Loopback *rest.Config
+	// Kube and Dynamic are clients of Loopback without a client-side rate limit.
+	Kube    kubernetes.Interface
+	Dynamic dynamic.Interface
 	// Authorizer is the server's authorizer.
 	Authorizer authorizer.Authorizer
 	// Stores are the stores of all Resources, for access within the process that bypasses admission

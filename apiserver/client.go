@@ -1,6 +1,13 @@
 package apiserver
 
-import "k8s.io/client-go/rest"
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
 
 // Unlimited returns a copy of config without client-side rate limit. Use it for clients, such as
 // those of Deps.Loopback, that act for requests which the server limits already.
@@ -8,4 +15,15 @@ func Unlimited(config *rest.Config) *rest.Config {
 	unlimited := rest.CopyConfig(config)
 	unlimited.QPS = -1
 	return unlimited
+}
+
+// connect creates the clients.
+func (d *Deps) connect() error {
+	var errs [2]error
+	d.Kube, errs[0] = kubernetes.NewForConfig(Unlimited(d.Loopback))
+	d.Dynamic, errs[1] = dynamic.NewForConfig(Unlimited(d.Loopback))
+	if err := errors.Join(errs[:]...); err != nil {
+		return fmt.Errorf("create clients of the API server itself: %w", err)
+	}
+	return nil
 }

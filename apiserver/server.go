@@ -75,6 +75,9 @@ func New(features []Feature, base Base) (*Server, error) {
 		Loopback: base.Config.LoopbackClientConfig, Authorizer: base.Config.Authorization.Authorizer,
 		Stores: map[schema.GroupResource]*registry.Store{},
 	}
+	if err := s.deps.connect(); err != nil {
+		return nil, err
+	}
 	if err := s.hook(features); err != nil {
 		return nil, err
 	}

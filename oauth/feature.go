@@ -108,9 +108,7 @@ type objects struct {
 
 // open connects the server to its resources.
 func (s *Server) open(deps apiserver.Deps) (err error) {
-	if s.kube, err = kubernetes.NewForConfig(deps.Loopback); err != nil {
-		return err
-	}
+	s.kube = deps.Kube
 	s.notices = newNotices(s.kube, s.report)
 	s.roles = deps.Informers.Rbac().V1().ClusterRoles().Lister()
 	s.objects = objects{

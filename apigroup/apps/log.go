@@ -68,10 +68,7 @@ func (l *logs) Get(ctx context.Context, name string, query runtime.Object) (runt
 	if err != nil {
 		return nil, err
 	}
-	core, err := coreclient.NewForConfig(l.deps.Loopback)
-	if err != nil {
-		return nil, err
-	}
+	core := l.deps.Kube.CoreV1()
 	namespace := request.NamespaceValue(ctx)
 	rc, err := waitForStart(ctx, core, namespace, rollout.Name(name, version), options.NoWait)
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
-	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 	"github.com/slipway-platform/slipway/apiserver"
@@ -81,10 +80,7 @@ func (r *rollback) rolledBackConfig(ctx context.Context, asked *appsv1.Deploymen
 	if err != nil {
 		return nil, err
 	}
-	core, err := coreclient.NewForConfig(r.deps.Loopback)
-	if err != nil {
-		return nil, err
-	}
+	core := r.deps.Kube.CoreV1()
 	rc, err := core.ReplicationControllers(request.NamespaceValue(ctx)).Get(ctx, deployment, metav1.GetOptions{})
 	if errors.IsNotFound(err) || err == nil && rollout.ConfigOf(rc) != dc.Name {
 		return nil, r.invalid(asked, field.Invalid(field.NewPath("spec", "from", "name"), deployment, "there is no such deployment of "+dc.Name))

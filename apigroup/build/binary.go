@@ -15,7 +15,6 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/client-go/kubernetes/scheme"
-	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/remotecommand"
 
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
@@ -129,10 +128,7 @@ func (w *uploadReader) Read(into []byte) (int, error) {
 
 // send copies a source to the standard input of a build's pod.
 func (i *instantiateBinary) send(ctx context.Context, build *buildv1.Build, source io.Reader) error {
-	core, err := coreclient.NewForConfig(i.deps.Loopback)
-	if err != nil {
-		return err
-	}
+	core := i.deps.Kube.CoreV1()
 	pod, err := core.Pods(build.Namespace).Get(ctx, instantiate.PodName(build.Name), metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("read the pod of build %q: %w", build.Name, err)

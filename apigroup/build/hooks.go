@@ -15,7 +15,6 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/warning"
-	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/slipway-platform/slipway/apigroup/build/webhook"
 )
@@ -165,10 +164,7 @@ func acceptingHook(hooks []secretHook, kind string, call webhook.Call) *buildv1.
 
 // secret returns the webhook secret in a Secret, or "" if there is none.
 func (h *webHooks) secret(ctx context.Context, namespace, name string) (string, error) {
-	core, err := coreclient.NewForConfig(h.deps.Loopback)
-	if err != nil {
-		return "", err
-	}
+	core := h.deps.Kube.CoreV1()
 	object, err := core.Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
 	if errors.IsNotFound(err) {
 		return "", nil

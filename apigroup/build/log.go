@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
-	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
 
@@ -97,10 +96,7 @@ func (l *logs) open(ctx context.Context, build *buildv1.Build, options *buildv1.
 	if build.Spec.Strategy.JenkinsPipelineStrategy != nil {
 		return nil, errors.NewBadRequest(fmt.Sprintf("build %q is a pipeline: its log is in Jenkins", build.Name))
 	}
-	core, err := coreclient.NewForConfig(l.deps.Loopback)
-	if err != nil {
-		return nil, err
-	}
+	core := l.deps.Kube.CoreV1()
 	namespace, name := request.NamespaceValue(ctx), instantiate.PodName(build.Name)
 	pod, err := core.Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 	// The user may not be allowed to read logs of all pods.

@@ -15,7 +15,6 @@ import (
 	imagev1 "github.com/openshift/api/image/v1"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/registry/rest"
-	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/slipway-platform/slipway/apiserver"
 	"github.com/slipway-platform/slipway/internal/registryclient"
@@ -73,12 +72,10 @@ func Feature(options Options) apiserver.Feature {
 				virtual("imagesignatures", func(v view) rest.Storage { return &signatures{v} }),
 				virtual("imagestreams/layers", func(v view) rest.Storage { return &streamLayers{v} }),
 				apiserver.Virtual{Plural: "imagestreamimports", New: func(deps apiserver.Deps) (rest.Storage, error) {
-					client, err := coreclient.NewForConfig(deps.Loopback)
-					return &imports{newView(deps), options, client, newLimits(deps), fetchTimeout}, err
+					return &imports{newView(deps), options, deps.Kube.CoreV1(), newLimits(deps), fetchTimeout}, nil
 				}},
 				apiserver.Virtual{Plural: "imagestreams/secrets", New: func(deps apiserver.Deps) (rest.Storage, error) {
-					client, err := coreclient.NewForConfig(deps.Loopback)
-					return &streamSecrets{newView(deps), client}, err
+					return &streamSecrets{newView(deps), deps.Kube.CoreV1()}, nil
 				}},
 			},
 		}},

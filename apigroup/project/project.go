@@ -13,7 +13,6 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	registry "k8s.io/apiserver/pkg/registry/rest"
 	genericserver "k8s.io/apiserver/pkg/server"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/slipway-platform/slipway/apiserver"
 )
@@ -70,18 +69,11 @@ func inItself(info *request.RequestInfo) {
 }
 
 func (f *feature) newProjects(deps apiserver.Deps) (registry.Storage, error) {
-	client, err := kubernetes.NewForConfig(apiserver.Unlimited(deps.Loopback))
-	if err != nil {
-		return nil, err
-	}
-	return newProjects(f.observer, &visibility{deps.Authorizer}, client), nil
+	return newProjects(f.observer, &visibility{deps.Authorizer}, deps.Kube), nil
 }
 
 func (f *feature) newRequests(deps apiserver.Deps) (registry.Storage, error) {
-	objects, err := newWriter(apiserver.Unlimited(deps.Loopback))
-	if err != nil {
-		return nil, err
-	}
+	objects := newWriter(deps)
 	return &requests{
 		TableConvertor: registry.NewDefaultTableConvertor(projectv1.Resource("projectrequests")),
 		settings:       f.settings, authorizer: deps.Authorizer, objects: objects, observer: f.observer,

@@ -8,11 +8,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
+
+	"github.com/slipway-platform/slipway/apiserver"
 )
 
 // writer creates objects of any kind through the API server, with all rights: only the
@@ -22,16 +22,8 @@ type writer struct {
 	mapper meta.ResettableRESTMapper
 }
 
-func newWriter(loopback *rest.Config) (*writer, error) {
-	client, err := dynamic.NewForConfig(loopback)
-	if err != nil {
-		return nil, fmt.Errorf("connect for project requests: %w", err)
-	}
-	discoverer, err := discovery.NewDiscoveryClientForConfig(loopback)
-	if err != nil {
-		return nil, fmt.Errorf("connect for project requests: %w", err)
-	}
-	return &writer{client, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoverer))}, nil
+func newWriter(deps apiserver.Deps) *writer {
+	return &writer{deps.Dynamic, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(deps.Kube.Discovery()))}
 }
 
 func (w *writer) get(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured, error) {

@@ -11,12 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 
 	"github.com/slipway-platform/slipway/apiserver"
@@ -29,21 +27,13 @@ type objects struct {
 	names  metadata.Interface
 }
 
-func newObjects(config *rest.Config) (*objects, error) {
-	config = apiserver.Unlimited(config)
-	discover, err := discovery.NewDiscoveryClientForConfig(config)
+func newObjects(deps apiserver.Deps) (*objects, error) {
+	names, err := metadata.NewForConfig(apiserver.Unlimited(deps.Loopback))
 	if err != nil {
 		return nil, err
 	}
-	whole, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
-	names, err := metadata.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
-	return &objects{restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discover)), whole, names}, nil
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(deps.Kube.Discovery()))
+	return &objects{mapper, deps.Dynamic, names}, nil
 }
 
 // measured reports whether quotas count more than the number of a resource's objects, and thus need

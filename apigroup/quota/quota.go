@@ -23,7 +23,6 @@ import (
 	quota "k8s.io/apiserver/pkg/quota/v1"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericserver "k8s.io/apiserver/pkg/server"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/slipway-platform/slipway/apiserver"
 )
@@ -65,16 +64,12 @@ type feature struct {
 }
 
 func (f *feature) hooks(deps apiserver.Deps) (apiserver.Hooks, error) {
-	objects, err := newObjects(deps.Loopback)
+	objects, err := newObjects(deps)
 	if err != nil {
 		return apiserver.Hooks{}, fmt.Errorf("connect to count quotas: %w", err)
 	}
 	ledger := newLedger(deps.Stores, deps.Informers.Core().V1().Namespaces().Lister())
-	client, err := kubernetes.NewForConfig(apiserver.Unlimited(deps.Loopback))
-	if err != nil {
-		return apiserver.Hooks{}, fmt.Errorf("connect to write quotas: %w", err)
-	}
-	f.counter.projects = &projectQuotas{client: client, cached: deps.Informers.Core().V1().ResourceQuotas().Lister()}
+	f.counter.projects = &projectQuotas{client: deps.Kube, cached: deps.Informers.Core().V1().ResourceQuotas().Lister()}
 	f.counter.ledger, f.counter.objects = ledger, objects.list
 	f.counter.evaluators = func() []quota.Evaluator {
 		if configuration := f.configuration.Load(); configuration != nil {
