@@ -44,9 +44,11 @@ func (o *Objects) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return err
 	}
+	// The policy comes first: the components of the nodes wait for their roles.
+	err = reconcile(ctx, o.Deps)
 	applier := newApplier(o.Deps)
-	late, err := applier.apply(ctx, objects)
-	err = errors.Join(err, reconcile(ctx, o.Deps))
+	late, applyErr := applier.apply(ctx, objects)
+	err = errors.Join(err, applyErr)
 	if ctx.Err() != nil {
 		return nil
 	}

@@ -15,10 +15,6 @@ import (
 	"github.com/slipway-platform/slipway/bootstrap/policy"
 )
 
-// protectAnnotation keeps a role or binding from being reconciled, as
-// rbac.authorization.kubernetes.io/autoupdate=false does.
-const protectAnnotation = "openshift.io/reconcile-protect"
-
 // writers bounds the requests that are under way at once.
 const writers = 8
 
@@ -42,23 +38,19 @@ func reconcilePolicy(ctx context.Context, client kubernetes.Interface) error {
 	work.SetLimit(writers)
 	for i := range roles {
 		role := &roles[i]
-		if existing, ok := stored.roles[role.Name]; ok && protected(existing) {
+		if existing, ok := stored.roles[role.Name]; ok && policy.Protected(existing) {
 			continue
 		}
 		work.Go(func() error { return reconcileRole(client, role, stored) })
 	}
 	for i := range bindings {
 		binding := &bindings[i]
-		if existing, ok := stored.bindings[binding.Name]; ok && protected(existing) {
+		if existing, ok := stored.bindings[binding.Name]; ok && policy.Protected(existing) {
 			continue
 		}
 		work.Go(func() error { return reconcileBinding(client, binding, stored) })
 	}
 	return work.Wait()
-}
-
-func protected(object metav1.Object) bool {
-	return object.GetAnnotations()[protectAnnotation] == "true"
 }
 
 func reconcileRole(client kubernetes.Interface, role *rbacv1.ClusterRole, stored *stored) error {

@@ -15,7 +15,7 @@ func TestReconcileAddsWhatIsMissingAndKeepsTheRest(t *testing.T) {
 	client := fake.NewClientset(
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "basic-user"}, Rules: []rbacv1.PolicyRule{own}},
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "sudoer", Annotations: map[string]string{rbacv1.AutoUpdateAnnotationKey: "false"}}},
-		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "cluster-status", Annotations: map[string]string{protectAnnotation: "true"}}},
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "cluster-status", Annotations: map[string]string{"openshift.io/reconcile-protect": "true"}}},
 		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "basic-users"}, Subjects: []rbacv1.Subject{guest},
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "basic-user"}},
 		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "self-provisioners", Annotations: map[string]string{rbacv1.AutoUpdateAnnotationKey: "false"}},

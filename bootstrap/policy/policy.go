@@ -28,8 +28,17 @@ const (
 	systemOnlyAnnotation  = "authorization.openshift.io/system-only"
 )
 
+// protectAnnotation keeps a default object as it is, as rbac.authorization.kubernetes.io/autoupdate:
+// "false" does for roles and bindings.
+const protectAnnotation = "openshift.io/reconcile-protect"
+
+// Protected reports whether an administrator protects a default object from being reconciled.
+func Protected(object metav1.Object) bool {
+	return object.GetAnnotations()[protectAnnotation] == "true"
+}
+
 // projectRoles are Kubernetes' own roles for people in projects, which get OpenShift's rules by
-// aggregation and their descriptions here.
+// aggregation and their descriptions here. Their labels are Kubernetes'; see AllRoles.
 func projectRoles() []rbacv1.ClusterRole {
 	var roles []rbacv1.ClusterRole
 	for _, role := range []struct{ name, text string }{

@@ -88,11 +88,11 @@ func writePolicyFile(file string, force bool) error {
 
 // defaultPolicy is the list of the default cluster roles and bindings.
 func defaultPolicy() (*corev1.List, error) {
-	roles, err := policy.Roles()
+	roles, err := policy.AllRoles()
 	if err != nil {
 		return nil, err
 	}
-	bindings, err := policy.Bindings()
+	bindings, err := policy.AllBindings()
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -81,23 +82,23 @@ func newReconcileRoles(factory util.Factory, streams genericiooptions.IOStreams)
 		Long: `Bring the default cluster roles back to what they have at the first start.
 
 Without --confirm the changes are printed only. Rules that were added stay unless --additive-only=false is given. Roles with the
-annotation rbac.authorization.kubernetes.io/autoupdate=false are left alone.`,
+annotation openshift.io/reconcile-protect=true or rbac.authorization.kubernetes.io/autoupdate=false don't change.`,
 		Example: `  # Print the roles that would change
   oc adm policy reconcile-cluster-roles
 
   # Give back to the role admin what it lacks
   oc adm policy reconcile-cluster-roles admin --confirm`,
-	}, func(_ context.Context, factory util.Factory, names []string) ([]changed, error) {
+	}, func(ctx context.Context, factory util.Factory, names []string) ([]changed, error) {
 		client, err := factory.KubernetesClientSet()
 		if err != nil {
 			return nil, err
 		}
-		return r.roles(client.RbacV1(), names)
+		return r.roles(ctx, client.RbacV1(), names)
 	})
 }
 
-func (r *reconcile) roles(client rbacclient.RbacV1Interface, names []string) (changes []changed, err error) {
-	roles, err := policy.Roles()
+func (r *reconcile) roles(ctx context.Context, client rbacclient.RbacV1Interface, names []string) (changes []changed, err error) {
+	roles, err := policy.AllRoles()
 	if err != nil {
 		return nil, err
 	}
@@ -106,8 +107,16 @@ func (r *reconcile) roles(client rbacclient.RbacV1Interface, names []string) (ch
 			return nil, fmt.Errorf("reconcile cluster role %q: it is none of the defaults", name)
 		}
 	}
+	list, err := client.ClusterRoles().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list cluster roles: %w", err)
+	}
+	protected := map[string]bool{}
+	for i := range list.Items {
+		protected[list.Items[i].Name] = policy.Protected(&list.Items[i])
+	}
 	for i := range roles {
-		if len(names) > 0 && !slices.Contains(names, roles[i].Name) {
+		if protected[roles[i].Name] || len(names) > 0 && !slices.Contains(names, roles[i].Name) {
 			continue
 		}
 		wanted := reconciliation.ReconcileRoleOptions{
@@ -136,26 +145,27 @@ func newReconcileBindings(factory util.Factory, streams genericiooptions.IOStrea
 		Short: "Update cluster role bindings to match the recommended bootstrap policy",
 		Long: `Bring the default cluster role bindings, or those of some roles, back to what they have at the first start.
 
-Without --confirm the changes are printed only. Subjects that were added stay unless --additive-only=false is given.`,
+Without --confirm the changes are printed only. Subjects that were added stay unless --additive-only=false is given. Bindings
+with the annotation openshift.io/reconcile-protect=true or rbac.authorization.kubernetes.io/autoupdate=false don't change.`,
 		Example: `  # Print the bindings that would change
   oc adm policy reconcile-cluster-role-bindings
 
   # Bind the role basic-user as at the first start, but not for a group
   oc adm policy reconcile-cluster-role-bindings basic-user --exclude-groups=system:authenticated --confirm`,
-	}, func(_ context.Context, factory util.Factory, names []string) ([]changed, error) {
+	}, func(ctx context.Context, factory util.Factory, names []string) ([]changed, error) {
 		client, err := factory.KubernetesClientSet()
 		if err != nil {
 			return nil, err
 		}
-		return r.bindings(client.RbacV1(), names)
+		return r.bindings(ctx, client.RbacV1(), names)
 	})
 	command.Flags().StringSliceVar(&r.excludedUsers, "exclude-users", nil, "Users that are not bound.")
 	command.Flags().StringSliceVar(&r.excludedGroups, "exclude-groups", nil, "Groups that are not bound.")
 	return command
 }
 
-func (r *reconcile) bindings(client rbacclient.RbacV1Interface, names []string) (changes []changed, err error) {
-	bindings, err := policy.Bindings()
+func (r *reconcile) bindings(ctx context.Context, client rbacclient.RbacV1Interface, names []string) (changes []changed, err error) {
+	bindings, err := policy.AllBindings()
 	if err != nil {
 		return nil, err
 	}
@@ -164,8 +174,16 @@ func (r *reconcile) bindings(client rbacclient.RbacV1Interface, names []string) 
 			return nil, fmt.Errorf("reconcile bindings of cluster role %q: none of the default bindings is of it", name)
 		}
 	}
+	list, err := client.ClusterRoleBindings().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list cluster role bindings: %w", err)
+	}
+	protected := map[string]bool{}
+	for i := range list.Items {
+		protected[list.Items[i].Name] = policy.Protected(&list.Items[i])
+	}
 	for i := range bindings {
-		if len(names) > 0 && !slices.Contains(names, bindings[i].RoleRef.Name) {
+		if protected[bindings[i].Name] || len(names) > 0 && !slices.Contains(names, bindings[i].RoleRef.Name) {
 			continue
 		}
 		bindings[i].Subjects = slices.DeleteFunc(bindings[i].Subjects, r.excluded)

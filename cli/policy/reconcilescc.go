@@ -16,6 +16,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 
 	"github.com/slipway-platform/slipway/apigroup/security/scc"
+	"github.com/slipway-platform/slipway/bootstrap/policy"
 )
 
 // newReconcileSCCs returns `oc adm policy reconcile-sccs`.
@@ -61,6 +62,9 @@ func (r *reconcile) constraints(ctx context.Context, client dynamic.Interface, i
 			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, present); err != nil {
 				return nil, fmt.Errorf("read security context constraints %q: %w", wanted.Name, err)
 			}
+		}
+		if present != nil && policy.Protected(present) {
+			continue
 		}
 		wanted = merge(wanted, present, r.additive)
 		if present != nil && equality.Semantic.DeepEqual(wanted, present) {
@@ -116,7 +120,7 @@ func merge(wanted, present *scc.Constraints, additive bool) *scc.Constraints {
 
 // union returns the first list and what of the second it lacks.
 func union(first, second []string) []string {
-	all := slices.Clone(first)
+	all := append([]string{}, first...) // never nil, as in the defaults
 	for _, one := range second {
 		if !slices.Contains(all, one) {
 			all = append(all, one)

@@ -1,0 +1,80 @@
+package policy
+
+import (
+	_ "embed"
+	"fmt"
+	"maps"
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// kubernetesText is Kubernetes' own default policy. A test in kube writes it, because the client
+// does not link k8s.io/kubernetes.
+//
+//go:embed kubernetes.yaml
+var kubernetesText []byte
+
+// Kubernetes is the default policy of Kubernetes, which its API server creates.
+type Kubernetes struct {
+	Roles    []rbacv1.ClusterRole        `json:"roles"`
+	Bindings []rbacv1.ClusterRoleBinding `json:"bindings"`
+}
+
+func kubernetes() (*Kubernetes, error) {
+	policy := &Kubernetes{}
+	if err := yaml.UnmarshalStrict(kubernetesText, policy); err != nil {
+		return nil, fmt.Errorf("read default policy of Kubernetes: %w", err)
+	}
+	return policy, nil
+}
+
+// AllRoles returns the cluster roles of a new cluster: those of Roles, and those of Kubernetes.
+// Errors are those of the embedded tables.
+func AllRoles() ([]rbacv1.ClusterRole, error) {
+	upstream, err := kubernetes()
+	if err != nil {
+		return nil, err
+	}
+	roles, err := Roles()
+	if err != nil {
+		return nil, err
+	}
+	all := upstream.Roles
+	for _, role := range roles {
+		i := slices.IndexFunc(all, func(r rbacv1.ClusterRole) bool { return r.Name == role.Name })
+		if i < 0 {
+			all = append(all, role)
+			continue
+		}
+		// Kubernetes has no descriptions. Its labels decide which roles get the rules by aggregation.
+		both := &all[i]
+		both.Annotations = joined(both.Annotations, role.Annotations)
+		both.Labels = joined(both.Labels, role.Labels)
+		if both.AggregationRule == nil {
+			both.AggregationRule = role.AggregationRule
+		}
+		both.Rules = append(both.Rules, role.Rules...)
+	}
+	return all, nil
+}
+
+// AllBindings returns the cluster role bindings of a new cluster: those of Bindings, and those of
+// Kubernetes. Errors are those of the embedded tables.
+func AllBindings() ([]rbacv1.ClusterRoleBinding, error) {
+	upstream, err := kubernetes()
+	if err != nil {
+		return nil, err
+	}
+	bindings, err := Bindings()
+	return append(upstream.Bindings, bindings...), err
+}
+
+// joined returns the entries of both maps.
+func joined(first, second map[string]string) map[string]string {
+	all := map[string]string{}
+	maps.Copy(all, first)
+	maps.Copy(all, second)
+	return all
+}
