@@ -19,6 +19,7 @@ func FuzzLegacyPath(f *testing.F) {
 	for _, seed := range []string{
 		"/api/v1/namespaces/shop/routes/front", "/api/v1/routes", "/api/v1/watch/namespaces/shop/routes", "/api/v1/namespaces/shop/pods", "/api/v1/namespaces/routes",
 		"/api/v1/namespaces/shop/routes/../../../../apis", "/api/v1//routes", "/api/v1/namespaces/shop/routes/front/status", "/api/v1/proxy/namespaces/shop/routes/x", "/oapi/v1/routes",
+		"/api/v1/namespaces/shop/oapi-routes/front", "/api/v1/oapi-pods",
 	} {
 		f.Add(seed)
 	}
@@ -42,7 +43,7 @@ func FuzzLegacyPath(f *testing.F) {
 			if moved.URL.Path == path {
 				return
 			}
-			if before.Namespace != after.Namespace || before.Resource != after.Resource || before.Subresource != after.Subresource || before.Name != after.Name || before.Verb != after.Verb {
+			if before.Namespace != after.Namespace || strings.TrimPrefix(before.Resource, announcedPrefix) != after.Resource || before.Subresource != after.Subresource || before.Name != after.Name || before.Verb != after.Verb {
 				t.Errorf("%q asks for %+v, %q for %+v", path, before, moved.URL.Path, after)
 			}
 			if after.IsResourceRequest && after.APIGroup != groups[after.Resource] {

@@ -27,6 +27,9 @@ import (
 // legacyPrefix is the path prefix of resources without a group.
 const legacyPrefix = "/oapi"
 
+// corePath is the path of Kubernetes' resources without a group.
+const corePath = "/api/v1"
+
 // legacyVersion is the version of kinds without a group.
 var legacyVersion = schema.GroupVersion{Version: "v1"}
 
@@ -91,31 +94,49 @@ func (r resolver) NewRequestInfo(req *http.Request) (*request.RequestInfo, error
 }
 
 // redirectLegacy serves requests for our resources below /api/v1, where the first clients expect
-// them, from /oapi/v1.
+// them and discovery announces them, from /oapi/v1.
 func (s *Server) redirectLegacy(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		const from, to = "/api/v1/", legacyPrefix + "/v1/"
-		rest, below := strings.CutPrefix(r.URL.Path, from)
-		if !below || s.legacy.groups[resourceOf(rest)] == "" {
+		path, ok := s.legacy.path(r.URL.Path)
+		if !ok {
 			next.ServeHTTP(w, r)
 			return
 		}
 		moved := *r.URL
-		moved.Path, moved.RawPath = to+rest, ""
+		moved.Path, moved.RawPath = path, ""
 		changed := r.WithContext(r.Context())
 		changed.URL = &moved
 		next.ServeHTTP(w, changed)
 	})
 }
 
-// resourceOf returns the resource of a path below a version, such as
-// "namespaces/shop/routes/front".
-func resourceOf(path string) string {
-	parts := strings.Split(strings.TrimPrefix(path, "watch/"), "/")
-	if parts[0] == "namespaces" && len(parts) > 2 {
-		return parts[2]
+// path returns the path below /oapi of one of our resources below /api/v1; false for other paths.
+func (l *legacy) path(of string) (string, bool) {
+	rest, below := strings.CutPrefix(of, corePath+"/")
+	if !below {
+		return "", false
 	}
-	return parts[0]
+	parts := strings.Split(rest, "/")
+	position := resourceIndex(parts)
+	resource := strings.TrimPrefix(parts[position], announcedPrefix)
+	if l.groups[resource] == "" {
+		return "", false
+	}
+	parts[position] = resource
+	return legacyPrefix + "/v1/" + strings.Join(parts, "/"), true
+}
+
+// resourceIndex returns the index of the resource in a path below a version, such as
+// "namespaces/shop/routes/front".
+func resourceIndex(parts []string) int {
+	first := 0
+	if parts[0] == "watch" && len(parts) > 1 {
+		first = 1
+	}
+	if parts[first] == "namespaces" && len(parts) > first+2 {
+		return first + 2
+	}
+	return first
 }
 
 // legacyAdmission sets the group of requests below /oapi for admission.

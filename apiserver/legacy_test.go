@@ -23,6 +23,10 @@ func TestRedirectLegacyMovesOldPaths(t *testing.T) {
 		"/api/v1/namespaces/shop/pods/routes":         "/api/v1/namespaces/shop/pods/routes",
 		"/apis/route.openshift.io/v1/routes":          "/apis/route.openshift.io/v1/routes",
 		"/api/v1":                                     "/api/v1",
+		"/api/v1/namespaces/shop/oapi-routes/front":   "/oapi/v1/namespaces/shop/routes/front",
+		"/api/v1/oapi-routes":                         "/oapi/v1/routes",
+		"/api/v1/namespaces/shop/oapi-pods":           "/api/v1/namespaces/shop/oapi-pods",
+		"/api/v1/watch":                               "/api/v1/watch",
 	} {
 		resp := httptest.NewRecorder()
 		moved.ServeHTTP(resp, httptest.NewRequest(http.MethodGet, path, nil))

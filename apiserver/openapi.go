@@ -3,6 +3,7 @@ package apiserver
 import (
 	"strings"
 
+	"github.com/emicklei/go-restful/v3"
 	openshift "github.com/openshift/api/openapi/generated_openapi"
 	"k8s.io/apiserver/pkg/endpoints/openapi"
 	genericserver "k8s.io/apiserver/pkg/server"
@@ -22,13 +23,32 @@ func (s *Server) describe(kube common.GetOpenAPIDefinitions) {
 
 	v2 := genericserver.DefaultOpenAPIConfig(all, namer)
 	v2.GetDefinitionName = name
+	v2.GetOperationIDAndTags = s.operation
 	v2.Info.Title = "Slipway"
 	s.config.OpenAPIConfig = v2
 
 	v3 := genericserver.DefaultOpenAPIV3Config(all, namer)
 	v3.GetDefinitionName = name
+	v3.GetOperationIDAndTags = s.operation
 	v3.Info.Title = "Slipway"
 	s.config.OpenAPIV3Config = v3
+}
+
+// operation returns the ID and the tags of a route's operation. Upstream names the operation of a
+// subresource after the parent's kind and the subresource. A kind whose name consists of both, such
+// as DeploymentConfigRollback, has the same ID, and a document with equal IDs is refused.
+func (s *Server) operation(route *restful.Route) (id string, tags []string, err error) {
+	id, tags, err = openapi.GetOperationIDAndTags(route)
+	_, subresource, ok := strings.Cut(route.Path, "/{name}/")
+	if err != nil || !ok {
+		return id, tags, err
+	}
+	for kind := range s.scheme.AllKnownTypes() {
+		if strings.HasSuffix(strings.ToLower(kind.Kind), subresource) && strings.HasSuffix(id, kind.Kind) {
+			return id + "Subresource", tags, nil
+		}
+	}
+	return id, tags, nil
 }
 
 // definitions returns the definitions of the served groups' types, of everything that they refer

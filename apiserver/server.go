@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -25,6 +26,8 @@ type Server struct {
 	// longRunning contains the features' LongRunning hooks.
 	longRunning []func(*request.RequestInfo) bool
 	legacy      legacy
+	// announced contains the resources in the discovery of the core group.
+	announced []metav1.APIResource
 
 	config           genericserver.Config
 	informers        informers.SharedInformerFactory

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 
+	authorizationv1 "github.com/openshift/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	mutatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
 	filters "k8s.io/apiserver/pkg/endpoints/filters"
@@ -62,6 +64,9 @@ func (s *APIServer) chain(config *app.Config) (*aggregator.APIAggregator, error)
 	if err != nil {
 		return nil, fmt.Errorf("create API server for Kubernetes: %w", err)
 	}
+	if err := ours.Announce(kubernetes.ControlPlane.GenericAPIServer); err != nil {
+		return nil, err
+	}
 	if err := apiserver.Document(kubernetes.ControlPlane.GenericAPIServer, generic.OpenAPIConfig, generic.OpenAPIV3Config); err != nil {
 		return nil, err
 	}
@@ -86,7 +91,7 @@ func hook(config *app.Config, ours *apiserver.Server) error {
 	ours.Correct(front)
 	build := front.BuildHandlerChainFunc
 	front.BuildHandlerChainFunc = func(api http.Handler, config *genericserver.Config) http.Handler {
-		return ours.Filter(build(apiserver.BoundBodies(api), config),
+		return ours.Filter(build(ours.Serve(apiserver.BoundBodies(api)), config),
 			func(public http.Handler) http.Handler { return apiserver.PublicChain(public, config) })
 	}
 	return nil
@@ -133,5 +138,8 @@ func priorities(ours []schema.GroupVersion) map[schema.GroupVersion]controlplane
 	for position, gv := range ours {
 		all[gv] = controlplane.APIServicePriority{Group: int32(9900 - 10*position), Version: 15}
 	}
+	// As in OpenShift 3.11, `get rolebindings` means OpenShift's, which show users and groups.
+	roles := all[rbacv1.SchemeGroupVersion]
+	all[authorizationv1.GroupVersion] = controlplane.APIServicePriority{Group: roles.Group + 50, Version: 15}
 	return all
 }

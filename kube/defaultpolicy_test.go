@@ -1,14 +1,15 @@
 package kube
 
 import (
+	"encoding/json"
 	"flag"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
-	"sigs.k8s.io/yaml"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -16,8 +17,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // TestDefaultPolicyIsThatOfThisKubernetes compares the file from which the client restores the
 // default policy with what the embedded API server creates.
 func TestDefaultPolicyIsThatOfThisKubernetes(t *testing.T) {
-	const file = "../bootstrap/policy/kubernetes.yaml"
-	header := "# The default policy of Kubernetes. `go test ./kube -run DefaultPolicy -update` writes this file.\n"
+	const file = "../bootstrap/policy/kubernetes.json"
 	roles := append(bootstrappolicy.ClusterRoles(), bootstrappolicy.ControllerRoles()...)
 	bindings := append(bootstrappolicy.ClusterRoleBindings(), bootstrappolicy.ControllerRoleBindings()...)
 	for i := range roles {
@@ -26,11 +26,7 @@ func TestDefaultPolicyIsThatOfThisKubernetes(t *testing.T) {
 	for i := range bindings {
 		bindings[i].TypeMeta.APIVersion, bindings[i].TypeMeta.Kind = rbacv1.SchemeGroupVersion.String(), "ClusterRoleBinding"
 	}
-	content, err := yaml.Marshal(map[string]any{"roles": roles, "bindings": bindings})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := header + string(content)
+	got := "{\"roles\": [\n" + lines(t, roles) + "\n],\n\"bindings\": [\n" + lines(t, bindings) + "\n]}\n"
 	if *update {
 		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
@@ -43,4 +39,18 @@ func TestDefaultPolicyIsThatOfThisKubernetes(t *testing.T) {
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("run go test ./kube -run DefaultPolicy -update (-want +got):\n%s", diff)
 	}
+}
+
+// lines returns objects as JSON, one a line.
+func lines[T any](t *testing.T, objects []T) string {
+	t.Helper()
+	var all []string
+	for _, object := range objects {
+		content, err := json.Marshal(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, string(content))
+	}
+	return strings.Join(all, ",\n")
 }

@@ -28,7 +28,7 @@ func fromRules(rules []rbacv1.PolicyRule) []authorizationv1.PolicyRule {
 }
 
 // toRules is the inverse of fromRules. RBAC has no attribute restrictions. In OpenShift 3 a rule
-// without groups means the empty group.
+// without groups means the empty group, and the rule of all verbs on all resources all groups.
 func toRules(rules []authorizationv1.PolicyRule) ([]rbacv1.PolicyRule, field.ErrorList) {
 	var errs field.ErrorList
 	converted := make([]rbacv1.PolicyRule, 0, len(rules))
@@ -38,7 +38,11 @@ func toRules(rules []authorizationv1.PolicyRule) ([]rbacv1.PolicyRule, field.Err
 				"is not supported; remove it"))
 		}
 		groups := rule.APIGroups
-		if len(groups) == 0 && len(rule.Resources) > 0 {
+		switch {
+		case len(groups) > 0 || len(rule.Resources) == 0:
+		case isAll(rule.Verbs) && isAll(rule.Resources) && len(rule.ResourceNames) == 0:
+			groups = []string{rbacv1.APIGroupAll}
+		default:
 			groups = []string{""}
 		}
 		converted = append(converted, rbacv1.PolicyRule{
@@ -48,6 +52,8 @@ func toRules(rules []authorizationv1.PolicyRule) ([]rbacv1.PolicyRule, field.Err
 	}
 	return converted, errs
 }
+
+func isAll(names []string) bool { return len(names) == 1 && names[0] == "*" }
 
 // fromSubjects returns the subjects of a binding as references, and as OpenShift's additional lists
 // of names.

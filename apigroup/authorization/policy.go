@@ -1,6 +1,7 @@
 package authorization
 
 import (
+	"slices"
 	"strings"
 
 	authorizationv1 "github.com/openshift/api/authorization/v1"
@@ -102,10 +103,12 @@ func bindingColumns[O apiserver.Object](of func(O) bound) []apiserver.Column[O] 
 		return func(object O) any {
 			var subjects []string
 			for _, subject := range of(object).subjects {
-				for _, kind := range kinds {
-					if subject.Kind == kind {
-						subjects = append(subjects, subject.Name)
-					}
+				name := subject.Name
+				if subject.Namespace != "" && subject.Namespace != object.GetNamespace() {
+					name = subject.Namespace + "/" + name
+				}
+				if slices.Contains(kinds, subject.Kind) {
+					subjects = append(subjects, name)
 				}
 			}
 			return strings.Join(subjects, ", ")

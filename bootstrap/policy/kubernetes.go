@@ -2,18 +2,19 @@ package policy
 
 import (
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	"sigs.k8s.io/yaml"
+	"k8s.io/component-helpers/auth/rbac/validation"
 )
 
 // kubernetesText is Kubernetes' own default policy. A test in kube writes it, because the client
 // does not link k8s.io/kubernetes.
 //
-//go:embed kubernetes.yaml
+//go:embed kubernetes.json
 var kubernetesText []byte
 
 // Kubernetes is the default policy of Kubernetes, which its API server creates.
@@ -24,7 +25,7 @@ type Kubernetes struct {
 
 func kubernetes() (*Kubernetes, error) {
 	policy := &Kubernetes{}
-	if err := yaml.UnmarshalStrict(kubernetesText, policy); err != nil {
+	if err := json.Unmarshal(kubernetesText, policy); err != nil {
 		return nil, fmt.Errorf("read default policy of Kubernetes: %w", err)
 	}
 	return policy, nil
@@ -55,7 +56,8 @@ func AllRoles() ([]rbacv1.ClusterRole, error) {
 		if both.AggregationRule == nil {
 			both.AggregationRule = role.AggregationRule
 		}
-		both.Rules = append(both.Rules, role.Rules...)
+		_, missing := validation.Covers(both.Rules, role.Rules)
+		both.Rules = append(both.Rules, missing...)
 	}
 	return all, nil
 }

@@ -28,8 +28,8 @@ const (
 	systemOnlyAnnotation  = "authorization.openshift.io/system-only"
 )
 
-// protectAnnotation keeps a default object as it is, as rbac.authorization.kubernetes.io/autoupdate:
-// "false" does for roles and bindings.
+// protectAnnotation keeps a default object as it is, as the annotation
+// rbac.authorization.kubernetes.io/autoupdate: "false" does for roles and bindings.
 const protectAnnotation = "openshift.io/reconcile-protect"
 
 // Protected reports whether an administrator protects a default object from being reconciled.
