@@ -80,6 +80,9 @@ func oldFlags(args []string) []string {
 		if level, ok := strings.CutPrefix(arg, "--loglevel"); ok && (level == "" || level[0] == '=') {
 			args[i] = "--v" + level
 		}
+		if pattern, ok := strings.CutPrefix(arg, "--logspec"); ok && (pattern == "" || pattern[0] == '=') {
+			args[i] = "--vmodule" + pattern
+		}
 	}
 	return args
 }
@@ -109,6 +112,7 @@ func command(name string, args []string, streams genericiooptions.IOStreams) *co
 	add(root, underOurName(name, flags, factory, streams))
 	ownCommands(factory, streams).addTo(root)
 	addOldGlobalFlags(root)
+	acceptOldFlags(root)
 	warnAboutUnknownFields(root)
 	convert.AcceptOldManifests(root, fatal(name, streams), streams)
 	util.BehaviorOnFatal(fatal(name, streams))

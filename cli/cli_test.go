@@ -110,6 +110,7 @@ func TestFlagsOfOldClientsAreUnderstood(t *testing.T) {
 		"get pods --loglevel=8": "get pods --v=8",
 		"get --loglevel 8 pods": "get --v 8 pods",
 		"status -v":             "status --suggest",
+		"get --logspec=a=4":     "get --vmodule=a=4",
 		"status -v -n shop":     "status --suggest -n shop",
 		"status -v 8":           "status -v 8",
 		"get pods -v":           "get pods -v",

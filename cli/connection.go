@@ -80,13 +80,10 @@ func addOldGlobalFlags(root *cobra.Command) {
 			config.PersistentFlags().AddFlag(&alias)
 		}
 	}
-	flags := root.PersistentFlags()
-	for old, current := range map[string]string{"config": "kubeconfig", "loglevel": "v", "logspec": "vmodule"} {
-		if flag := flags.Lookup(current); flag != nil {
-			alias := *flag
-			alias.Name, alias.Shorthand, alias.Hidden = old, "", true
-			flags.AddFlag(&alias)
-		}
+	if flag := root.PersistentFlags().Lookup("kubeconfig"); flag != nil {
+		alias := *flag
+		alias.Name, alias.Hidden = "config", true
+		root.PersistentFlags().AddFlag(&alias)
 	}
 }
 

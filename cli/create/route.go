@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	routev1 "github.com/openshift/api/route/v1"
 	"github.com/spf13/cobra"
@@ -65,10 +66,11 @@ func routeOf(command *cobra.Command, args []string, termination routev1.TLSTermi
 		value, _ := command.Flags().GetString(name) // empty where the command has no such flag
 		return value
 	}
-	if text("service") == "" {
+	service := serviceName(text("service"))
+	if service == "" {
 		return nil, errors.New("you need to provide a service name via --service")
 	}
-	name := text("service")
+	name := service
 	if len(args) > 0 {
 		name = args[0]
 	}
@@ -86,7 +88,7 @@ func routeOf(command *cobra.Command, args []string, termination routev1.TLSTermi
 	if policy := text("insecure-policy"); policy != "" {
 		tls["insecureEdgeTerminationPolicy"] = policy
 	}
-	spec := map[string]any{"to": map[string]any{"kind": "Service", "name": text("service")}, "tls": tls}
+	spec := map[string]any{"to": map[string]any{"kind": "Service", "name": service}, "tls": tls}
 	for flag, field := range map[string]string{"hostname": "host", "path": "path", "wildcard-policy": "wildcardPolicy"} {
 		if text(flag) != "" {
 			spec[field] = text(flag)
@@ -100,4 +102,14 @@ func routeOf(command *cobra.Command, args []string, termination routev1.TLSTermi
 		spec["port"] = map[string]any{"targetPort": target}
 	}
 	return map[string]any{"metadata": map[string]any{"name": name}, "spec": spec}, nil
+}
+
+// serviceName returns the name of a service, which the user can also write as svc/NAME.
+func serviceName(text string) string {
+	for _, kind := range []string{"svc/", "service/", "services/"} {
+		if name, ok := strings.CutPrefix(text, kind); ok {
+			return name
+		}
+	}
+	return text
 }

@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/kubectl/pkg/cmd/util"
+
+	"github.com/slipway-platform/slipway/cli/objects"
+)
+
+// oldFlag is a flag of OpenShift 3 that has no effect in current Kubernetes. Commands accept it and
+// print the reason.
+type oldFlag struct {
+	name, reason string
+	boolean      bool
+	commands     string // paths below the root, separated by commas
+}
+
+const (
+	noInitializers = "initializers no longer exist, and all objects are included"
+	noGenerators   = "the object has one form only"
+	noHeapster     = "usage comes from the metrics API"
+)
+
+// flagsWithoutEffect returns the flags without an effect.
+func flagsWithoutEffect() []oldFlag {
+	const create = "create clusterrolebinding,create configmap,create deployment,create namespace,create poddisruptionbudget," +
+		"create priorityclass,create quota,create rolebinding,create secret docker-registry,create secret generic," +
+		"create secret tls,create service clusterip,create service externalname,create service loadbalancer," +
+		"create service nodeport,create serviceaccount,autoscale"
+	return []oldFlag{
+		{"include-uninitialized", noInitializers, true, "annotate,apply,apply edit-last-applied,delete,describe,edit,get,label,set image,set resources"},
+		{"use-openapi-print-columns", "the server prints tables", true, "get"},
+		{"generator", noGenerators, false, create},
+		{"heapster-namespace", noHeapster, false, "adm top node,adm top pod"},
+		{"heapster-port", noHeapster, false, "adm top node,adm top pod"},
+		{"heapster-scheme", noHeapster, false, "adm top node,adm top pod"},
+		{"heapster-service", noHeapster, false, "adm top node,adm top pod"},
+	}
+}
+
+// printingCommands are commands that print objects and accept the flags of OpenShift 3 for tables.
+func printingCommands() []string {
+	return []string{
+		"adm ipfailover", "adm manage-node", "adm migrate image-references", "adm migrate legacy-hpa", "adm migrate storage",
+		"adm policy reconcile-sccs", "adm registry", "adm router", "debug",
+	}
+}
+
+// acceptOldFlags adds flags of OpenShift 3 that have another name or no effect now.
+func acceptOldFlags(root *cobra.Command) {
+	for _, old := range flagsWithoutEffect() {
+		for path := range strings.SplitSeq(old.commands, ",") {
+			flags := flagsOf(root, path)
+			if flags == nil || flags.Lookup(old.name) != nil {
+				continue
+			}
+			if old.boolean {
+				flags.Bool(old.name, false, old.reason)
+			} else {
+				flags.String(old.name, "", old.reason)
+			}
+			util.CheckErr(flags.MarkDeprecated(old.name, "it has no effect: "+old.reason))
+		}
+	}
+	for _, path := range printingCommands() {
+		if command, rest, err := root.Find(strings.Fields(path)); err == nil && len(rest) == 0 {
+			objects.AddOldPrintFlags(command)
+		}
+	}
+	if flags := flagsOf(root, "apply"); flags != nil && flags.Lookup("prune-allowlist") != nil {
+		alias := *flags.Lookup("prune-allowlist")
+		alias.Name, alias.Hidden = "prune-whitelist", true
+		flags.AddFlag(&alias)
+	}
+}
+
+// flagsOf returns the flags of the command with a path, or nil.
+func flagsOf(root *cobra.Command, path string) *pflag.FlagSet {
+	command, rest, err := root.Find(strings.Fields(path))
+	if err != nil || len(rest) > 0 {
+		return nil
+	}
+	return command.Flags()
+}

@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// openshift3 is the table of the commands and flags of OpenShift 3.11's client. Its columns are the
+// command, the flags that it has here, the flags that it doesn't have, and the reason.
+const openshift3 = "../docs/oc-3.11.tsv"
+
+// TestOpenShift3CommandsAreServedAsDocumented compares the table with the tree of commands, in both
+// directions: a flag that is listed as served exists, a flag that is listed as missing does not.
+// With OC311_UPDATE=1 it sorts the flags into the two columns anew.
+func TestOpenShift3CommandsAreServedAsDocumented(t *testing.T) {
+	text, err := os.ReadFile(openshift3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := Tree("oc")
+	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	commands, flags := [2]int{}, [2]int{} // all, served
+	for number, line := range lines {
+		if number == 0 {
+			continue
+		}
+		columns := strings.Split(line, "\t")
+		if len(columns) != 4 {
+			t.Errorf("%s:%d: %d columns, want 4", openshift3, number+1, len(columns))
+			continue
+		}
+		listed := slices.Concat(strings.Fields(columns[1]), strings.Fields(columns[2]))
+		served, missing := sortFlags(commandOf(root, columns[0]), listed)
+		has, lacks := strings.Join(served, " "), strings.Join(missing, " ")
+		isMissing := commandOf(root, columns[0]) == nil
+		if has != columns[1] || lacks != columns[2] {
+			t.Errorf("%s:%d: %s: served %q, missing %q, want %q and %q; run the test with OC311_UPDATE=1",
+				openshift3, number+1, columns[0], columns[1], columns[2], has, lacks)
+		}
+		if (lacks != "" || isMissing) != (columns[3] != "") {
+			t.Errorf("%s:%d: %s: reason %q: a reason is needed if the command or a flag is missing, and only then", openshift3, number+1, columns[0], columns[3])
+		}
+		commands[0]++
+		flags[0], flags[1] = flags[0]+len(listed), flags[1]+len(served)
+		if !isMissing {
+			commands[1]++
+		}
+		lines[number] = fmt.Sprintf("%s\t%s\t%s\t%s", columns[0], has, lacks, columns[3])
+	}
+	t.Logf("%d of %d commands and %d of %d flags are served", commands[1], commands[0], flags[1], flags[0])
+	if os.Getenv("OC311_UPDATE") != "" {
+		if err := os.WriteFile(openshift3, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// commandOf returns the command of a path such as "oc adm policy", or nil.
+func commandOf(root *cobra.Command, path string) *cobra.Command {
+	command, rest, err := root.Find(strings.Fields(path)[1:])
+	if err != nil || len(rest) > 0 {
+		return nil
+	}
+	return command
+}
+
+// sortFlags sorts flags by whether a command has them.
+func sortFlags(command *cobra.Command, flags []string) (served, missing []string) {
+	slices.Sort(flags)
+	for _, name := range flags {
+		if command != nil && hasFlag(command, name) {
+			served = append(served, name)
+		} else {
+			missing = append(missing, name)
+		}
+	}
+	return served, missing
+}
+
+func hasFlag(command *cobra.Command, name string) bool {
+	if strings.TrimLeft(name, "-") == "help" || name == "-h" {
+		return true // cobra adds it when a command runs
+	}
+	if oldFlags([]string{"get", name})[1] != name {
+		return true // has another name now
+	}
+	for _, set := range []*pflag.FlagSet{command.Flags(), command.InheritedFlags()} {
+		if long, ok := strings.CutPrefix(name, "--"); ok && set.Lookup(long) != nil {
+			return true
+		}
+		if short := strings.TrimPrefix(name, "-"); len(short) == 1 && set.ShorthandLookup(short) != nil {
+			return true
+		}
+	}
+	return false
+}
