@@ -1,4 +1,4 @@
-// Package controller runs control loops, each with a typed work queue, back-off and workers. It
+// Package controller runs controllers, each with a typed work queue, back-off and workers. It
 // also elects a leader with a Lease.
 package controller
 
@@ -12,11 +12,11 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// Key identifies what a loop reconciles. The namespace of a cluster-scoped key is empty.
+// Key identifies what a controller reconciles. The namespace of a cluster-scoped key is empty.
 type Key = cache.ObjectName
 
-// Loop reconciles keys of one kind.
-type Loop struct {
+// Controller is a control controller: it reconciles keys of one kind.
+type Controller struct {
 	// Name is the activity, such as "attach", in logs and metrics.
 	Name string
 	// Watches determine the keys to reconcile after a change of an object.
@@ -25,15 +25,15 @@ type Loop struct {
 	Reads []cache.SharedIndexInformer
 	// Reconcile reads the current state of a key and does the next steps. It runs at most once at a
 	// time for each key. An error is logged, and the key is retried with exponential back-off.
-	// Reconcile returns After to requeue the key without an error.
+	// Reconcile returns RequeueAfter to requeue the key without an error.
 	Reconcile func(ctx context.Context, key Key) error
 	// Workers limits the number of keys that are reconciled at once. The default is 10.
 	Workers int
-	// Exclusion, if set, is shared by loops that must not reconcile a key at the same time.
+	// Exclusion, if set, is shared by controllers that must not reconcile a key at the same time.
 	Exclusion *Exclusion
-	// Retry is the back-off after the first error of a key. It doubles up to RetryMax. The defaults
-	// are 1 second and 5 minutes.
-	Retry, RetryMax time.Duration
+	// MinBackoff is the back-off after the first error of a key. It doubles up to MaxBackoff. The
+	// defaults are 1 second and 5 minutes.
+	MinBackoff, MaxBackoff time.Duration
 	// Trigger, if set, adds further keys to the queue.
 	Trigger *Trigger
 	// Metrics, if set, provides metrics of the queue: its depth, and the time of keys in the queue
@@ -48,19 +48,20 @@ type Watch struct {
 	// Keys returns the keys to reconcile for an object that was added, changed or deleted. The
 	// default is the key of the object.
 	Keys func(object any) []Key
-	// Changed, if set, reports whether a change is relevant. A loop that writes its watched objects
-	// needs it. Otherwise, each write would enqueue the key again.
+	// Changed, if set, reports whether a change is relevant. A controller that writes its watched
+	// objects needs it. Otherwise, each write would enqueue the key again.
 	Changed func(old, new any) bool
 }
 
-// After returns an error that requeues the key after a delay. It does not count as a failure.
-func After(d time.Duration) error { return &requeueAfter{d} }
+// RequeueAfter returns an error that requeues the key after a delay. It does not count as a
+// failure.
+func RequeueAfter(d time.Duration) error { return &requeueAfter{d} }
 
 type requeueAfter struct{ delay time.Duration }
 
 func (r *requeueAfter) Error() string { return "requeue after " + r.delay.String() }
 
-// requeueDelay returns the delay if err comes from After.
+// requeueDelay returns the delay if err comes from RequeueAfter.
 func requeueDelay(err error) (time.Duration, bool) {
 	var requeue *requeueAfter
 	if !errors.As(err, &requeue) {
@@ -69,14 +70,14 @@ func requeueDelay(err error) (time.Duration, bool) {
 	return requeue.delay, true
 }
 
-// Trigger adds keys to the queue of a loop without a change of an object, such as the findings of a
-// periodic comparison. The zero value is ready for use.
+// Trigger adds keys to the queue of a controller without a change of an object, such as the
+// findings of a periodic comparison. The zero value is ready for use.
 type Trigger struct {
 	mu  sync.Mutex
 	add func(Key)
 }
 
-// Add enqueues a key if the loop runs. A loop that starts later reconciles all keys.
+// Add enqueues a key if the controller runs. A controller that starts later reconciles all keys.
 func (t *Trigger) Add(key Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	cachetest "k8s.io/client-go/tools/cache/testing"
 
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
-	"github.com/slipway-platform/slipway/internal/parttest"
 )
 
 // source returns a store of ConfigMaps and its running informer.
@@ -64,11 +64,11 @@ func TestLoopReconcilesObjectsAndChanges(t *testing.T) {
 	changed := func(old, new any) bool {
 		return old.(*corev1.ConfigMap).Data["value"] != new.(*corev1.ConfigMap).Data["value"]
 	}
-	loop := Loop{Name: "test", Watches: []Watch{{Informer: informer, Changed: changed}}, Reconcile: func(_ context.Context, key Key) error {
+	controller := Controller{Name: "test", Watches: []Watch{{Informer: informer, Changed: changed}}, Reconcile: func(_ context.Context, key Key) error {
 		seen.add(key)
 		return nil
 	}}
-	parttest.Run(t, Set{loop}.Run)
+	componenttest.Run(t, Manager{controller}.Run)
 	eventually.True(t, "first object is reconciled", func() bool { return seen.times("ns/a") == 1 })
 	store.Modify(object("a", "")) // no relevant change
 	store.Add(object("b", ""))
@@ -85,7 +85,7 @@ func TestLoopReconcilesObjectsAndChanges(t *testing.T) {
 func TestErrorsPanicsAndRequeuesAreRetried(t *testing.T) {
 	_, informer := source(t, "error", "panic", "wait")
 	var seen counter
-	loop := Loop{Name: "test", Watches: []Watch{{Informer: informer}}, Retry: time.Millisecond, Reconcile: func(_ context.Context, key Key) error {
+	controller := Controller{Name: "test", Watches: []Watch{{Informer: informer}}, MinBackoff: time.Millisecond, Reconcile: func(_ context.Context, key Key) error {
 		if seen.add(key) > 3 {
 			return nil
 		}
@@ -95,10 +95,10 @@ func TestErrorsPanicsAndRequeuesAreRetried(t *testing.T) {
 		case "panic":
 			panic("a mistake")
 		default:
-			return After(time.Millisecond)
+			return RequeueAfter(time.Millisecond)
 		}
 	}}
-	parttest.Run(t, Set{loop}.Run)
+	componenttest.Run(t, Manager{controller}.Run)
 	for _, key := range []string{"ns/error", "ns/panic", "ns/wait"} {
 		eventually.Equal(t, key+" is reconciled until it succeeds", func() int { return seen.times(key) }, 4)
 	}
@@ -118,14 +118,14 @@ func TestExclusion(t *testing.T) {
 		return nil
 	}
 	watches := []Watch{{Informer: informer}}
-	parttest.Run(t, Set{
+	componenttest.Run(t, Manager{
 		{Name: "one", Watches: watches, Exclusion: &exclusion, Reconcile: work},
 		{Name: "two", Watches: watches, Exclusion: &exclusion, Reconcile: work},
 	}.Run)
 	for _, name := range names {
-		eventually.Equal(t, name+" is reconciled by both loops", func() int { return done.times("ns/" + name) }, 2)
+		eventually.Equal(t, name+" is reconciled by both controllers", func() int { return done.times("ns/" + name) }, 2)
 		if n := clashes.times("ns/" + name); n != 0 {
-			t.Errorf("%s was reconciled by both loops at once", name)
+			t.Errorf("%s was reconciled by both controllers at once", name)
 		}
 	}
 }
@@ -134,23 +134,23 @@ func TestHungLoopDoesNotBlockOthers(t *testing.T) {
 	_, informer := source(t, "a")
 	var seen counter
 	watches := []Watch{{Informer: informer}}
-	part := parttest.Run(t, Set{
+	part := componenttest.Run(t, Manager{
 		{Name: "hangs", Watches: watches, Workers: 1, Reconcile: func(ctx context.Context, _ Key) error { <-ctx.Done(); return ctx.Err() }},
 		{Name: "works", Watches: watches, Reconcile: func(_ context.Context, key Key) error { seen.add(key); return nil }},
 	}.Run)
-	eventually.True(t, "the other loop reconciles", func() bool { return seen.times("ns/a") == 1 })
+	eventually.True(t, "the other controller reconciles", func() bool { return seen.times("ns/a") == 1 })
 	part.Stop()
 }
 
 func TestInvalidLoop(t *testing.T) {
-	err := Set{{Name: "test"}}.Run(t.Context(), func() { t.Error("ready") })
+	err := Manager{{Name: "test"}}.Run(t.Context(), func() { t.Error("ready") })
 	if err == nil {
-		t.Error("Run accepted a loop that watches nothing")
+		t.Error("Run accepted a controller that watches nothing")
 	}
 }
 
 func ExampleAfter() {
-	wait, again := requeueDelay(fmt.Errorf("reconcile: %w", After(time.Minute)))
+	wait, again := requeueDelay(fmt.Errorf("reconcile: %w", RequeueAfter(time.Minute)))
 	fmt.Println(wait, again)
 	// Output: 1m0s true
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/slipway-platform/slipway/internal/parttest"
+	"github.com/slipway-platform/slipway/internal/componenttest"
 )
 
 func TestDepsListATypeOnceForAllControllers(t *testing.T) {
@@ -31,7 +31,7 @@ func TestDepsListATypeOnceForAllControllers(t *testing.T) {
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: managed,
 	})}
 	deps.Init()
-	parttest.Run(t, deps.Run)
+	componenttest.Run(t, deps.Run)
 	for range 2 {
 		namespaces := deps.Informers.Core().V1().Namespaces().Informer()
 		maps := deps.MetadataInformers.ForResource(corev1.SchemeGroupVersion.WithResource("configmaps")).Informer()

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
-	"github.com/slipway-platform/slipway/internal/parttest"
 )
 
 // leader is an instance in an election.
@@ -47,9 +47,9 @@ func newLeader(client *fake.Clientset, identity string) *leader {
 func TestLostLeaseEndsLeadershipOnly(t *testing.T) {
 	client := fake.NewClientset()
 	first, second := newLeader(client, "first"), newLeader(client, "second")
-	part := parttest.Run(t, first.Run)
+	part := componenttest.Run(t, first.Run)
 	eventually.True(t, "first instance leads", first.leads.Load)
-	parttest.Run(t, second.Run)
+	componenttest.Run(t, second.Run)
 
 	first.broken.Store(true)
 	eventually.True(t, "first instance stops leading", func() bool { return !first.leads.Load() })

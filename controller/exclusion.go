@@ -2,16 +2,16 @@ package controller
 
 import "sync"
 
-// Exclusion prevents several loops from reconciling the same key at once, such as attach and detach
-// of a volume. Workers do not wait: a locked key is enqueued again after its release. The zero
-// value is ready for use.
+// Exclusion prevents several controllers from reconciling the same key at once, such as attach and
+// detach of a volume. Workers do not wait: a locked key is enqueued again after its release. The
+// zero value is ready for use.
 type Exclusion struct {
 	mu   sync.Mutex
 	held map[Key][]func()
 }
 
-// acquire locks the key. If another loop has locked it, acquire returns false and enqueue is called
-// after the release.
+// acquire locks the key. If another controller has locked it, acquire returns false and enqueue is
+// called after the release.
 func (e *Exclusion) acquire(key Key, enqueue func()) bool {
 	if e == nil {
 		return true

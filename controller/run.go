@@ -12,21 +12,22 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// Set is a group of loops that start and end together. Each has its own queue and workers.
-type Set []Loop
+// Manager is a group of controllers that start and end together. Each has its own queue and
+// workers.
+type Manager []Controller
 
-// Run reconciles until ctx ends and all workers have returned. It calls ready when all loops run.
-// The caller must start the informers. A loop starts when the informers in its Watches and Reads
-// have synced.
-func (s Set) Run(ctx context.Context, ready func()) error {
+// Run reconciles until ctx ends and all workers have returned. It calls ready when all controllers
+// run. The caller must start the informers. A controller starts when the informers in its Watches
+// and Reads have synced.
+func (m Manager) Run(ctx context.Context, ready func()) error {
 	var runners []*runner
 	defer func() {
 		for _, r := range runners {
 			r.close()
 		}
 	}()
-	for _, loop := range s {
-		r, err := newRunner(loop)
+	for _, controller := range m {
+		r, err := newRunner(controller)
 		if err != nil {
 			return err
 		}
@@ -50,31 +51,31 @@ func (s Set) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// runner runs a loop with its queue.
+// runner runs a controller with its queue.
 type runner struct {
-	Loop
+	Controller
 	queue  workqueue.TypedRateLimitingInterface[Key]
 	synced []cache.InformerSynced
 	remove []func() // functions that remove the event handlers
 }
 
 const (
-	defaultWorkers  = 10
-	defaultRetry    = time.Second
-	defaultRetryMax = 5 * time.Minute
+	defaultWorkers    = 10
+	defaultMinBackoff = time.Second
+	defaultMaxBackoff = 5 * time.Minute
 )
 
-func newRunner(loop Loop) (*runner, error) {
-	if loop.Name == "" || loop.Reconcile == nil || len(loop.Watches) == 0 {
-		return nil, fmt.Errorf("run loop %q: it needs a name, a watch and a function Reconcile", loop.Name)
+func newRunner(controller Controller) (*runner, error) {
+	if controller.Name == "" || controller.Reconcile == nil || len(controller.Watches) == 0 {
+		return nil, fmt.Errorf("run controller %q: it needs a name, a watch and a function Reconcile", controller.Name)
 	}
-	loop.Workers = orDefault(loop.Workers, defaultWorkers)
-	limit := workqueue.NewTypedItemExponentialFailureRateLimiter[Key](orDefault(loop.Retry, defaultRetry), orDefault(loop.RetryMax, defaultRetryMax))
-	config := workqueue.TypedRateLimitingQueueConfig[Key]{MetricsProvider: loop.Metrics}
-	if loop.Metrics != nil {
-		config.Name = loop.Name
+	controller.Workers = orDefault(controller.Workers, defaultWorkers)
+	limit := workqueue.NewTypedItemExponentialFailureRateLimiter[Key](orDefault(controller.MinBackoff, defaultMinBackoff), orDefault(controller.MaxBackoff, defaultMaxBackoff))
+	config := workqueue.TypedRateLimitingQueueConfig[Key]{MetricsProvider: controller.Metrics}
+	if controller.Metrics != nil {
+		config.Name = controller.Name
 	}
-	return &runner{Loop: loop, queue: workqueue.NewTypedRateLimitingQueueWithConfig(limit, config)}, nil
+	return &runner{Controller: controller, queue: workqueue.NewTypedRateLimitingQueueWithConfig(limit, config)}, nil
 }
 
 func orDefault[N int | time.Duration](value, otherwise N) N {
@@ -93,7 +94,7 @@ func (r *runner) watch() error {
 	for _, watch := range r.Watches {
 		handle, err := watch.Informer.AddEventHandler(r.handler(watch))
 		if err != nil {
-			return fmt.Errorf("watch for loop %q: %w", r.Name, err)
+			return fmt.Errorf("watch for controller %q: %w", r.Name, err)
 		}
 		r.synced = append(r.synced, handle.HasSynced)
 		r.remove = append(r.remove, func() { _ = watch.Informer.RemoveEventHandler(handle) })
@@ -118,7 +119,7 @@ func (r *runner) run(ctx context.Context, started func()) {
 		return
 	}
 	defer context.AfterFunc(ctx, r.queue.ShutDown)()
-	// A goroutine exists for each key only, because most loops are idle.
+	// A goroutine exists for each key only, because most controllers are idle.
 	var workers sync.WaitGroup
 	defer workers.Wait()
 	for slots := make(chan struct{}, r.Workers); ; {
@@ -183,12 +184,12 @@ func (r *runner) work(ctx context.Context, key Key) {
 		r.queue.Forget(key)
 		r.queue.AddAfter(key, wait)
 	case ctx.Err() == nil:
-		slog.Warn("reconcile", "loop", r.Name, "key", key.String(), "error", err, "failures", r.queue.NumRequeues(key)+1)
+		slog.Warn("reconcile", "controller", r.Name, "key", key.String(), "error", err, "failures", r.queue.NumRequeues(key)+1)
 		r.queue.AddRateLimited(key)
 	}
 }
 
-// reconcile recovers panics, so that other loops continue.
+// reconcile recovers panics, so that other controllers continue.
 func (r *runner) reconcile(ctx context.Context, key Key) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {

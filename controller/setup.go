@@ -17,7 +17,7 @@ type Factory interface {
 }
 
 // Start starts the informers of factories, which run until ctx ends. The caller must call shutdown
-// after its loops have ended. shutdown waits for the informers.
+// after its controllers have ended. shutdown waits for the informers.
 func Start(ctx context.Context, factories ...Factory) (shutdown func()) {
 	for _, factory := range factories {
 		factory.Start(ctx.Done())

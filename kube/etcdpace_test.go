@@ -15,8 +15,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/slipway-platform/slipway/internal/certtest"
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
-	"github.com/slipway-platform/slipway/internal/parttest"
 )
 
 // write returns a transaction that creates or changes an object.
@@ -125,7 +125,7 @@ func TestPacerPassesErrorsOn(t *testing.T) {
 func TestEtcdPacesLargeWrites(t *testing.T) {
 	pair, dir := certtest.New(t).Issue(t, "etcd"), t.TempDir()
 	socket := filepath.Join(dir, "run", "etcd.sock")
-	parttest.Run(t, (&Etcd{
+	componenttest.Run(t, (&Etcd{
 		Dir: filepath.Join(dir, "etcd"), Socket: socket, ClientAddress: "127.0.0.1:0", PeerAddress: "127.0.0.1:0",
 		CertFile: pair.CertFile, KeyFile: pair.KeyFile, CAFile: pair.CertFile,
 	}).Run)

@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
-	"github.com/slipway-platform/slipway/internal/parttest"
 )
 
 func TestNodeWithDisabledComponentLosesLabel(t *testing.T) {
@@ -25,6 +25,6 @@ func TestNodeWithDisabledComponentLosesLabel(t *testing.T) {
 	if got := value(); got != "true" {
 		t.Fatalf("the label is %q", got)
 	}
-	parttest.Run(t, (&Unlabeled{Component: "local-storage", Label: label}).Run)
+	componenttest.Run(t, (&Unlabeled{Component: "local-storage", Label: label}).Run)
 	eventually.Equal(t, "label of the node", value, "")
 }

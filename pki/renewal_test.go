@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
-	"github.com/slipway-platform/slipway/internal/parttest"
 )
 
 func TestLeavesAreReissued(t *testing.T) {
@@ -198,7 +198,7 @@ func TestRenewerIssuesBeforeExpiry(t *testing.T) {
 	issued := make(chan []string, 10)
 	renewer.OnRenew(func(names []string) { issued <- names })
 
-	part := parttest.Run(t, renewer.Run)
+	part := componenttest.Run(t, renewer.Run)
 	select {
 	case names := <-issued:
 		t.Errorf("issued %v at the start, want nothing", names)

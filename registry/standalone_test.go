@@ -22,7 +22,7 @@ import (
 
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 	"github.com/slipway-platform/slipway/internal/certtest"
-	"github.com/slipway-platform/slipway/internal/parttest"
+	"github.com/slipway-platform/slipway/internal/componenttest"
 )
 
 // configured writes a configuration and reads it.
@@ -168,7 +168,7 @@ func TestARegistryOfItsOwnServesOverTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	part := parttest.Run(t, (&Standalone{settings}).Run)
+	part := componenttest.Run(t, (&Standalone{settings}).Run)
 	part.WaitReady()
 	client := &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: authority.Pool()}, DisableKeepAlives: true,

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-platform/slipway/internal/certtest"
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
-	"github.com/slipway-platform/slipway/internal/parttest"
 )
 
 func TestMetricsRequireTLSAndHealthDoesNot(t *testing.T) {
@@ -24,7 +24,7 @@ func TestMetricsRequireTLSAndHealthDoesNot(t *testing.T) {
 	first, second := authority.Issue(t, "first", "localhost"), authority.Issue(t, "second", "localhost")
 	port := freePort(t)
 	s := read(t, map[string]string{"ROUTER_METRICS_TLS_CERT_FILE": first.CertFile, "ROUTER_METRICS_TLS_KEY_FILE": first.KeyFile, "STATS_USERNAME": "admin", "STATS_PASSWORD": "open"})
-	parttest.Start(t, func(ctx context.Context, ready func()) error {
+	componenttest.Start(t, func(ctx context.Context, ready func()) error {
 		ready()
 		return serve(ctx, "127.0.0.1:"+port, access{settings: s}, running{}, newMetrics(), func() string { return "" })
 	})
@@ -92,7 +92,7 @@ func TestAcceptErrorIsRetried(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parttest.Start(t, func(ctx context.Context, ready func()) error {
+	componenttest.Start(t, func(ctx context.Context, ready func()) error {
 		ready()
 		return serveAll(ctx, s, &exhausted{Listener: listener}, http.NotFoundHandler())
 	})

@@ -23,8 +23,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
-	"github.com/slipway-platform/slipway/internal/parttest"
 	"github.com/slipway-platform/slipway/router/haproxy"
 	"github.com/slipway-platform/slipway/router/settings"
 )
@@ -121,7 +121,7 @@ func TestStoppingRouterIsAliveButNotReady(t *testing.T) {
 	page := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "page of "+r.URL.Path) })}
 	go func() { _ = page.Serve(listener) }()
 	defer page.Close()
-	parttest.Start(t, func(ctx context.Context, ready func()) error {
+	componenttest.Start(t, func(ctx context.Context, ready func()) error {
 		ready()
 		return serve(ctx, address, access{settings: read(t, map[string]string{"STATS_USERNAME": "admin", "STATS_PASSWORD": "open"})}, running{socket}, newMetrics(), func() string { return *reason.Load() })
 	})
@@ -189,7 +189,7 @@ func TestRelayLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines, out := io.Pipe()
-	parttest.Start(t, func(ctx context.Context, ready func()) error {
+	componenttest.Start(t, func(ctx context.Context, ready func()) error {
 		ready()
 		return RelayLog(ctx, socket, out)
 	})

@@ -17,8 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
-	"github.com/slipway-platform/slipway/internal/parttest"
 	"github.com/slipway-platform/slipway/router/claim"
 	"github.com/slipway-platform/slipway/router/haproxy"
 )
@@ -93,7 +93,7 @@ func TestMetricsVariables(t *testing.T) {
 		address := "127.0.0.1:" + freePort(t)
 		s := read(t, map[string]string{"ROUTER_LISTEN_ADDR": address, "ROUTER_METRICS_TYPE": kind, "STATS_USERNAME": "admin", "STATS_PASSWORD": "open"})
 		engine := &haproxy.Engine{Dir: t.TempDir()} // where no HAProxy runs
-		parttest.Start(t, func(ctx context.Context, ready func()) error {
+		componenttest.Start(t, func(ctx context.Context, ready func()) error {
 			ready()
 			return serve(ctx, s.Text("ROUTER_LISTEN_ADDR"), access{settings: s}, engine, newMetrics(), func() string { return "" })
 		})
@@ -165,7 +165,7 @@ func TestBindPortsAfterSync(t *testing.T) {
 		}
 		s := read(t, variables)
 		router := &Router{Config: &rest.Config{Host: silent.URL}, Settings: s, Program: "/usr/sbin/haproxy", Dir: dir}
-		part := parttest.Start(t, router.Run)
+		part := componenttest.Start(t, router.Run)
 		<-asked
 		dial := func() bool {
 			connection, err := net.Dial("tcp", "127.0.0.1:"+s.Text("ROUTER_SERVICE_HTTP_PORT"))

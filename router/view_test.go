@@ -9,8 +9,8 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
-	"github.com/slipway-platform/slipway/internal/parttest"
 	"github.com/slipway-platform/slipway/router/haproxy"
 )
 
@@ -37,7 +37,7 @@ func TestRouterReportsWatchErrors(t *testing.T) {
 	if got := s.unready(); got != "routes are not served yet" {
 		t.Errorf("before it has asked it says %q", got)
 	}
-	part := parttest.Start(t, func(ctx context.Context, ready func()) error { ready(); return seen.run(ctx) })
+	part := componenttest.Start(t, func(ctx context.Context, ready func()) error { ready(); return seen.run(ctx) })
 	defer part.Stop()
 	defer server.CloseClientConnections()
 	eventually.True(t, "the reason", func() bool {

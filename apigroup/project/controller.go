@@ -41,18 +41,18 @@ func (c *Controller) Name() string { return "projects" }
 // Run reconciles projects until ctx ends. It calls ready when its caches are full.
 func (c *Controller) Run(ctx context.Context, ready func()) error {
 	c.client = c.Deps.Kube
-	loop := c.loop()
+	manager := controller.Manager{c.controller()}
 	c.Deps.Start()
-	return controller.Set{loop}.Run(ctx, ready)
+	return manager.Run(ctx, ready)
 }
 
-// loop returns the control loop of projects. A key is the name of a namespace.
-func (c *Controller) loop() controller.Loop {
+// controller returns the controller of projects. A key is the name of a namespace.
+func (c *Controller) controller() controller.Controller {
 	core := c.Deps.Informers.Core().V1()
 	namespaces, accounts := core.Namespaces(), core.ServiceAccounts()
 	c.namespaces, c.accounts = namespaces.Lister(), accounts.Lister()
-	return controller.Loop{
-		Name: "projects", Workers: workers, Retry: minBackoff,
+	return controller.Controller{
+		Name: "projects", Workers: workers, MinBackoff: minBackoff,
 		Watches: []controller.Watch{
 			{Informer: namespaces.Informer()},
 			{Informer: accounts.Informer(), Keys: c.namespaceOfDeleted},

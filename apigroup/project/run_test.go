@@ -9,16 +9,16 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/slipway-platform/slipway/controller"
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
-	"github.com/slipway-platform/slipway/internal/parttest"
 )
 
 func TestControllerReplacesADeletedServiceAccount(t *testing.T) {
 	client := fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}})
 	deps := &controller.Deps{Kube: client}
 	deps.Init()
-	parttest.Run(t, deps.Run)
-	parttest.Run(t, (&Controller{Deps: deps, Accounts: []string{"builder"}}).Run)
+	componenttest.Run(t, deps.Run)
+	componenttest.Run(t, (&Controller{Deps: deps, Accounts: []string{"builder"}}).Run)
 	accounts := client.CoreV1().ServiceAccounts("shop")
 	exists := func() bool {
 		_, err := accounts.Get(t.Context(), "builder", metav1.GetOptions{})

@@ -62,19 +62,19 @@ func (a *Allocator) Run(ctx context.Context, ready func()) error {
 	if err := a.reconcileAll(ctx); err != nil {
 		return err
 	}
-	loop := controller.Loop{
-		Name: "allocator", Watches: []controller.Watch{{Informer: informer}}, Retry: minBackoff,
+	manager := controller.Manager{{
+		Name: "allocator", Watches: []controller.Watch{{Informer: informer}}, MinBackoff: minBackoff,
 		Workers:   1, // the set of allocated blocks has no lock
 		Reconcile: func(ctx context.Context, key controller.Key) error { return a.reconcile(ctx, key.Name) },
-	}
-	return controller.Set{loop}.Run(ctx, ready)
+	}}
+	return manager.Run(ctx, ready)
 }
 
 // minBackoff is short, since pods of a new project wait for its ranges.
 const minBackoff = 5 * time.Millisecond
 
-// reconcileAll records the blocks of all namespaces, and then allocates what they lack. The loop
-// retries a namespace that fails.
+// reconcileAll records the blocks of all namespaces, and then allocates what they lack. The
+// controller retries a namespace that fails.
 func (a *Allocator) reconcileAll(ctx context.Context) error {
 	namespaces, err := a.namespaces.List(labelselector.Everything())
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/slipway-platform/slipway/controller"
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
-	"github.com/slipway-platform/slipway/internal/parttest"
 )
 
 func TestAllocatorIsReadyWhenAllNamespacesHaveRanges(t *testing.T) {
@@ -18,8 +18,8 @@ func TestAllocatorIsReadyWhenAllNamespacesHaveRanges(t *testing.T) {
 	}))
 	deps := &controller.Deps{Kube: client}
 	deps.Init()
-	parttest.Run(t, deps.Run)
-	parttest.Run(t, (&Allocator{Deps: deps, UIDRange: "100-139/10", MCSRange: "s0:/2", LabelsPerProject: 5}).Run)
+	componenttest.Run(t, deps.Run)
+	componenttest.Run(t, (&Allocator{Deps: deps, UIDRange: "100-139/10", MCSRange: "s0:/2", LabelsPerProject: 5}).Run)
 	ranges := func(name string) string {
 		t.Helper()
 		namespace, err := client.CoreV1().Namespaces().Get(t.Context(), name, metav1.GetOptions{})

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/slipway-platform/slipway/config"
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
-	"github.com/slipway-platform/slipway/internal/parttest"
 )
 
 // fixture is a configuration file with a running Reloader, and the results of its adjustments.
@@ -44,7 +44,7 @@ func newFixture(t *testing.T) *fixture {
 	}
 	reloader.Init()
 	reloader.Notes(func(note string) { f.mu.Lock(); defer f.mu.Unlock(); f.note = note })
-	parttest.Run(t, reloader.Run)
+	componenttest.Run(t, reloader.Run)
 	return f
 }
 

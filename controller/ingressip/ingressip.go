@@ -55,7 +55,7 @@ func (a *Addresses) Run(ctx context.Context, ready func()) error {
 	events, shutdown := controller.Recorder(ctx, a.Deps.Kube, scheme.Scheme, "ingressip-controller")
 	defer shutdown()
 	l := &loop{client: a.Deps.Kube, services: services.Lister(), events: events, pool: newPool(a.Network)}
-	set := controller.Set{{
+	set := controller.Manager{{
 		Name: "ingress-addresses", Watches: []controller.Watch{{Informer: services.Informer()}}, Reconcile: l.reconcile, Trigger: &l.trigger,
 		Workers: 1, // the pool has no lock
 	}}

@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/slipway-platform/slipway/controller"
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
-	"github.com/slipway-platform/slipway/internal/parttest"
 )
 
 // loadBalancer returns a service of type LoadBalancer with an age in hours.
@@ -45,8 +45,8 @@ func run(t *testing.T, services ...*corev1.Service) cluster {
 	}
 	deps := &controller.Deps{Kube: c.client}
 	deps.Init()
-	parttest.Run(t, deps.Run)
-	parttest.Run(t, (&Addresses{Deps: deps, Network: netip.MustParsePrefix("172.29.0.0/30")}).Run)
+	componenttest.Run(t, deps.Run)
+	componenttest.Run(t, (&Addresses{Deps: deps, Network: netip.MustParsePrefix("172.29.0.0/30")}).Run)
 	return c
 }
 

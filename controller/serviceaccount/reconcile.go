@@ -48,7 +48,7 @@ func ignoreExpected(err error) error {
 	case apierrors.IsNotFound(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return nil
 	case apierrors.IsConflict(err):
-		return controller.After(time.Second)
+		return controller.RequeueAfter(time.Second)
 	}
 	return err
 }

@@ -55,11 +55,11 @@ func (s *Secrets) Run(ctx context.Context, ready func()) error {
 	}
 	s.Deps.Start()
 	defer controller.Start(ctx, tokens, credentials, registry)()
-	return controller.Set{s.loop()}.Run(ctx, ready)
+	return controller.Manager{s.controller()}.Run(ctx, ready)
 }
 
-func (s *Secrets) loop() controller.Loop {
-	return controller.Loop{
+func (s *Secrets) controller() controller.Controller {
+	return controller.Controller{
 		Name: "service account secrets", Workers: 2, Reconcile: s.reconcile,
 		Watches: []controller.Watch{
 			{Informer: s.accounts},

@@ -66,7 +66,7 @@ func (c *Certificates) certify(ctx context.Context, key controller.Key) error {
 	if err := c.annotate(ctx, service, map[string]any{signedBy: signer.name(), failureMessage: nil, failureCount: nil}); err != nil {
 		return err
 	}
-	return controller.After(recheckInterval)
+	return controller.RequeueAfter(recheckInterval)
 }
 
 // asPermanentError reports whether retries alone cannot resolve an error.
@@ -149,7 +149,7 @@ func (c *Certificates) recordFailure(ctx context.Context, service *corev1.Servic
 	if err := c.annotate(ctx, service, map[string]any{failureMessage: cause.Error(), failureCount: strconv.Itoa(count)}); err != nil {
 		return err
 	}
-	return controller.After(min(time.Second<<count, 5*time.Minute))
+	return controller.RequeueAfter(min(time.Second<<count, 5*time.Minute))
 }
 
 // annotate sets annotations of a service under each prefix. nil removes one.

@@ -65,7 +65,7 @@ func (c *Certificates) inject(tgt target) func(context.Context, controller.Key) 
 			return fmt.Errorf("read %s: %w", tgt, err)
 		}
 		if annotation(object.GetAnnotations(), injectBundle) != "true" || object.GetDeletionTimestamp() != nil || !injectBundleInto(object, bundle) {
-			return controller.After(recheckInterval)
+			return controller.RequeueAfter(recheckInterval)
 		}
 		_, err = objects.Update(ctx, object, metav1.UpdateOptions{})
 		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
@@ -73,7 +73,7 @@ func (c *Certificates) inject(tgt target) func(context.Context, controller.Key) 
 		}
 		// Invalid are, for example, an immutable object or one that skips verification.
 		if err == nil || apierrors.IsInvalid(err) {
-			return controller.After(recheckInterval)
+			return controller.RequeueAfter(recheckInterval)
 		}
 		return fmt.Errorf("write %s: %w", tgt, err)
 	}
@@ -152,7 +152,7 @@ func (c *Certificates) ensureBundleMap(ctx context.Context, key controller.Key) 
 	case apierrors.IsNotFound(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return nil // the project is being deleted
 	case apierrors.IsConflict(err): // about the ConfigMap or a quota
-		return controller.After(time.Second)
+		return controller.RequeueAfter(time.Second)
 	}
 	return err
 }

@@ -53,7 +53,7 @@ func (c *Certificates) Run(ctx context.Context, ready func()) error {
 		return err
 	}
 	c.Deps.Start()
-	return controller.Set(c.loops()).Run(ctx, ready)
+	return controller.Manager(c.controllers()).Run(ctx, ready)
 }
 
 func (c *Certificates) now() time.Time {

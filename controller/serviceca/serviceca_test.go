@@ -136,7 +136,7 @@ func TestCertificateIsIssued(t *testing.T) {
 	for _, prefix := range []int{0, 1} {
 		c := newCluster(t, web(requestAnnotations(prefix)))
 		err := c.step()
-		if want := controller.After(recheckInterval).Error(); err == nil || err.Error() != want {
+		if want := controller.RequeueAfter(recheckInterval).Error(); err == nil || err.Error() != want {
 			t.Fatalf("step: got %v", err)
 		}
 		first := c.servedCertificate("web.shop.svc")
@@ -227,7 +227,7 @@ func TestUnrelatedSecretIsNotOverwritten(t *testing.T) {
 	c := newCluster(t, web(requestAnnotations(0)), unrelated)
 	for _, want := range []string{"1", "2"} {
 		err := c.step()
-		if err == nil || err.Error() == controller.After(recheckInterval).Error() {
+		if err == nil || err.Error() == controller.RequeueAfter(recheckInterval).Error() {
 			t.Fatalf("step: got %v", err)
 		}
 		for _, p := range prefixes() {

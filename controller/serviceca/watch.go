@@ -28,8 +28,8 @@ func (c *Certificates) createInformers() error {
 	return nil
 }
 
-func (c *Certificates) loops() []controller.Loop {
-	loops := []controller.Loop{
+func (c *Certificates) controllers() []controller.Controller {
+	loops := []controller.Controller{
 		{
 			Name: "service certificates", Workers: 2, Reconcile: c.certify,
 			Watches: []controller.Watch{
@@ -46,7 +46,7 @@ func (c *Certificates) loops() []controller.Loop {
 		},
 	}
 	for _, target := range targets() {
-		loops = append(loops, controller.Loop{
+		loops = append(loops, controller.Controller{
 			Name: "service CA bundle in " + string(target), Workers: 1,
 			Watches:   []controller.Watch{{Informer: c.injected[target], Keys: injectKey}},
 			Reconcile: c.inject(target),

@@ -51,8 +51,8 @@ func (s *Services) Run(ctx context.Context, ready func()) error {
 	}))
 	events := factory.Core().V1().Events()
 	l := &loop{s.Deps.Dynamic, events.Lister()}
-	set := controller.Set{{
-		Name: "unidle", Watches: []controller.Watch{{Informer: events.Informer(), Keys: serviceKeys}}, Reconcile: l.reconcile, Retry: minBackoff,
+	set := controller.Manager{{
+		Name: "unidle", Watches: []controller.Watch{{Informer: events.Informer(), Keys: serviceKeys}}, Reconcile: l.reconcile, MinBackoff: minBackoff,
 	}}
 	factory.Start(ctx.Done())
 	defer factory.Shutdown()

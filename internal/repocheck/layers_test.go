@@ -22,7 +22,7 @@ feature         registry network storage/*       engine identity plumbing
 feature         builder catalog/* console        engine identity plumbing
 feature         bootstrap                        engine identity plumbing
 upstream        kube node                        engine identity plumbing              embedded Kubernetes
-extension       admission/* controller/*         engine identity plumbing              checks and loops of no API group
+extension       admission/* controller/*         engine identity plumbing              checks and controllers of no API group
 engine          apiserver admission controller   identity plumbing                     serves, checks, reconciles what it is given
 engine          supervisor                       plumbing                              runs processes and their components, and serves their state
 configuration   config                           plumbing                              the configuration files

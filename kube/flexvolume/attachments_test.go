@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/kubernetes/pkg/volume"
 
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
-	"github.com/slipway-platform/slipway/internal/parttest"
 )
 
 // attach attaches the volume pv to the node and mounts it for a pod.
@@ -83,7 +83,7 @@ func TestUnusedVolumesAreDetachedBeforeKubeletStarts(t *testing.T) {
 	must[string](t)(must[volume.Attacher](t)(plugin.NewAttacher()).Attach(spec, nodeName))
 	c = start(t, c, "", "")
 	c.calls()
-	parttest.Run(t, (&DeviceCleanup{Registry: c.registry, KubeletRoot: c.root, Attachments: c.attachments}).Run)
+	componenttest.Run(t, (&DeviceCleanup{Registry: c.registry, KubeletRoot: c.root, Attachments: c.attachments}).Run)
 	if diff := cmp.Diff([]string{"detach disk~7 " + nodeName}, c.calls()); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
@@ -106,7 +106,7 @@ func TestVolumeLostInCrashIsDetached(t *testing.T) {
 			c = start(t, c, "", "")
 			c.calls()
 			node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName}, Status: v1.NodeStatus{VolumesAttached: test.inStatus}}
-			parttest.Run(t, (&DetachRecovery{Client: fake.NewSimpleClientset(node), Registry: c.registry, Attachments: c.attachments}).Run)
+			componenttest.Run(t, (&DetachRecovery{Client: fake.NewSimpleClientset(node), Registry: c.registry, Attachments: c.attachments}).Run)
 			if diff := cmp.Diff(test.want, c.calls()); diff != "" {
 				t.Errorf("calls (-want +got):\n%s", diff)
 			}

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/kubernetes/pkg/volume"
 
-	"github.com/slipway-platform/slipway/internal/parttest"
+	"github.com/slipway-platform/slipway/internal/componenttest"
 )
 
 func TestUnusedDeviceIsUnmountedBeforeKubeletStarts(t *testing.T) {
@@ -26,7 +26,7 @@ func TestUnusedDeviceIsUnmountedBeforeKubeletStarts(t *testing.T) {
 
 	c = start(t, c, "", "")
 	t.Run("mounted while a pod uses it", func(t *testing.T) {
-		parttest.Run(t, (&DeviceCleanup{Registry: c.registry, KubeletRoot: c.root, Attachments: c.attachments}).Run)
+		componenttest.Run(t, (&DeviceCleanup{Registry: c.registry, KubeletRoot: c.root, Attachments: c.attachments}).Run)
 		if diff := cmp.Diff(before, c.mounts()); diff != "" {
 			t.Errorf("mounts (-want +got):\n%s", diff)
 		}
@@ -37,7 +37,7 @@ func TestUnusedDeviceIsUnmountedBeforeKubeletStarts(t *testing.T) {
 	}
 	c.calls()
 	t.Run("unmounted when no pod uses it", func(t *testing.T) {
-		parttest.Run(t, (&DeviceCleanup{Registry: c.registry, KubeletRoot: c.root, Attachments: c.attachments}).Run)
+		componenttest.Run(t, (&DeviceCleanup{Registry: c.registry, KubeletRoot: c.root, Attachments: c.attachments}).Run)
 		if remaining := c.mounts(); len(remaining) > 0 {
 			t.Errorf("left mounted: %v", remaining)
 		}

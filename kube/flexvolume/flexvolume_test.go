@@ -20,8 +20,8 @@ import (
 	"k8s.io/kubernetes/pkg/volume/util"
 	volumetypes "k8s.io/kubernetes/pkg/volume/util/types"
 
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
-	"github.com/slipway-platform/slipway/internal/parttest"
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
@@ -71,7 +71,7 @@ func start(t *testing.T, c *cluster, caps, mount string) *cluster {
 	next := *c
 	next.objects = fake.NewSimpleClientset(secret, other)
 	next.registry = &flexvolume.Registry{Dir: filepath.Dir(filepath.Dir(c.path)), KeepDir: filepath.Join(c.root, "keep")}
-	parttest.Run(t, next.registry.Run)
+	componenttest.Run(t, next.registry.Run)
 	next.attachments = &Attachments{Dir: filepath.Join(c.root, "attached")}
 	host := volumetesting.NewFakeVolumeHostWithCSINodeName(t, c.root, next.objects, nil, nodeName, nil, nil)
 	next.manager = &volume.VolumePluginMgr{}

@@ -17,8 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
-	"github.com/slipway-platform/slipway/internal/parttest"
 	"github.com/slipway-platform/slipway/network/internal/hosttest"
 )
 
@@ -49,18 +49,18 @@ func newAgent(t *testing.T, node *corev1.Node) *Agent {
 var leftovers = CleanupConfig{Bridge: "slipway0", Devices: []string{"slipway-dns"}, NFTTable: "slipway", NetnsDir: "/run/netns"}
 
 // start runs the agent. The test stops it and cleans up.
-func start(t *testing.T, a *Agent) *parttest.Part {
+func start(t *testing.T, a *Agent) *componenttest.Component {
 	t.Helper()
 	t.Cleanup(func() {
 		if err := Cleanup(context.Background(), leftovers); err != nil {
 			t.Error(err)
 		}
 	})
-	return parttest.Start(t, a.Run)
+	return componenttest.Start(t, a.Run)
 }
 
 // serve runs the agent and waits until it is ready.
-func serve(t *testing.T, a *Agent) *parttest.Part {
+func serve(t *testing.T, a *Agent) *componenttest.Component {
 	t.Helper()
 	agent := start(t, a)
 	agent.WaitReady()

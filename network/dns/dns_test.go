@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/miekg/dns"
 
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
-	"github.com/slipway-platform/slipway/internal/parttest"
 	"github.com/slipway-platform/slipway/network/internal/hosttest"
 )
 
@@ -76,7 +76,7 @@ func TestNames(t *testing.T) {
 	shop(api)
 	upstream := resolver(t, nil)
 	server := &Server{Address: freeAddress(t), Domain: "cluster.local", Config: config, Upstreams: []string{upstream}}
-	parttest.Run(t, server.Run)
+	componenttest.Run(t, server.Run)
 
 	for _, test := range []struct{ name, kind, want string }{
 		// Kubernetes
@@ -143,7 +143,7 @@ func TestNewService(t *testing.T) {
 	api, config := newAPI(t)
 	shop(api)
 	server := &Server{Address: freeAddress(t), Domain: "cluster.local", Config: config, Upstreams: []string{"127.0.0.1:1"}}
-	parttest.Run(t, server.Run)
+	componenttest.Run(t, server.Run)
 	if got := ask(t, "udp", server.Address, "A", "late.shop.svc.cluster.local."); got != "NXDOMAIN" {
 		t.Errorf("before: %s", got)
 	}
@@ -156,7 +156,7 @@ func TestReadyAfterFirstList(t *testing.T) {
 	shop(api)
 	api.setDown(true)
 	server := &Server{Address: freeAddress(t), Domain: "cluster.local", Config: config, Upstreams: []string{resolver(t, nil)}}
-	part := parttest.Start(t, server.Run)
+	part := componenttest.Start(t, server.Run)
 	waitForResponse(t, server.Address, "db.example.com.", "NOERROR 198.51.100.9")
 	if got := ask(t, "udp", server.Address, "A", "web.shop.svc.cluster.local."); got != "SERVFAIL" {
 		t.Errorf("without the API: %s", got)
@@ -175,7 +175,7 @@ func TestRestartInSameProcess(t *testing.T) {
 	address := freeAddress(t)
 	for range 3 {
 		server := &Server{Address: address, Domain: "cluster.local", Config: config, Upstreams: []string{"127.0.0.1:1"}}
-		part := parttest.Run(t, server.Run)
+		part := componenttest.Run(t, server.Run)
 		if got := ask(t, "tcp", address, "A", "web.shop.svc.cluster.local."); got != "NOERROR 172.30.0.10" {
 			t.Error(got)
 		}
@@ -191,7 +191,7 @@ func TestUpstreamFollowsResolvConf(t *testing.T) {
 	_, config := newAPI(t)
 	file := filepath.Join(t.TempDir(), "resolv.conf")
 	server := &Server{Address: freeAddress(t), Domain: "cluster.local", Config: config, ResolvConf: file}
-	parttest.Run(t, server.Run)
+	componenttest.Run(t, server.Run)
 	if got := ask(t, "udp", server.Address, "A", "db.example.com."); got != "SERVFAIL" {
 		t.Errorf("without a file: %s", got)
 	}
@@ -244,7 +244,7 @@ func TestForwardingLoopIsDetected(t *testing.T) {
 		return answer
 	})
 	server := &Server{Address: address, Domain: "cluster.local", Config: config, Upstreams: []string{mirror, good}}
-	parttest.Run(t, server.Run)
+	componenttest.Run(t, server.Run)
 	waitForResponse(t, address, "db.example.com.", "NOERROR 198.51.100.9")
 	for i := range 20 {
 		if got := ask(t, "udp", address, "A", fmt.Sprintf("host-%d.example.com.", i)); got != "NOERROR 198.51.100.9" {

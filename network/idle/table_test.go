@@ -18,9 +18,9 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/utils/ptr"
 
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
 	"github.com/slipway-platform/slipway/internal/idling"
-	"github.com/slipway-platform/slipway/internal/parttest"
 	"github.com/slipway-platform/slipway/network/internal/hosttest"
 )
 
@@ -44,7 +44,7 @@ func idleService(t *testing.T) (pod hosttest.Namespace, client *fake.Clientset) 
 		}},
 	})
 	p := &Proxy{Client: client, Table: "slipway-idle", Host: "host"}
-	parttest.Run(t, p.Run)
+	componenttest.Run(t, p.Run)
 	return pod, client
 }
 
@@ -207,7 +207,7 @@ func TestConnectionsAreDroppedWithoutProxy(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Annotations: map[string]string{idling.IdledAt: "2026-01-01T00:00:00Z"}},
 		Spec:       corev1.ServiceSpec{ClusterIP: "172.30.0.1", Ports: []corev1.ServicePort{{Name: "http", Port: 80}}},
 	})
-	parttest.Run(t, (&Proxy{Client: client, Table: "slipway-idle", Host: "host"}).Run)
+	componenttest.Run(t, (&Proxy{Client: client, Table: "slipway-idle", Host: "host"}).Run)
 	if err := <-connected; err != nil {
 		t.Error(err)
 	}
@@ -224,7 +224,7 @@ func TestDisabledProxyRemovesTable(t *testing.T) {
 	if err := write(t.Context(), "slipway-idle", receivers{connections: 9, group: 9}, nil); err != nil {
 		t.Fatal(err)
 	}
-	parttest.Run(t, (&Proxy{Table: "slipway-idle", Disabled: true}).Run)
+	componenttest.Run(t, (&Proxy{Table: "slipway-idle", Disabled: true}).Run)
 	if text, err := exec.CommandContext(t.Context(), "nft", "list", "tables").CombinedOutput(); err != nil || strings.Contains(string(text), "slipway-idle") {
 		t.Errorf("tables: %s, %v", text, err)
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
-	"github.com/slipway-platform/slipway/internal/parttest"
 )
 
 const busybox = "/bin/busybox"
@@ -24,7 +24,7 @@ const busybox = "/bin/busybox"
 // runLoader runs l until done is true and returns.
 func runLoader(t *testing.T, l Loader, done func() bool) {
 	t.Helper()
-	part := parttest.Run(t, l.Run)
+	part := componenttest.Run(t, l.Run)
 	eventually.True(t, "the images to be loaded", done)
 	part.Stop()
 }

@@ -23,8 +23,8 @@ import (
 	"google.golang.org/grpc/status"
 	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/outbound"
-	"github.com/slipway-platform/slipway/internal/parttest"
 )
 
 // insideSecret is what a server responds that no author of a pod may reach.
@@ -34,7 +34,7 @@ const insideSecret = "inside-secret"
 type pullFixture struct {
 	*node
 	service *Service
-	part    *parttest.Part
+	part    *componenttest.Component
 	client  criapi.ImageServiceClient
 }
 
@@ -66,7 +66,7 @@ func (f *pullFixture) restart(t *testing.T, change func(*Service)) {
 
 func (f *pullFixture) start(t *testing.T) {
 	t.Helper()
-	f.part = parttest.Run(t, f.service.Run)
+	f.part = componenttest.Run(t, f.service.Run)
 	connection, err := grpc.NewClient("unix://"+f.service.Socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)

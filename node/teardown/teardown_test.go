@@ -19,8 +19,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
-	"github.com/slipway-platform/slipway/internal/parttest"
 	"github.com/slipway-platform/slipway/node/containerd"
 	"github.com/slipway-platform/slipway/node/containerd/containerdtest"
 	"github.com/slipway-platform/slipway/node/image"
@@ -55,7 +55,7 @@ func startPods(t *testing.T, root string) (r containerd.Runtime, daemon *contain
 	}
 	store := image.Store{Socket: r.Socket, Snapshotter: snapshotter}
 	loader := image.Loader{Store: store, Pause: programs.Pause, Busybox: "/bin/busybox", Executable: programs.Pause}
-	part := parttest.Run(t, loader.Run)
+	part := componenttest.Run(t, loader.Run)
 	connection, err := grpc.NewClient("unix://"+r.Socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)

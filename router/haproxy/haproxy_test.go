@@ -24,8 +24,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/slipway-platform/slipway/internal/certtest"
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
-	"github.com/slipway-platform/slipway/internal/parttest"
 	"github.com/slipway-platform/slipway/router/model"
 	"github.com/slipway-platform/slipway/router/settings"
 )
@@ -119,7 +119,7 @@ func newFixture(t *testing.T, variables map[string]string) *fixture {
 func (b *fixture) run() *fixture {
 	b.t.Helper()
 	b.apply()
-	parttest.Run(b.t, b.engine.Run)
+	componenttest.Run(b.t, b.engine.Run)
 	return b
 }
 

@@ -7,8 +7,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
-	"github.com/slipway-platform/slipway/internal/parttest"
 )
 
 // leave runs HAProxy like a router that was killed.
@@ -58,7 +58,7 @@ func TestNextRouterTakesOverWithoutLosingRequests(t *testing.T) {
 	}
 	b.route("next", "next.com", "web")
 	b.apply()
-	parttest.Run(t, b.engine.Run)
+	componenttest.Run(t, b.engine.Run)
 	b.until("http://next.com", "web")
 	eventually.True(t, "the former HAProxy ends", func() bool { return !former.alive() })
 	if failed := stop(); len(failed) > 0 {

@@ -24,8 +24,8 @@ import (
 
 	"github.com/slipway-platform/slipway/controller"
 	"github.com/slipway-platform/slipway/internal/apitest"
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
-	"github.com/slipway-platform/slipway/internal/parttest"
 	"github.com/slipway-platform/slipway/storage/csi/attach"
 	"github.com/slipway-platform/slipway/storage/csi/driver"
 	"github.com/slipway-platform/slipway/storage/csi/fake"
@@ -122,9 +122,9 @@ func (c *cluster) create(object any) {
 }
 
 // start starts the controller with fast retries. change can modify it before it runs.
-func (c *cluster) start(change ...func(*Controller)) *parttest.Part {
+func (c *cluster) start(change ...func(*Controller)) *componenttest.Component {
 	c.t.Helper()
-	return parttest.Run(c.t, c.controller(change...).Run)
+	return componenttest.Run(c.t, c.controller(change...).Run)
 }
 
 func (c *cluster) controller(change ...func(*Controller)) *Controller {
@@ -240,10 +240,10 @@ func (c *cluster) bind() {
 	b.claims = factory.Core().V1().PersistentVolumeClaims()
 	b.volumes = factory.Core().V1().PersistentVolumes()
 	c.claims, c.attachments = b.claims.Lister(), factory.Storage().V1().VolumeAttachments().Lister()
-	loop := func(name string, watch controller.Watch, reconcile func(context.Context, controller.Key) error) controller.Loop {
-		return controller.Loop{Name: name, Watches: []controller.Watch{watch}, Reconcile: reconcile, Retry: time.Millisecond, RetryMax: 20 * time.Millisecond}
+	loop := func(name string, watch controller.Watch, reconcile func(context.Context, controller.Key) error) controller.Controller {
+		return controller.Controller{Name: name, Watches: []controller.Watch{watch}, Reconcile: reconcile, MinBackoff: time.Millisecond, MaxBackoff: 20 * time.Millisecond}
 	}
-	set := controller.Set{
+	set := controller.Manager{
 		loop("ask", controller.Watch{Informer: b.claims.Informer()}, b.request),
 		loop("bind", controller.Watch{Informer: b.volumes.Informer()}, b.bind),
 		loop("release", controller.Watch{Informer: b.claims.Informer(), Keys: claimPV}, b.bind),

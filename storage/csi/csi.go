@@ -258,7 +258,7 @@ func (t *term) session(ctx context.Context, d *driver.Driver, description *drive
 	if t.Metrics != nil {
 		s.Queues = t.Metrics.Queues(description.Name)
 	}
-	var loops controller.Set
+	var loops controller.Manager
 	for _, feature := range t.Features {
 		featureLoops, err := feature(s)
 		if err != nil {

@@ -9,8 +9,8 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
-	"github.com/slipway-platform/slipway/internal/parttest"
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 )
 
@@ -55,7 +55,7 @@ func TestEmbeddedDriverIsRegisteredAndItsFailureEndsAll(t *testing.T) {
 	}
 	failure := errors.New("the disk is gone")
 	got := make(chan error, 1)
-	parttest.Run(t, func(ctx context.Context, ready func()) error {
+	componenttest.Run(t, func(ctx context.Context, ready func()) error {
 		got <- embedded.Run(ctx, ready)
 		return nil
 	})

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
-	"github.com/slipway-platform/slipway/internal/parttest"
 )
 
 // source writes a file to install.
@@ -30,7 +30,7 @@ const successScript = "#!/bin/sh\necho '{\"status\":\"Success\",\"capabilities\"
 func TestRegistryFindsInstalledDrivers(t *testing.T) {
 	t.Parallel()
 	r := &Registry{Dir: filepath.Join(t.TempDir(), "plugins"), KeepDir: filepath.Join(t.TempDir(), "kept")}
-	parttest.Run(t, r.Run)
+	componenttest.Run(t, r.Run)
 	for _, content := range []string{successScript, successScript + "# second\n"} {
 		installed, err := Install(r.Dir, "example.com/test", source(t, content))
 		if err != nil {

@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
-	"github.com/slipway-platform/slipway/internal/parttest"
 )
 
 // Each kind of driver serves one volume. The volume's data outlives the pod, the process that
@@ -38,7 +38,7 @@ func TestDriversOfEveryKind(t *testing.T) {
 				t.Helper()
 				t.Run(name, func(t *testing.T) {
 					r := &Registry{Dir: plugins, KeepDir: keep}
-					parttest.Run(t, r.Run)
+					componenttest.Run(t, r.Run)
 					driver, err := r.Ready(context.Background(), "example.com/"+kind.file)
 					if err != nil {
 						t.Fatal(err)

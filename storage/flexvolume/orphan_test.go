@@ -9,8 +9,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
-	"github.com/slipway-platform/slipway/internal/parttest"
 )
 
 // background starts a shell in its own process group, and kills it when the test ends.
@@ -45,7 +45,7 @@ func TestDriverOfCrashedProcessIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	parttest.Run(t, (&Registry{Dir: t.TempDir(), KeepDir: keep}).Run)
+	componenttest.Run(t, (&Registry{Dir: t.TempDir(), KeepDir: keep}).Run)
 	if _, err := processStartTime(stubborn); err == nil {
 		t.Error("the driver is alive")
 	}
@@ -63,7 +63,7 @@ func TestEndedCallHasNoRecord(t *testing.T) {
 	dir := t.TempDir()
 	write(t, executable(dir, "example.com/one"), loggingScript)
 	r := &Registry{Dir: dir, KeepDir: t.TempDir()}
-	parttest.Run(t, r.Run)
+	componenttest.Run(t, r.Run)
 	if notes, err := os.ReadDir(r.runningCallsDir); err != nil || len(notes) > 0 {
 		t.Errorf("records %v, error %v", notes, err)
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
-	"github.com/slipway-platform/slipway/internal/parttest"
 )
 
 // stranger is a user who is not root.
@@ -98,7 +98,7 @@ func TestDriverRunsAfterItsDirectoryIsClosed(t *testing.T) {
 	if err := os.Chmod(above, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	parttest.Run(t, registry.Run)
+	componenttest.Run(t, registry.Run)
 	eventually.True(t, "failed", hasState(registry, "x/y", StateFailed))
 	if err := os.Chmod(above, 0o755); err != nil {
 		t.Fatal(err)

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
-	"github.com/slipway-platform/slipway/internal/parttest"
 )
 
 const loggingScript = "#!/bin/sh\necho \"$1\" >>\"$0.log\"\necho '{\"status\":\"Success\",\"capabilities\":{\"attach\":false}}'\n"
@@ -41,7 +41,7 @@ func TestDriversAreFoundAtStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &Registry{Dir: dir}
-	parttest.Run(t, r.Run)
+	componenttest.Run(t, r.Run)
 	got := map[string]State{}
 	for _, e := range r.List() {
 		got[e.Name] = e.State
@@ -65,7 +65,7 @@ func TestInstallUpdateRemoveWithoutRestart(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "missing", "exec")
 	r := &Registry{Dir: dir}
-	parttest.Run(t, r.Run)
+	componenttest.Run(t, r.Run)
 	const name = "example.com/one"
 	if _, err := r.Ready(context.Background(), name); err == nil || !strings.Contains(err.Error(), "not installed") {
 		t.Errorf("before: %v", err)
@@ -107,7 +107,7 @@ func TestRemovedPluginDirectoryIsRecreated(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "exec")
 	r := &Registry{Dir: dir}
-	parttest.Run(t, r.Run)
+	componenttest.Run(t, r.Run)
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestUnchangedContentIsNotAChange(t *testing.T) {
 	path := executable(dir, "x/y")
 	write(t, path, loggingScript) // also logs to its own directory
 	r := &Registry{Dir: dir}
-	parttest.Run(t, r.Run)
+	componenttest.Run(t, r.Run)
 	generation := r.Generation()
 	write(t, path, loggingScript)
 	now := time.Now()
@@ -150,7 +150,7 @@ func TestFailedInitIsRetriedAndReported(t *testing.T) {
 	path := executable(dir, "x/y")
 	write(t, path, loggingScript)
 	r := &Registry{Dir: dir, KeepDir: keep}
-	parttest.Run(t, r.Run)
+	componenttest.Run(t, r.Run)
 	previous, _ := r.Lookup("x/y")
 
 	write(t, path, "#!/bin/sh\necho \"$@\" >>\"$0.log\"\n[ -e \"$0.ok\" ] && exec echo '{\"status\":\"Success\"}'\necho '{\"status\":\"Failure\",\"message\":\"no jq\"}'\n")
@@ -182,12 +182,12 @@ func TestRemovedDriverUnmountsAfterRestart(t *testing.T) {
 	t.Parallel()
 	dir, keep := t.TempDir(), t.TempDir()
 	write(t, executable(dir, "x/y"), loggingScript)
-	t.Run("before", func(t *testing.T) { parttest.Run(t, (&Registry{Dir: dir, KeepDir: keep}).Run) })
+	t.Run("before", func(t *testing.T) { componenttest.Run(t, (&Registry{Dir: dir, KeepDir: keep}).Run) })
 	if err := os.RemoveAll(filepath.Join(dir, "x~y")); err != nil {
 		t.Fatal(err)
 	}
 	r := &Registry{Dir: dir, KeepDir: keep}
-	parttest.Run(t, r.Run)
+	componenttest.Run(t, r.Run)
 	e, _ := r.Lookup("x/y")
 	if e.State != StateRemoved || e.Driver == nil || e.Driver.Capabilities().Attach {
 		t.Fatalf("entry %+v", e)
@@ -207,7 +207,7 @@ func TestSlowInitDelaysOnlyItsDriver(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	r := &Registry{Dir: dir}
-	parttest.Run(t, r.Run)
+	componenttest.Run(t, r.Run)
 	write(t, executable(dir, "x/slow"), "#!/bin/sh\nsleep 1000\n")
 	eventually.True(t, "slow driver found", hasState(r, "x/slow", StateInitializing))
 	write(t, executable(dir, "x/quick"), loggingScript)
@@ -225,7 +225,7 @@ func TestBurstOfChangesIsScannedOncePerSecond(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	r := &Registry{Dir: dir}
-	parttest.Run(t, r.Run)
+	componenttest.Run(t, r.Run)
 	start := time.Now()
 	changes := 0
 	for ; changes < 10_000 || time.Since(start) < 2*time.Second; changes++ {
@@ -257,12 +257,12 @@ func TestHangingDriverDelaysOnlyTheFirstStart(t *testing.T) {
 	}
 	t.Run("first start", func(t *testing.T) {
 		r := registry(100 * time.Millisecond)
-		parttest.Run(t, r.Run)
+		componenttest.Run(t, r.Run)
 		write(t, executable(dir, hanging), "#!/bin/sh\nsleep 1000\n")
 		eventually.True(t, "init times out", hasState(r, hanging, StateFailed))
 	})
 	r := registry(time.Hour)
-	parttest.Run(t, r.Run) // ready, although init never ends
+	componenttest.Run(t, r.Run) // ready, although init never ends
 	if e, _ := r.Lookup(hanging); r.delaysReady(e) || e.State != StateInitializing {
 		t.Errorf("the hanging driver is %+v", e)
 	}

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
-	"github.com/slipway-platform/slipway/internal/parttest"
 )
 
 // frozen returns a file system in which each process that writes waits in the kernel, where signals
@@ -112,7 +112,7 @@ func TestFullDiskDoesNotPreventCalls(t *testing.T) {
 		t.Fatal("the disk is not full")
 	}
 	r := &Registry{Dir: dir, KeepDir: keep}
-	parttest.Run(t, r.Run)
+	componenttest.Run(t, r.Run)
 	driver, err := r.Ready(context.Background(), "x/y")
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +158,7 @@ func TestHungDriverBlocksNeitherOthersNorDiscovery(t *testing.T) {
 	write(t, executable(dir, "x/hanging"), hanging)
 	write(t, executable(dir, "x/other"), loggingScript)
 	r := &Registry{Dir: dir, Settings: func(string) Settings { return Settings{Concurrency: 2} }}
-	parttest.Run(t, r.Run)
+	componenttest.Run(t, r.Run)
 	driver, err := r.Ready(context.Background(), "x/hanging")
 	if err != nil {
 		t.Fatal(err)
@@ -196,7 +196,7 @@ func TestLastFailureIsRecordedWithoutSecrets(t *testing.T) {
 	dir, keep := t.TempDir(), t.TempDir()
 	write(t, executable(dir, "x/y"), "#!/bin/sh\n[ $1 = mount ] && exec echo '{\"status\":\"Failure\",\"message\":\"no server, password pa55word\"}'\necho '{\"status\":\"Success\"}'\n")
 	r := &Registry{Dir: dir, KeepDir: keep}
-	parttest.Run(t, r.Run)
+	componenttest.Run(t, r.Run)
 	driver, err := r.Ready(context.Background(), "x/y")
 	if err != nil {
 		t.Fatal(err)

@@ -12,8 +12,8 @@ import (
 	"github.com/fsnotify/fsnotify"
 	"golang.org/x/sys/unix"
 
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
-	"github.com/slipway-platform/slipway/internal/parttest"
 )
 
 // quiet is a driver that writes nothing to its directory.
@@ -53,7 +53,7 @@ func TestDirectoryIsReadOnChangeOnly(t *testing.T) {
 	dir, count := t.TempDir(), &scanCounter{}
 	write(t, executable(dir, "x/y"), quiet)
 	r := &Registry{Dir: dir, Observer: count}
-	parttest.Run(t, r.Run)
+	componenttest.Run(t, r.Run)
 	eventually.True(t, "idle", r.idle)
 	previous, _ := count.counts()
 	generation := r.Generation()
@@ -83,7 +83,7 @@ func TestFiveHundredUnchangedDriversCostNothing(t *testing.T) {
 		write(t, executable(dir, fmt.Sprintf("example.com/driver%d", n)), quiet)
 	}
 	r := &Registry{Dir: dir, Observer: count}
-	parttest.Run(t, r.Run)
+	componenttest.Run(t, r.Run)
 	eventually.True(t, "all are ready", func() bool {
 		ready := 0
 		for _, e := range r.List() {
@@ -105,7 +105,7 @@ func TestFailedScanKeepsDrivers(t *testing.T) {
 	dir, count := filepath.Join(t.TempDir(), "exec"), &scanCounter{}
 	write(t, executable(dir, "x/y"), quiet)
 	r := &Registry{Dir: dir, Observer: count}
-	parttest.Run(t, r.Run)
+	componenttest.Run(t, r.Run)
 	// Replace the directory with a file atomically.
 	file := filepath.Join(filepath.Dir(dir), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -134,7 +134,7 @@ func TestLaterDirectoryIsWatched(t *testing.T) {
 	t.Parallel()
 	dir, count := t.TempDir(), &scanCounter{}
 	r := &Registry{Dir: dir, Observer: count}
-	parttest.Run(t, r.Run)
+	componenttest.Run(t, r.Run)
 	path := executable(dir, "x/y")
 	if err := os.Mkdir(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ func TestLinkedDriverDirectoryIsFollowed(t *testing.T) {
 	dir, elsewhere := t.TempDir(), filepath.Join(t.TempDir(), "real")
 	write(t, filepath.Join(elsewhere, "y"), quiet)
 	r := &Registry{Dir: dir}
-	parttest.Run(t, r.Run)
+	componenttest.Run(t, r.Run)
 	if err := os.Symlink(elsewhere, filepath.Join(dir, "x~y")); err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func TestLinkedExecutableIsADriver(t *testing.T) {
 	}
 	link("one")
 	r := &Registry{Dir: dir}
-	parttest.Run(t, r.Run)
+	componenttest.Run(t, r.Run)
 	first, _ := r.Lookup("x/y")
 	if first.State != StateReady {
 		t.Fatalf("entry %+v", first)
@@ -237,7 +237,7 @@ func TestWatchOverflowCausesScan(t *testing.T) {
 	path := executable(dir, "x/y")
 	write(t, path, quiet)
 	r := &Registry{Dir: dir}
-	parttest.Run(t, r.Run)
+	componenttest.Run(t, r.Run)
 	eventually.True(t, "idle", r.idle)
 	first, _ := r.Lookup("x/y")
 	// The change of the driver is lost.
@@ -259,7 +259,7 @@ func TestNewVersionIsCalledForUnsupportedOperations(t *testing.T) {
 	path := executable(dir, "x/y")
 	write(t, path, "#!/bin/sh\n[ $1 = init ] && exec echo '{\"status\":\"Success\"}'\necho '{\"status\":\"Not supported\"}'\n")
 	r := &Registry{Dir: dir}
-	parttest.Run(t, r.Run)
+	componenttest.Run(t, r.Run)
 	old, err := r.Ready(context.Background(), "x/y")
 	if err != nil {
 		t.Fatal(err)

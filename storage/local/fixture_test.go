@@ -17,8 +17,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
-	"github.com/slipway-platform/slipway/internal/parttest"
 	"github.com/slipway-platform/slipway/storage/local"
 )
 
@@ -32,7 +32,7 @@ type node struct {
 	t      *testing.T
 	dir    string          // contains all directories
 	staged map[string]bool // staged volumes
-	driver *parttest.Part
+	driver *componenttest.Component
 }
 
 // start starts a driver in a directory.
@@ -44,7 +44,7 @@ func start(t *testing.T, dir string, change ...func(*local.Driver)) *node {
 		f(driver)
 	}
 	n := dial(t, dir)
-	n.driver = parttest.Run(t, driver.Run)
+	n.driver = componenttest.Run(t, driver.Run)
 	return n
 }
 

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/slipway-platform/slipway/internal/parttest"
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/storage/local"
 )
 
@@ -24,7 +24,7 @@ const reference = 85
 func TestDriverConforms(t *testing.T) {
 	dir := t.TempDir()
 	socket := filepath.Join(dir, "csi.sock")
-	parttest.Run(t, (&local.Driver{Node: "node1", Dir: filepath.Join(dir, "data"), Socket: socket}).Run)
+	componenttest.Run(t, (&local.Driver{Node: "node1", Dir: filepath.Join(dir, "data"), Socket: socket}).Run)
 
 	config := sanity.NewTestConfig()
 	config.Address = "unix://" + socket

@@ -31,15 +31,15 @@ type configController struct {
 	events      record.EventRecorder
 }
 
-func (l *configController) loop(configs, deployments cache.SharedIndexInformer) controller.Loop {
+func (l *configController) controller(configs, deployments cache.SharedIndexInformer) controller.Controller {
 	owner := func(object any) []controller.Key {
 		rc := object.(*corev1.ReplicationController)
 		return []controller.Key{{Namespace: rc.Namespace, Name: rollout.ConfigOf(rc)}}
 	}
-	return controller.Loop{
+	return controller.Controller{
 		Name:      "deployment configurations",
 		Watches:   []controller.Watch{{Informer: configs}, {Informer: deployments, Keys: owner}},
-		Reconcile: l.reconcile, Retry: minBackoff,
+		Reconcile: l.reconcile, MinBackoff: minBackoff,
 	}
 }
 

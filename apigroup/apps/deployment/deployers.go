@@ -31,15 +31,15 @@ type deployerController struct {
 	pods        corelisters.PodLister
 }
 
-func (l *deployerController) loop(deployments, pods cache.SharedIndexInformer) controller.Loop {
+func (l *deployerController) controller(deployments, pods cache.SharedIndexInformer) controller.Controller {
 	deploymentKey := func(object any) []controller.Key {
 		pod := object.(*corev1.Pod)
 		return []controller.Key{{Namespace: pod.Namespace, Name: pod.Labels[appsv1.DeployerPodForDeploymentLabel]}}
 	}
-	return controller.Loop{
+	return controller.Controller{
 		Name:      "deployers",
 		Watches:   []controller.Watch{{Informer: deployments}, {Informer: pods, Keys: deploymentKey}},
-		Reconcile: l.reconcile, Retry: minBackoff,
+		Reconcile: l.reconcile, MinBackoff: minBackoff,
 	}
 }
 
@@ -80,7 +80,7 @@ func (l *deployerController) createDeployer(ctx context.Context, rc *corev1.Repl
 		case err == nil && !rollout.Owns(rc, existing):
 			return l.fail(ctx, rc, rollout.UnrelatedPod)
 		case err == nil && existing.DeletionTimestamp != nil: // the pod of an earlier attempt
-			return controller.After(minBackoff)
+			return controller.RequeueAfter(minBackoff)
 		}
 	}
 	if err != nil {

@@ -35,17 +35,17 @@ type imageChangeController struct {
 // byStream is the index of configurations by the image streams of their triggers.
 const byStream = "stream"
 
-func (l *imageChangeController) loop(configs, streams cache.SharedIndexInformer) (controller.Loop, error) {
+func (l *imageChangeController) controller(configs, streams cache.SharedIndexInformer) (controller.Controller, error) {
 	changes, err := controller.WatchReferences(configs, byStream, func(object any) []string {
 		return rollout.Streams(object.(*appsv1.DeploymentConfig))
 	}, streams)
 	if err != nil {
-		return controller.Loop{}, fmt.Errorf("watch image streams of deployment configurations: %w", err)
+		return controller.Controller{}, fmt.Errorf("watch image streams of deployment configurations: %w", err)
 	}
-	return controller.Loop{
+	return controller.Controller{
 		Name:      "deployment images",
 		Watches:   []controller.Watch{{Informer: configs}, changes},
-		Reconcile: l.reconcile, Retry: minBackoff,
+		Reconcile: l.reconcile, MinBackoff: minBackoff,
 	}, nil
 }
 
@@ -68,7 +68,7 @@ func (l *imageChangeController) reconcile(ctx context.Context, key controller.Ke
 		}
 	}
 	if streams.forbidden != "" {
-		return controller.After(pull.RecheckInterval)
+		return controller.RequeueAfter(pull.RecheckInterval)
 	}
 	return nil
 }

@@ -36,18 +36,18 @@ type buildController struct {
 	events  record.EventRecorder
 }
 
-func (l *buildController) loop(builds, pods, streams cache.SharedIndexInformer) controller.Loop {
+func (l *buildController) controller(builds, pods, streams cache.SharedIndexInformer) controller.Controller {
 	buildKey := func(object any) []controller.Key {
 		pod := object.(*corev1.Pod)
 		return []controller.Key{{Namespace: pod.Namespace, Name: pod.Annotations[buildv1.BuildAnnotation]}}
 	}
-	return controller.Loop{
+	return controller.Controller{
 		Name: "builds",
 		Watches: []controller.Watch{
 			{Informer: builds, Keys: l.keysWithNext}, {Informer: pods, Keys: buildKey},
 			{Informer: streams, Keys: l.keysWaitingForStream},
 		},
-		Reconcile: l.reconcile, Retry: minBackoff, RetryMax: maxBackoff,
+		Reconcile: l.reconcile, MinBackoff: minBackoff, MaxBackoff: maxBackoff,
 	}
 }
 
@@ -89,7 +89,7 @@ func (l *buildController) createPod(ctx context.Context, build *buildv1.Build) e
 		return err
 	}
 	if wait {
-		return controller.After(requeueInterval)
+		return controller.RequeueAfter(requeueInterval)
 	}
 	pod, output, err := l.pod(ctx, build)
 	if err != nil {
@@ -103,7 +103,7 @@ func (l *buildController) createPod(ctx context.Context, build *buildv1.Build) e
 		}
 	}
 	if apierrors.IsForbidden(err) && l.siblingJustEnded(build) {
-		return controller.After(quotaRequeueInterval)
+		return controller.RequeueAfter(quotaRequeueInterval)
 	}
 	if err != nil {
 		l.events.Eventf(build, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
@@ -228,7 +228,7 @@ func (l *buildController) removeLatePod(ctx context.Context, build *buildv1.Buil
 	}
 	if end := build.Status.CompletionTimestamp; end != nil && build.Status.Phase == buildv1.BuildPhaseComplete {
 		if remaining := podEndTimeout - time.Since(end.Time); remaining > 0 {
-			return controller.After(remaining)
+			return controller.RequeueAfter(remaining)
 		}
 	}
 	return l.deletePod(ctx, pod)

@@ -82,11 +82,11 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 		podFactory: podFactory{c, kube.CoreV1(), kube.CoreV1(), streams.Lister(), configs.Lister(), access}, core: kube.CoreV1(), creator: creator, client: builds.BuildV1(),
 		indexer: indexer, builds: buildInformer.Lister(), pods: pods.Lister(), events: recorder,
 	}
-	set := controller.Set{
-		runner.loop(buildInformer.Informer(), pods.Informer(), streams.Informer()),
-		(&configController{builds.BuildV1(), configs.Lister(), indexer, recorder}).loop(configs.Informer(), buildInformer.Informer()),
+	set := controller.Manager{
+		runner.controller(buildInformer.Informer(), pods.Informer(), streams.Informer()),
+		(&configController{builds.BuildV1(), configs.Lister(), indexer, recorder}).controller(configs.Informer(), buildInformer.Informer()),
 	}
-	imageChanges, err := (&imageChangeController{builds.BuildV1(), configs.Lister(), streams.Lister(), access, recorder}).loop(configs.Informer(), streams.Informer())
+	imageChanges, err := (&imageChangeController{builds.BuildV1(), configs.Lister(), streams.Lister(), access, recorder}).controller(configs.Informer(), streams.Informer())
 	if err != nil {
 		return err
 	}

@@ -29,15 +29,15 @@ type configController struct {
 	events  record.EventRecorder
 }
 
-func (l *configController) loop(configs, builds cache.SharedIndexInformer) controller.Loop {
+func (l *configController) controller(configs, builds cache.SharedIndexInformer) controller.Controller {
 	owner := func(object any) []controller.Key {
 		build := object.(*buildv1.Build)
 		return []controller.Key{{Namespace: build.Namespace, Name: instantiate.ConfigOf(build)}}
 	}
-	return controller.Loop{
+	return controller.Controller{
 		Name:      "build configurations",
 		Watches:   []controller.Watch{{Informer: configs}, {Informer: builds, Keys: owner}},
-		Reconcile: l.reconcile, Retry: minBackoff, RetryMax: maxBackoff,
+		Reconcile: l.reconcile, MinBackoff: minBackoff, MaxBackoff: maxBackoff,
 	}
 }
 

@@ -30,15 +30,15 @@ type imageChangeController struct {
 // byStream is the index of configurations by the image streams of their triggers.
 const byStream = "stream"
 
-func (l *imageChangeController) loop(configs, streams cache.SharedIndexInformer) (controller.Loop, error) {
+func (l *imageChangeController) controller(configs, streams cache.SharedIndexInformer) (controller.Controller, error) {
 	changes, err := controller.WatchReferences(configs, byStream, watchedStreams, streams)
 	if err != nil {
-		return controller.Loop{}, fmt.Errorf("watch image streams of build configurations: %w", err)
+		return controller.Controller{}, fmt.Errorf("watch image streams of build configurations: %w", err)
 	}
-	return controller.Loop{
+	return controller.Controller{
 		Name:      "build images",
 		Watches:   []controller.Watch{{Informer: configs}, changes},
-		Reconcile: l.reconcile, Retry: minBackoff, RetryMax: maxBackoff,
+		Reconcile: l.reconcile, MinBackoff: minBackoff, MaxBackoff: maxBackoff,
 	}, nil
 }
 
@@ -93,7 +93,7 @@ func (l *imageChangeController) reconcile(ctx context.Context, key controller.Ke
 	}
 	if forbidden != "" {
 		l.events.Event(config, corev1.EventTypeWarning, pull.ForbiddenReason, forbidden)
-		return controller.After(pull.RecheckInterval)
+		return controller.RequeueAfter(pull.RecheckInterval)
 	}
 	return nil
 }

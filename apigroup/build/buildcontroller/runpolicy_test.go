@@ -147,7 +147,7 @@ func startNext(t *testing.T, loop *buildController, ended *buildv1.Build) (begin
 
 func TestWaitingBuildIsRequeued(t *testing.T) {
 	loop := newLoop(t, []*buildv1.Build{numbered(1, "Running", "Serial"), numbered(2, "New", "Serial")})
-	if err := loop.reconcile(t.Context(), controller.Key{Namespace: "shop", Name: "app-2"}); err == nil || err.Error() != controller.After(requeueInterval).Error() {
+	if err := loop.reconcile(t.Context(), controller.Key{Namespace: "shop", Name: "app-2"}); err == nil || err.Error() != controller.RequeueAfter(requeueInterval).Error() {
 		t.Errorf("reconcile returns %v", err)
 	}
 }

@@ -37,20 +37,20 @@ func (s *Streams) Run(ctx context.Context, ready func()) error {
 	recorder, shutdown := controller.Recorder(ctx, s.Deps.Kube, scheme.Scheme, "image-trigger-controller")
 	defer shutdown()
 	streams := s.Deps.ImageInformers.Image().V1().ImageStreams().Informer()
-	loops := controller.Set{s.importing(s.Deps.Images.ImageV1(), streams)}
+	manager := controller.Manager{s.importing(s.Deps.Images.ImageV1(), streams)}
 	for _, workload := range workloads() {
 		t := &triggering{
 			workload: workload, streams: streams, heads: s.Deps.MetadataInformers.ForResource(workload.resource).Informer(), objects: s.Deps.Dynamic,
 			check: pull.Reviewed(s.Deps.Kube.AuthorizationV1()), events: recorder,
 		}
-		loop, err := t.loop()
+		trigger, err := t.controller()
 		if err != nil {
 			return err
 		}
-		loops = append(loops, loop)
+		manager = append(manager, trigger)
 	}
 	s.Deps.Start()
-	return loops.Run(ctx, ready)
+	return manager.Run(ctx, ready)
 }
 
 // limiter returns the rate limiter of scheduled imports.

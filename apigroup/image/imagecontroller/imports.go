@@ -25,9 +25,9 @@ const checked = "openshift.io/image.dockerRepositoryCheck"
 
 // importing imports the images that tags point at: after a change of the tag, and periodically if
 // the tag requires it.
-func (s *Streams) importing(client imageclient.ImageV1Interface, streams cache.SharedIndexInformer) controller.Loop {
+func (s *Streams) importing(client imageclient.ImageV1Interface, streams cache.SharedIndexInformer) controller.Controller {
 	limit, running := s.limiter(), &running{}
-	return controller.Loop{
+	return controller.Controller{
 		Name:    "image-import",
 		Watches: []controller.Watch{{Informer: streams}},
 		Workers: 16, // imports mostly wait for registries, and each project has few
@@ -37,7 +37,7 @@ func (s *Streams) importing(client imageclient.ImageV1Interface, streams cache.S
 				return nil
 			}
 			if !running.begin(found.Namespace) {
-				return controller.After(requeueDelay)
+				return controller.RequeueAfter(requeueDelay)
 			}
 			defer running.end(found.Namespace)
 			return s.reconcileImports(ctx, client, limit, found)
@@ -102,14 +102,14 @@ func (s *Streams) reconcileImports(ctx context.Context, client imageclient.Image
 			Spec:       spec,
 		}, metav1.CreateOptions{})
 		if apierrors.IsConflict(err) {
-			return controller.After(requeueDelay)
+			return controller.RequeueAfter(requeueDelay)
 		}
 		if err != nil && !apierrors.IsNotFound(err) { // its project was deleted
 			return fmt.Errorf("import into image stream %q: %w", found.Namespace+"/"+found.Name, err)
 		}
 	}
 	if wait > 0 {
-		return controller.After(wait)
+		return controller.RequeueAfter(wait)
 	}
 	return nil
 }

@@ -97,7 +97,7 @@ func TestCompleteIndexesCountForSeveralTags(t *testing.T) {
 func TestChangedStreamIsRequeued(t *testing.T) {
 	client, asked := importer(apierrors.NewConflict(imagev1.Resource("imagestreams"), "app", nil))
 	err := (&Streams{}).reconcileImports(t.Context(), client.ImageV1(), flowcontrol.NewFakeAlwaysRateLimiter(), app(2*maxTags, 0))
-	if err == nil || err.Error() != controller.After(requeueDelay).Error() || len(*asked) != 1 {
+	if err == nil || err.Error() != controller.RequeueAfter(requeueDelay).Error() || len(*asked) != 1 {
 		t.Errorf("%v after %d imports", err, len(*asked))
 	}
 }
@@ -106,7 +106,7 @@ func TestScheduledImportsAreRateLimited(t *testing.T) {
 	client, asked := importer(nil)
 	streams := &Streams{Interval: time.Hour}
 	err := streams.reconcileImports(t.Context(), client.ImageV1(), flowcontrol.NewFakeNeverRateLimiter(), app(1, 1))
-	if err == nil || err.Error() != controller.After(postponeDelay).Error() {
+	if err == nil || err.Error() != controller.RequeueAfter(postponeDelay).Error() {
 		t.Errorf("%v", err)
 	}
 	if len(*asked) != 1 || len((*asked)[0].Spec.Images) != 1 || (*asked)[0].Spec.Images[0].To.Name != "v0" {
@@ -114,7 +114,7 @@ func TestScheduledImportsAreRateLimited(t *testing.T) {
 	}
 	*asked = nil
 	err = streams.reconcileImports(t.Context(), client.ImageV1(), flowcontrol.NewFakeAlwaysRateLimiter(), app(1, 1))
-	if err == nil || err.Error() != controller.After(time.Hour).Error() || len(*asked) != 1 || len((*asked)[0].Spec.Images) != 2 {
+	if err == nil || err.Error() != controller.RequeueAfter(time.Hour).Error() || len(*asked) != 1 || len((*asked)[0].Spec.Images) != 2 {
 		t.Errorf("within the limit: %v, imports %v", err, *asked)
 	}
 }

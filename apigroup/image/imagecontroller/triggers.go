@@ -74,12 +74,12 @@ type triggering struct {
 // byStream is the index of objects by the streams that their triggers name, as "namespace/name".
 const byStream = "streams"
 
-func (t *triggering) loop() (controller.Loop, error) {
+func (t *triggering) controller() (controller.Controller, error) {
 	changes, err := controller.WatchReferences(t.heads, byStream, streamsOf, t.streams)
 	if err != nil {
-		return controller.Loop{}, fmt.Errorf("watch image streams of %s: %w", t.resource.Resource, err)
+		return controller.Controller{}, fmt.Errorf("watch image streams of %s: %w", t.resource.Resource, err)
 	}
-	return controller.Loop{
+	return controller.Controller{
 		Name: "image-trigger-" + t.resource.Resource,
 		Watches: []controller.Watch{
 			{Informer: t.heads, Changed: func(old, new any) bool {
@@ -185,7 +185,7 @@ func (t *triggering) reconcile(ctx context.Context, key controller.Key) error {
 	}
 	if forbidden != "" {
 		t.reported.Store(key, true)
-		return controller.After(pull.RecheckInterval)
+		return controller.RequeueAfter(pull.RecheckInterval)
 	}
 	t.reported.Delete(key)
 	return nil

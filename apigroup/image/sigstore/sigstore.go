@@ -71,8 +71,8 @@ func (i *Importer) Run(ctx context.Context, ready func()) error {
 		}
 	}
 	images := i.Deps.MetadataInformers.ForResource(imagev1.GroupVersion.WithResource("images")).Informer()
-	loop := controller.Loop{
-		Name: "image-signatures", Workers: 2, RetryMax: retryInterval,
+	manager := controller.Manager{{
+		Name: "image-signatures", Workers: 2, MaxBackoff: retryInterval,
 		Watches: []controller.Watch{{Informer: images, Changed: func(_, _ any) bool { return false }}},
 		Reconcile: func(ctx context.Context, key controller.Key) error {
 			if _, there, err := images.GetIndexer().GetByKey(key.Name); err != nil || !there {
@@ -80,9 +80,9 @@ func (i *Importer) Run(ctx context.Context, ready func()) error {
 			}
 			return i.reconcile(ctx, i.Deps.Images.ImageV1(), key.Name)
 		},
-	}
+	}}
 	i.Deps.Start()
-	return controller.Set{loop}.Run(ctx, func() {})
+	return manager.Run(ctx, func() {})
 }
 
 // reconcile adds the missing signatures of an image's store to the image.
@@ -113,7 +113,7 @@ func (i *Importer) reconcile(ctx context.Context, client imageclient.ImageV1Inte
 	if err != nil {
 		return fmt.Errorf("import signatures of image %q: %w", name, err)
 	}
-	return controller.After(retryInterval)
+	return controller.RequeueAfter(retryInterval)
 }
 
 // identity returns the name of a signature: 32 characters that depend on its content, so that it is

@@ -113,7 +113,7 @@ func TestSignaturesOfStoreAreImported(t *testing.T) {
 		return contents, names, err
 	}
 	contents, names, err := imported(image)
-	if err == nil || err.Error() != controller.After(retryInterval).Error() || !slices.Equal(contents, []string{"signature 1", "signature 2"}) {
+	if err == nil || err.Error() != controller.RequeueAfter(retryInterval).Error() || !slices.Equal(contents, []string{"signature 1", "signature 2"}) {
 		t.Errorf("imported are %q, %v", contents, err)
 	}
 	if _, second, _ := imported(image); !slices.Equal(names, second) || names[0] == names[1] || len(names[0]) != len(id+"@")+32 {

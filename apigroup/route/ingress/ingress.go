@@ -71,11 +71,11 @@ func (c *Controller) Run(ctx context.Context, ready func()) error {
 	}
 	c.Deps.Start()
 	defer controller.Start(ctx, routes)()
-	return controller.Set{c.loop()}.Run(ctx, ready)
+	return controller.Manager{c.controller()}.Run(ctx, ready)
 }
 
-func (c *Controller) loop() controller.Loop {
-	return controller.Loop{
+func (c *Controller) controller() controller.Controller {
+	return controller.Controller{
 		Name: "routes of Ingress objects", Workers: 2, Reconcile: c.reconcile,
 		Watches: []controller.Watch{
 			{Informer: c.ingresses},

@@ -56,7 +56,7 @@ func (c *Controller) reconcile(ctx context.Context, key controller.Key) error {
 	}
 	notes, err = c.apply(ctx, ingress, existing, desired, notes)
 	if apierrors.IsConflict(err) {
-		return controller.After(time.Second)
+		return controller.RequeueAfter(time.Second)
 	}
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func (c *Controller) reconcile(ctx context.Context, key controller.Key) error {
 		return nil
 	}
 	c.events.Event(ingress, corev1.EventTypeWarning, NotServed, summary(notes))
-	return controller.After(notServedInterval)
+	return controller.RequeueAfter(notServedInterval)
 }
 
 // rejected returns the reasons of routers that reject routes.

@@ -57,8 +57,8 @@ func (i *Instances) Run(ctx context.Context, ready func()) error {
 		config: i.Deps.Config, secret: i.Secret, kube: kube, client: client, objects: i.Deps.Dynamic, instances: instances.Lister(),
 		mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kube.Discovery())),
 	}
-	set := controller.Set{{
-		Name: "template-instance", Watches: []controller.Watch{{Informer: instances.Informer()}}, Reconcile: c.reconcile, Retry: minBackoff,
+	set := controller.Manager{{
+		Name: "template-instance", Watches: []controller.Watch{{Informer: instances.Informer()}}, Reconcile: c.reconcile, MinBackoff: minBackoff,
 	}}
 	factory.Start(ctx.Done())
 	defer factory.Shutdown()

@@ -80,7 +80,7 @@ func (l *reconciler) await(ctx context.Context, instance *templatev1.TemplateIns
 		if waited > readyTimeout {
 			return final(errors.New("timeout while waiting for template instance to be ready"))
 		}
-		return controller.After(min(max(waited/intervalShare, minInterval), maxInterval))
+		return controller.RequeueAfter(min(max(waited/intervalShare, minInterval), maxInterval))
 	}
 	set(instance, templatev1.TemplateInstanceReady, corev1.ConditionTrue, "Created", "")
 	return l.update(ctx, instance)

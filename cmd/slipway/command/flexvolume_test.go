@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/slipway-platform/slipway/internal/parttest"
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	volumeplugin "github.com/slipway-platform/slipway/kube/flexvolume"
 	"github.com/slipway-platform/slipway/platform"
 	"github.com/slipway-platform/slipway/storage/flexvolume"
@@ -153,7 +153,7 @@ func TestListShowsTheLastFailedCall(t *testing.T) {
 		t.Helper()
 		t.Run(process, func(t *testing.T) {
 			r := &flexvolume.Registry{Dir: h.plugins, KeepDir: filepath.Join(h.dir, "data", "flexvolume", process)}
-			parttest.Run(t, r.Run)
+			componenttest.Run(t, r.Run)
 			driver, err := r.Ready(context.Background(), "example.com/loop")
 			if err != nil {
 				t.Fatal(err)

@@ -69,7 +69,7 @@ type attacher struct {
 // Feature returns the controllers of a driver. For a driver without PUBLISH_UNPUBLISH_VOLUME, they
 // mark VolumeAttachments as attached, because Kubernetes does not know that there is nothing to do.
 func Feature(options Options) session.Feature {
-	return func(s *session.Session) ([]controller.Loop, error) {
+	return func(s *session.Session) ([]controller.Controller, error) {
 		if s.Node != "" {
 			return nil, nil // volumes of a driver that serves one node need no attachment
 		}
@@ -93,11 +93,11 @@ func Feature(options Options) session.Feature {
 			attachSlots: make(session.Slots, options.Workers),
 			detachSlots: make(session.Slots, options.Workers),
 		}
-		return a.loops()
+		return a.controllers()
 	}
 }
 
-func (a *attacher) loops() ([]controller.Loop, error) {
+func (a *attacher) controllers() ([]controller.Controller, error) {
 	storage, core := a.Informers.Storage().V1(), a.Informers.Core().V1()
 	attachments := storage.VolumeAttachments().Informer()
 	if err := a.IndexAttachments(); err != nil {
@@ -108,16 +108,16 @@ func (a *attacher) loops() ([]controller.Loop, error) {
 	var exclusion controller.Exclusion
 	// Attach and detach have separate queues and workers, so that a burst of detachments does not
 	// delay attachments.
-	loops := []controller.Loop{
-		{Name: "attach", Watches: watches, Reads: reads, Reconcile: a.reconcileAttach, Workers: session.WorkersPerSlot * a.Workers, Retry: a.Retry, RetryMax: a.RetryMax, Exclusion: &exclusion, Trigger: &a.attachQueue},
-		{Name: "detach", Watches: watches, Reads: reads, Reconcile: a.reconcileDetach, Workers: session.WorkersPerSlot * a.Workers, Retry: a.Retry, RetryMax: a.RetryMax, Exclusion: &exclusion},
+	loops := []controller.Controller{
+		{Name: "attach", Watches: watches, Reads: reads, Reconcile: a.reconcileAttach, Workers: session.WorkersPerSlot * a.Workers, MinBackoff: a.Retry, MaxBackoff: a.RetryMax, Exclusion: &exclusion, Trigger: &a.attachQueue},
+		{Name: "detach", Watches: watches, Reads: reads, Reconcile: a.reconcileDetach, Workers: session.WorkersPerSlot * a.Workers, MinBackoff: a.Retry, MaxBackoff: a.RetryMax, Exclusion: &exclusion},
 		{Name: "protect", Watches: []controller.Watch{
 			{Informer: core.PersistentVolumes().Informer(), Keys: a.protectedKeys, Changed: protectionChanged},
 			{Informer: attachments, Keys: a.VolumeKeys, Changed: session.IgnoreUpdates},
-		}, Reconcile: a.reconcileProtection, Retry: a.Retry, RetryMax: a.RetryMax},
+		}, Reconcile: a.reconcileProtection, MinBackoff: a.Retry, MaxBackoff: a.RetryMax},
 	}
 	if verify := a.verifier(); verify != nil {
-		loops = append(loops, controller.Loop{
+		loops = append(loops, controller.Controller{
 			Name: "verify", Watches: []controller.Watch{{Informer: attachments, Keys: a.verifyKey, Changed: session.IgnoreUpdates}},
 			Reads: reads, Reconcile: verify.reconcile, Workers: 1,
 		})

@@ -66,7 +66,7 @@ func (a *attacher) reconcileProtection(ctx context.Context, key controller.Key) 
 		return nil
 	}
 	if remaining := a.FinalizerDelay - a.protection.detachedFor(pv); remaining > 0 && pv.DeletionTimestamp == nil {
-		return controller.After(remaining)
+		return controller.RequeueAfter(remaining)
 	}
 	a.protection.setRemoved(pv, true)
 	err = a.patchVolume(ctx, pv, object{"$deleteFromPrimitiveList/finalizers": []string{a.finalizer}})

@@ -53,13 +53,13 @@ func (a *attacher) verifyKey(object any) []controller.Key {
 // reconcile verifies all attachments and requeues itself.
 func (v *verifier) reconcile(ctx context.Context, _ controller.Key) error {
 	if remaining := v.VerifyInterval - time.Since(v.lastVerified); remaining > 0 && !v.lastVerified.IsZero() {
-		return controller.After(remaining)
+		return controller.RequeueAfter(remaining)
 	}
 	v.lastVerified = time.Now()
 	if err := v.compare(ctx); err != nil {
 		return err
 	}
-	return controller.After(v.VerifyInterval)
+	return controller.RequeueAfter(v.VerifyInterval)
 }
 
 func (v *verifier) compare(ctx context.Context) error {

@@ -55,7 +55,7 @@ type tracker struct {
 
 // Feature returns the controller of a driver with GET_CAPACITY.
 func Feature(options Options) session.Feature {
-	return func(s *session.Session) ([]controller.Loop, error) {
+	return func(s *session.Session) ([]controller.Controller, error) {
 		if options.Namespace == "" || !s.Description.Can(csi.ControllerServiceCapability_RPC_GET_CAPACITY) {
 			return nil, nil
 		}
@@ -72,7 +72,7 @@ func Feature(options Options) session.Feature {
 			drivers: storage.CSIDrivers().Lister(), objects: storage.CSIStorageCapacities().Lister().CSIStorageCapacities(options.Namespace),
 			lastQuery: map[string]time.Time{},
 		}
-		return []controller.Loop{{
+		return []controller.Controller{{
 			Name: "capacity", Workers: 1, Reconcile: t.reconcile,
 			Watches: []controller.Watch{
 				{Informer: storage.StorageClasses().Informer(), Keys: t.classKeys},
@@ -120,7 +120,7 @@ func (t *tracker) reconcile(ctx context.Context, key controller.Key) error {
 		return t.prune(ctx, key.Name, nil)
 	}
 	if remaining := t.Debounce - time.Since(t.lastQuery[class.Name]); remaining > 0 {
-		return controller.After(remaining)
+		return controller.RequeueAfter(remaining)
 	}
 	t.lastQuery[class.Name] = time.Now()
 	segments, err := t.segments()
@@ -138,7 +138,7 @@ func (t *tracker) reconcile(ctx context.Context, key controller.Key) error {
 	if err := t.prune(ctx, class.Name, current); err != nil {
 		return err
 	}
-	return controller.After(t.Interval)
+	return controller.RequeueAfter(t.Interval)
 }
 
 func hasDelayedBinding(class *storagev1.StorageClass) bool {

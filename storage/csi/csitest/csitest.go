@@ -20,7 +20,7 @@ import (
 
 	"github.com/slipway-platform/slipway/controller"
 	"github.com/slipway-platform/slipway/internal/apitest"
-	"github.com/slipway-platform/slipway/internal/parttest"
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/storage/csi/driver"
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 	"github.com/slipway-platform/slipway/storage/csi/session"
@@ -93,7 +93,7 @@ func (b *Bench) bound() {
 }
 
 // Start runs the controllers of a feature with new caches, like a new process.
-func (b *Bench) Start(feature session.Feature) *parttest.Part {
+func (b *Bench) Start(feature session.Feature) *componenttest.Component {
 	b.t.Helper()
 	description, err := b.Driver.Describe(b.t.Context())
 	b.must(err)
@@ -104,10 +104,10 @@ func (b *Bench) Start(feature session.Feature) *parttest.Part {
 		Client: client, Informers: shared, Driver: b.Driver, Description: description, Events: &record.FakeRecorder{},
 	})
 	b.must(err)
-	return parttest.Run(b.t, func(ctx context.Context, ready func()) error {
+	return componenttest.Run(b.t, func(ctx context.Context, ready func()) error {
 		shared.StartWithContext(ctx)
 		defer shared.Shutdown()
-		return controller.Set(loops).Run(ctx, ready)
+		return controller.Manager(loops).Run(ctx, ready)
 	})
 }
 

@@ -37,18 +37,18 @@ func Feature(options Options) session.Feature {
 	if options.Interval == 0 {
 		options.Interval = time.Minute
 	}
-	return func(s *session.Session) ([]controller.Loop, error) {
+	return func(s *session.Session) ([]controller.Controller, error) {
 		if !s.Description.Can(csi.ControllerServiceCapability_RPC_GET_VOLUME_HEALTH) {
 			return nil, nil
 		}
 		core := s.Informers.Core().V1()
 		w := &monitor{Session: s, Options: options, unhealthy: map[string]string{}}
-		return []controller.Loop{{
+		return []controller.Controller{{
 			Name: "health",
 			// All volumes share one key, which the first volume adds and which requeues itself.
 			Watches: []controller.Watch{{Informer: core.PersistentVolumes().Informer(), Keys: w.key, Changed: session.IgnoreUpdates}},
 			Reads:   []cache.SharedIndexInformer{core.PersistentVolumeClaims().Informer(), core.Nodes().Informer()},
-			Workers: 1, Retry: options.Interval, RetryMax: 10 * options.Interval, Reconcile: w.reconcile,
+			Workers: 1, MinBackoff: options.Interval, MaxBackoff: 10 * options.Interval, Reconcile: w.reconcile,
 		}}, nil
 	}
 }
@@ -79,7 +79,7 @@ func (w *monitor) reconcile(ctx context.Context, _ controller.Key) error {
 	}
 	w.recordEvents(claims, unhealthy)
 	w.unhealthy = unhealthy
-	return controller.After(w.Interval)
+	return controller.RequeueAfter(w.Interval)
 }
 
 // claims returns the claims of the driver's volumes by volume handle.

@@ -19,7 +19,7 @@ func TestHealthChangesAreReportedOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := csitest.NewBench(t, options)
 			events := record.NewFakeRecorder(10)
-			b.Start(func(s *session.Session) ([]controller.Loop, error) {
+			b.Start(func(s *session.Session) ([]controller.Controller, error) {
 				s.Events = events
 				return Feature(Options{Interval: 10 * time.Millisecond})(s)
 			})

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/slipway-platform/slipway/internal/parttest"
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/storage/csi/driver"
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 )
@@ -26,7 +26,7 @@ func TestHealth(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := &Server{Listener: listener, Drivers: drivers, Timeout: time.Second}
-	parttest.Run(t, server.Run)
+	componenttest.Run(t, server.Run)
 	tests := []struct {
 		path string
 		code int

@@ -47,20 +47,20 @@ type modifier struct {
 
 // Feature returns the controller of a driver with MODIFY_VOLUME.
 func Feature(options Options) session.Feature {
-	return func(s *session.Session) ([]controller.Loop, error) {
+	return func(s *session.Session) ([]controller.Controller, error) {
 		if !s.Description.Can(csi.ControllerServiceCapability_RPC_MODIFY_VOLUME) {
 			return nil, nil
 		}
 		core, classes := s.Informers.Core().V1(), s.Informers.Storage().V1().VolumeAttributesClasses()
 		m := &modifier{Session: s, claims: core.PersistentVolumeClaims().Lister(), classes: classes.Lister()}
-		return []controller.Loop{{
+		return []controller.Controller{{
 			Name: "modify",
 			Watches: []controller.Watch{
 				{Informer: core.PersistentVolumeClaims().Informer(), Keys: claimKeys, Changed: changed},
 				{Informer: classes.Informer(), Keys: m.classKeys},
 			},
 			Reads:     []cache.SharedIndexInformer{core.PersistentVolumes().Informer(), core.Nodes().Informer()},
-			Reconcile: m.reconcile, Workers: options.Workers, Retry: options.Retry, RetryMax: options.RetryMax,
+			Reconcile: m.reconcile, Workers: options.Workers, MinBackoff: options.Retry, MaxBackoff: options.RetryMax,
 		}}, nil
 	}
 }
@@ -121,7 +121,7 @@ func (m *modifier) reconcile(ctx context.Context, key controller.Key) error {
 	}
 	err = m.modify(ctx, claim.DeepCopy(), volume)
 	if apierrors.IsConflict(err) { // the cache will show the change soon
-		return controller.After(50 * time.Millisecond)
+		return controller.RequeueAfter(50 * time.Millisecond)
 	}
 	return err
 }

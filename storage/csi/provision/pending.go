@@ -41,7 +41,7 @@ func (p *provisioner) markPending(ctx context.Context, claim *corev1.PersistentV
 		return nil, nil
 	}
 	if apierrors.IsConflict(err) {
-		return nil, controller.After(cacheLagDelay)
+		return nil, controller.RequeueAfter(cacheLagDelay)
 	}
 	return patched, err
 }

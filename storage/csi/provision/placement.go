@@ -56,7 +56,7 @@ func (p *provisioner) servesVolume(pv *corev1.PersistentVolume) (bool, error) {
 // have capacity.
 func (p *provisioner) claimForNode(ctx context.Context, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) error {
 	if remaining := p.startDelay(claim) - time.Since(claim.CreationTimestamp.Time); remaining > 0 {
-		return controller.After(remaining)
+		return controller.RequeueAfter(remaining)
 	}
 	candidate := claim.DeepCopy()
 	candidate.Annotations[nodeAnnotation] = p.Node
@@ -71,11 +71,11 @@ func (p *provisioner) claimForNode(ctx context.Context, claim *corev1.Persistent
 		return err
 	}
 	if !fits {
-		return controller.After(time.Minute)
+		return controller.RequeueAfter(time.Minute)
 	}
 	_, err = p.patchClaim(ctx, claim, object{"resourceVersion": claim.ResourceVersion, "annotations": object{nodeAnnotation: p.Node}})
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return controller.After(time.Second)
+		return controller.RequeueAfter(time.Second)
 	}
 	return err
 }

@@ -76,7 +76,7 @@ type provisioner struct {
 
 // Feature returns the controllers of a driver with CREATE_DELETE_VOLUME.
 func Feature(options Options) session.Feature {
-	return func(s *session.Session) ([]controller.Loop, error) {
+	return func(s *session.Session) ([]controller.Controller, error) {
 		if !s.Description.Can(csi.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME) {
 			return nil, nil
 		}
@@ -107,11 +107,11 @@ func Feature(options Options) session.Feature {
 			}
 			p.dynamic = client
 		}
-		return p.loops()
+		return p.controllers()
 	}
 }
 
-func (p *provisioner) loops() ([]controller.Loop, error) {
+func (p *provisioner) controllers() ([]controller.Controller, error) {
 	core, storage := p.Informers.Core().V1(), p.Informers.Storage().V1()
 	claims, volumes := core.PersistentVolumeClaims().Informer(), core.PersistentVolumes().Informer()
 	if err := p.Index(claims, byVolumeName, claimVolume); err != nil {
@@ -132,13 +132,13 @@ func (p *provisioner) loops() ([]controller.Loop, error) {
 	// Both controllers use volume names as keys and exclude each other, so that no volume is
 	// created while it is being deleted.
 	var exclusion controller.Exclusion
-	return []controller.Loop{
+	return []controller.Controller{
 		{Name: "provision", Watches: []controller.Watch{{Informer: claims, Keys: p.claimKeys, Changed: claimChanged}}, Reads: reads,
-			Reconcile: p.reconcileClaim, Workers: session.WorkersPerSlot * p.Workers, Retry: p.Retry, RetryMax: p.RetryMax, Exclusion: &exclusion},
+			Reconcile: p.reconcileClaim, Workers: session.WorkersPerSlot * p.Workers, MinBackoff: p.Retry, MaxBackoff: p.RetryMax, Exclusion: &exclusion},
 		{Name: "delete", Watches: deletes, Reads: reads,
-			Reconcile: p.reconcileVolume, Workers: session.WorkersPerSlot * p.Workers, Retry: p.Retry, RetryMax: p.RetryMax, Exclusion: &exclusion},
+			Reconcile: p.reconcileVolume, Workers: session.WorkersPerSlot * p.Workers, MinBackoff: p.Retry, MaxBackoff: p.RetryMax, Exclusion: &exclusion},
 		{Name: "clone-source", Watches: []controller.Watch{{Informer: claims, Keys: sourceKeys, Changed: sourceChanged}},
-			Reconcile: p.reconcileSource, Retry: p.Retry, RetryMax: p.RetryMax},
+			Reconcile: p.reconcileSource, MinBackoff: p.Retry, MaxBackoff: p.RetryMax},
 	}, nil
 }
 

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
-	"github.com/slipway-platform/slipway/internal/parttest"
 	"github.com/slipway-platform/slipway/storage/csi/driver"
 )
 
@@ -80,7 +80,7 @@ func TestObjectIsRetried(t *testing.T) {
 		return false, nil, nil
 	})
 	o := &Object{Drivers: client.StorageV1().CSIDrivers(), Driver: "a.example.com"}
-	parttest.Run(t, o.Run)
+	componenttest.Run(t, o.Run)
 	eventually.True(t, "the object exists", func() bool {
 		_, err := client.StorageV1().CSIDrivers().Get(t.Context(), "a.example.com", metav1.GetOptions{})
 		return err == nil

@@ -14,8 +14,8 @@ import (
 	"google.golang.org/grpc/status"
 	registration "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
-	"github.com/slipway-platform/slipway/internal/parttest"
 	"github.com/slipway-platform/slipway/storage/csi/driver"
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 )
@@ -24,7 +24,7 @@ import (
 type bench struct {
 	t         *testing.T
 	registrar *Registrar
-	part      *parttest.Part
+	part      *componenttest.Component
 	server    *fake.Server
 }
 
@@ -63,7 +63,7 @@ func (b *bench) serve(options fake.Options) {
 }
 
 func (b *bench) run() *bench {
-	b.part = parttest.Run(b.t, b.registrar.Run)
+	b.part = componenttest.Run(b.t, b.registrar.Run)
 	return b
 }
 

@@ -40,17 +40,17 @@ type resizer struct {
 
 // Feature returns the controller of a driver.
 func Feature(options Options) session.Feature {
-	return func(s *session.Session) ([]controller.Loop, error) {
+	return func(s *session.Session) ([]controller.Controller, error) {
 		core := s.Informers.Core().V1()
 		r := &resizer{Session: s, claims: core.PersistentVolumeClaims().Lister(), volumes: core.PersistentVolumes().Lister()}
-		return []controller.Loop{{
+		return []controller.Controller{{
 			Name: "resize",
 			Watches: []controller.Watch{
 				{Informer: core.PersistentVolumeClaims().Informer(), Keys: claimKeys, Changed: changed},
 				{Informer: s.Informers.Storage().V1().VolumeAttachments().Informer(), Keys: r.detachedKeys, Changed: session.IgnoreUpdates},
 			},
 			Reads:     []cache.SharedIndexInformer{core.PersistentVolumes().Informer(), core.Nodes().Informer()},
-			Reconcile: r.reconcile, Workers: options.Workers, Retry: options.Retry, RetryMax: options.RetryMax,
+			Reconcile: r.reconcile, Workers: options.Workers, MinBackoff: options.Retry, MaxBackoff: options.RetryMax,
 		}}, nil
 	}
 }
@@ -116,7 +116,7 @@ func (r *resizer) reconcile(ctx context.Context, key controller.Key) error {
 	}
 	err = r.resize(ctx, claim.DeepCopy(), volume, target)
 	if apierrors.IsConflict(err) { // the cache will show the change soon
-		return controller.After(50 * time.Millisecond)
+		return controller.RequeueAfter(50 * time.Millisecond)
 	}
 	return err
 }

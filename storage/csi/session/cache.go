@@ -109,4 +109,4 @@ func (l *Locks) Lock(key string) (unlock func()) {
 
 // Feature returns the controllers of one feature for a driver, or nothing if the driver does not
 // support the feature.
-type Feature func(*Session) ([]controller.Loop, error)
+type Feature func(*Session) ([]controller.Controller, error)

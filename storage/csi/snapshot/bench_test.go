@@ -22,8 +22,8 @@ import (
 
 	"github.com/slipway-platform/slipway/controller"
 	"github.com/slipway-platform/slipway/internal/apitest"
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
-	"github.com/slipway-platform/slipway/internal/parttest"
 	"github.com/slipway-platform/slipway/storage/csi/csitest"
 	"github.com/slipway-platform/slipway/storage/csi/driver"
 	"github.com/slipway-platform/slipway/storage/csi/fake"
@@ -41,7 +41,7 @@ type bench struct {
 	objects snapshotclient.Interface // the same
 	killer  *csitest.Killer
 	node    string
-	part    *parttest.Part
+	part    *componenttest.Component
 	timeout time.Duration
 }
 
@@ -139,12 +139,12 @@ func (b *bench) start() *bench {
 	})
 	b.must(err)
 	for i := range loops {
-		loops[i].RetryMax = 50 * time.Millisecond
+		loops[i].MaxBackoff = 50 * time.Millisecond
 	}
-	b.part = parttest.Run(b.t, func(ctx context.Context, ready func()) error {
+	b.part = componenttest.Run(b.t, func(ctx context.Context, ready func()) error {
 		shared.StartWithContext(ctx)
 		objects.Start(ctx.Done())
-		err := controller.Set(loops).Run(ctx, ready)
+		err := controller.Manager(loops).Run(ctx, ready)
 		shared.Shutdown()
 		objects.Shutdown()
 		return err

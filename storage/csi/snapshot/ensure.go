@@ -38,7 +38,7 @@ func (r *snapshotter) ensure(ctx context.Context, s *snapshotv1.VolumeSnapshot) 
 		return err
 	}
 	if !contentReady(content) {
-		return controller.After(r.pollDelay(s))
+		return controller.RequeueAfter(r.pollDelay(s))
 	}
 	return r.unprotect(ctx, s)
 }
@@ -84,7 +84,7 @@ func (r *snapshotter) prepare(ctx context.Context, s *snapshotv1.VolumeSnapshot)
 		return s, fmt.Errorf("read VolumeSnapshot \"%s/%s\": %w", s.Namespace, s.Name, err)
 	}
 	if current.UID != s.UID || current.DeletionTimestamp != nil {
-		return s, controller.After(50 * time.Millisecond) // until the cache is up to date
+		return s, controller.RequeueAfter(50 * time.Millisecond) // until the cache is up to date
 	}
 	return current, nil
 }

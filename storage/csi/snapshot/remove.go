@@ -22,7 +22,7 @@ import (
 func (r *snapshotter) remove(ctx context.Context, s *snapshotv1.VolumeSnapshot) error {
 	if claim := r.restoringClaim(s); claim != "" {
 		r.recordEvent(s, corev1.EventTypeNormal, "SnapshotInUse", "The snapshot is deleted when PersistentVolumeClaim %q has been restored from it.", claim)
-		return controller.After(10 * time.Second)
+		return controller.RequeueAfter(10 * time.Second)
 	}
 	content, err := r.content(ctx, s)
 	if err != nil {

@@ -65,7 +65,7 @@ func Feature(options Options) session.Feature {
 	if options.Poll == 0 {
 		options.Poll = time.Second
 	}
-	return func(s *session.Session) ([]controller.Loop, error) {
+	return func(s *session.Session) ([]controller.Controller, error) {
 		if s.SnapshotInformers == nil {
 			return nil, nil
 		}
@@ -86,13 +86,13 @@ func Feature(options Options) session.Feature {
 		if err := s.Index(objects.VolumeSnapshotContents().Informer(), byRef, refOf); err != nil {
 			return nil, err
 		}
-		return []controller.Loop{r.loop()}, nil
+		return []controller.Controller{r.controller()}, nil
 	}
 }
 
-func (r *snapshotter) loop() controller.Loop {
+func (r *snapshotter) controller() controller.Controller {
 	objects, core := r.SnapshotInformers.Snapshot().V1(), r.Informers.Core().V1()
-	return controller.Loop{
+	return controller.Controller{
 		Name: "snapshot",
 		Watches: []controller.Watch{
 			{Informer: objects.VolumeSnapshots().Informer(), Changed: snapshotChanged},
@@ -103,7 +103,7 @@ func (r *snapshotter) loop() controller.Loop {
 		Reads: []cache.SharedIndexInformer{
 			core.PersistentVolumes().Informer(), core.Nodes().Informer(), r.Informers.Storage().V1().CSINodes().Informer(),
 		},
-		Reconcile: r.reconcile, Workers: r.Workers, Retry: r.Retry,
+		Reconcile: r.reconcile, Workers: r.Workers, MinBackoff: r.Retry,
 	}
 }
 
@@ -149,7 +149,7 @@ func (r *snapshotter) reconcileSnapshot(ctx context.Context, s *snapshotv1.Volum
 // requeueOnConflict converts a conflict to a requeue, because the cache will show the change soon.
 func requeueOnConflict(err error) error {
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		return controller.After(50 * time.Millisecond)
+		return controller.RequeueAfter(50 * time.Millisecond)
 	}
 	return err
 }

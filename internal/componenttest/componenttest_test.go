@@ -1,4 +1,4 @@
-package parttest
+package componenttest
 
 import (
 	"context"
@@ -75,7 +75,7 @@ func TestParts(t *testing.T) {
 		}, ""},
 		{"never ready", func(t testing.TB) {
 			Run(t, func(ctx context.Context, _ func()) error { <-ctx.Done(); return nil })
-		}, "the part is ready: not within 1m0s"},
+		}, "the component is ready: not within 1m0s"},
 		{"ready late", func(t testing.TB) {
 			p := Start(t, func(ctx context.Context, ready func()) error {
 				<-time.After(time.Second)
@@ -88,17 +88,17 @@ func TestParts(t *testing.T) {
 		}, ""},
 		{"failed before it was ready", func(t testing.TB) {
 			Run(t, func(context.Context, func()) error { return broken })
-		}, "the part has ended before it was ready: broken; the part ended with an error: broken"},
+		}, "the component has ended before it was ready: broken; the component ended with an error: broken"},
 		{"failed afterwards", func(t testing.TB) {
 			Run(t, func(_ context.Context, ready func()) error { ready(); return broken })
-		}, "the part ended with an error: broken"},
+		}, "the component ended with an error: broken"},
 		{"does not stop", func(t testing.TB) {
 			Run(t, func(ctx context.Context, ready func()) error {
 				ready()
 				<-time.After(time.Hour)
 				return nil
 			})
-		}, "the part stops: not within 1m0s"},
+		}, "the component stops: not within 1m0s"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestParts(t *testing.T) {
 				if got := failures(t, tt.test); got != tt.want {
 					t.Errorf("fails with %q, want %q", got, tt.want)
 				}
-				<-time.After(time.Hour) // until the part that does not stop has ended
+				<-time.After(time.Hour) // until the component that does not stop has ended
 			})
 		})
 	}

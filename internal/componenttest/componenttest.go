@@ -1,6 +1,6 @@
-// Package parttest runs components in tests: anything with a method Run(ctx, ready) that blocks,
-// calls ready once when it serves, and returns nil when ctx has ended.
-package parttest
+// Package componenttest runs components in tests: anything with a method Run(ctx, ready) that
+// blocks, calls ready once when it serves, and returns nil when ctx has ended.
+package componenttest
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// Part is a running component of a test.
-type Part struct {
+// Component is a running component of a test.
+type Component struct {
 	t      testing.TB
 	ready  chan struct{}
 	ended  chan struct{}
@@ -22,10 +22,10 @@ type Part struct {
 
 // Start starts a component. It stops when the test ends, after the clean-ups that the test
 // registers later.
-func Start(t testing.TB, run func(ctx context.Context, ready func()) error) *Part {
+func Start(t testing.TB, run func(ctx context.Context, ready func()) error) *Component {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	p := &Part{t: t, ready: make(chan struct{}), ended: make(chan struct{}), cancel: cancel}
+	p := &Component{t: t, ready: make(chan struct{}), ended: make(chan struct{}), cancel: cancel}
 	go func() {
 		defer close(p.ended)
 		p.err = run(ctx, func() { close(p.ready) }) // a second call panics
@@ -35,7 +35,7 @@ func Start(t testing.TB, run func(ctx context.Context, ready func()) error) *Par
 }
 
 // Run starts a component and waits until it is ready.
-func Run(t testing.TB, run func(ctx context.Context, ready func()) error) *Part {
+func Run(t testing.TB, run func(ctx context.Context, ready func()) error) *Component {
 	t.Helper()
 	p := Start(t, run)
 	p.WaitReady()
@@ -43,16 +43,16 @@ func Run(t testing.TB, run func(ctx context.Context, ready func()) error) *Part 
 }
 
 // Ready reports whether the component is ready.
-func (p *Part) Ready() bool { return closed(p.ready) }
+func (p *Component) Ready() bool { return closed(p.ready) }
 
 // WaitReady waits until the component is ready. It ends the test if the component ends first or is
 // not ready within a minute.
-func (p *Part) WaitReady() {
+func (p *Component) WaitReady() {
 	p.t.Helper()
-	eventually.True(p.t, "the part is ready", func() bool {
+	eventually.True(p.t, "the component is ready", func() bool {
 		ended := closed(p.ended)
 		if ended && !p.Ready() {
-			p.t.Fatalf("the part has ended before it was ready: %v", p.err)
+			p.t.Fatalf("the component has ended before it was ready: %v", p.err)
 		}
 		return p.Ready()
 	})
@@ -60,17 +60,17 @@ func (p *Part) WaitReady() {
 
 // Stop stops the component and waits for its end. The test fails if the component returns an error
 // or takes longer than a minute. Further calls of Stop do nothing.
-func (p *Part) Stop() {
+func (p *Component) Stop() {
 	p.t.Helper()
 	p.stop.Do(p.end)
 }
 
-func (p *Part) end() {
+func (p *Component) end() {
 	p.t.Helper()
 	p.cancel()
-	eventually.True(p.t, "the part stops", func() bool { return closed(p.ended) })
+	eventually.True(p.t, "the component stops", func() bool { return closed(p.ended) })
 	if p.err != nil {
-		p.t.Errorf("the part ended with an error: %v", p.err)
+		p.t.Errorf("the component ended with an error: %v", p.err)
 	}
 }
 
