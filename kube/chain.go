@@ -30,6 +30,7 @@ import (
 // upstream's CreateServerChain with one more link.
 func (s *APIServer) chain(config *app.Config) (*aggregator.APIAggregator, error) {
 	generic := config.KubeAPIs.ControlPlane.Generic
+	generic.LoopbackClientConfig.Wrap(carryTenant)
 	ours, err := apiserver.New(s.Features, apiserver.Base{
 		Config: *generic, Etcd: *config.Options.Etcd, Informers: config.KubeAPIs.ControlPlane.VersionedInformers,
 		Definitions: openapi.GetOpenAPIDefinitions,
@@ -91,7 +92,7 @@ func hook(config *app.Config, ours *apiserver.Server) error {
 	ours.Correct(front)
 	build := front.BuildHandlerChainFunc
 	front.BuildHandlerChainFunc = func(api http.Handler, config *genericserver.Config) http.Handler {
-		return ours.Filter(build(ours.Serve(apiserver.BoundBodies(api)), config),
+		return ours.Filter(build(markTenant(ours.Serve(apiserver.BoundBodies(api))), config),
 			func(public http.Handler) http.Handler { return apiserver.PublicChain(public, config) })
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"google.golang.org/grpc"
+	"k8s.io/utils/clock"
 )
 
 // Etcd is the component that runs etcd. The API server in the same process connects over a Unix
@@ -43,7 +44,7 @@ func (e *Etcd) Run(ctx context.Context, ready func()) error {
 	if err := e.check(); err != nil {
 		return err
 	}
-	pacer := newPacer(config.QuotaBackendBytes)
+	pacer := newPacer(config.QuotaBackendBytes, clock.RealClock{})
 	config.GRPCAdditionalServerOptions = append(config.GRPCAdditionalServerOptions, grpc.ChainUnaryInterceptor(pacer.intercept))
 	server, err := e.start(config)
 	if err != nil {

@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,7 +13,10 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/slipway-platform/slipway/internal/certtest"
 	"github.com/slipway-platform/slipway/internal/componenttest"
@@ -36,12 +40,15 @@ func write(key string, size int, create bool) *etcdserverpb.TxnRequest {
 	}
 }
 
-// try sends a write to a pacer. It does not wait for long: the context ends before the pacer admits
-// a write above the burst.
-func try(t *testing.T, p *pacer, txn *etcdserverpb.TxnRequest) (applied bool) {
+// try sends a write of a tenant, or of the platform if the tenant is empty. A write that would wait
+// fails.
+func try(t *testing.T, p *pacer, tenant string, txn *etcdserverpb.TxnRequest) (applied bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if tenant != "" {
+		ctx = metadata.NewIncomingContext(ctx, metadata.Pairs(tenantKey, tenant))
+	}
 	_, err := p.intercept(ctx, txn, nil, func(context.Context, any) (any, error) {
 		applied = true
 		return nil, nil
@@ -52,62 +59,110 @@ func try(t *testing.T, p *pacer, txn *etcdserverpb.TxnRequest) (applied bool) {
 	return applied
 }
 
-func TestNamespaceCannotFloodStore(t *testing.T) {
-	const large = 1 << 20
-	p, count := newPacer(databaseQuota), 0
-	for count < 2*ownerBurst/large && try(t, p, write("/kubernetes.io/configmaps/evil/flood", large, false)) {
+// large is the size of a large object.
+const large = 1 << 20
+
+func TestTenantCannotFloodStore(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Now())
+	p, count := newPacer(databaseQuota, clock), 0
+	image := write("/kubernetes.io/image.openshift.io/images/sha256:1", large, true)
+	for count < 2*tenantBurst/large && try(t, p, "project evil", image) {
 		count++
 	}
-	if count < ownerBurst/large || count > ownerBurst/large+2 {
-		t.Errorf("%d large writes of one namespace are admitted, want about %d", count, ownerBurst/large)
+	if count != tenantBurst/large {
+		t.Errorf("%d large writes of one tenant are admitted, want %d", count, tenantBurst/large)
 	}
-	for name, txn := range map[string]*etcdserverpb.TxnRequest{
-		"small":             write("/kubernetes.io/configmaps/evil/settings", largeValue, false),
-		"another namespace": write("/kubernetes.io/configmaps/shop/settings", large, false),
-		"deletion":          {Success: []*etcdserverpb.RequestOp{{}}},
+	for name, c := range map[string]struct {
+		tenant string
+		txn    *etcdserverpb.TxnRequest
+	}{
+		"small":             {"project evil", write("/kubernetes.io/configmaps/evil/settings", largeValue, false)},
+		"another project":   {"project shop", write("/kubernetes.io/configmaps/shop/settings", large, false)},
+		"same resource":     {"project shop", image},
+		"user of that name": {"user evil", write("/kubernetes.io/namespaces/new", large, false)},
+		"deletion":          {"project evil", &etcdserverpb.TxnRequest{Success: []*etcdserverpb.RequestOp{{}}}},
 	} {
-		if !try(t, p, txn) {
+		if !try(t, p, c.tenant, c.txn) {
 			t.Errorf("%s is not admitted", name)
 		}
 	}
-	// Users of all namespaces must not stop the platform.
-	for range 2 * ownerBurst / large {
-		if !try(t, p, write("/kubernetes.io/minions/node1", large, false)) || !try(t, p, write("/kubernetes.io/configmaps/kube-system/a", large, false)) {
-			t.Fatal("the platform waits")
-		}
+	if clock.Step(time.Second); try(t, p, "project evil", image) {
+		t.Errorf("%d bytes are admitted after a second, want %d", large, tenantRate)
 	}
-	left := int(p.total.Tokens())
-	if !p.total.AllowN(time.Now(), left) { // what many namespaces write
-		t.Fatalf("%d bytes are not free", left)
-	}
-	if try(t, p, write("/kubernetes.io/configmaps/evil2/flood", large, false)) {
-		t.Error("there is no limit for all namespaces together")
-	}
-	if !try(t, p, write("/kubernetes.io/minions/node1", large, false)) {
-		t.Error("the platform waits for users")
+	if clock.Step(time.Second); !try(t, p, "project evil", image) {
+		t.Error("the tenant's rate is not admitted")
 	}
 }
 
-func TestUsersCannotFillDatabase(t *testing.T) {
-	p, used := newPacer(100), int64(80)
+func TestPlatformNeverWaitsForTenants(t *testing.T) {
+	p := newPacer(databaseQuota, clocktesting.NewFakeClock(time.Now()))
+	for tenant := range totalBurst / tenantBurst {
+		for range tenantBurst / large {
+			if !try(t, p, fmt.Sprint("project ", tenant), write("/kubernetes.io/configmaps/a/a", large, false)) {
+				t.Fatal("the total is smaller than its burst")
+			}
+		}
+	}
+	if try(t, p, "project shop", write("/kubernetes.io/configmaps/shop/settings", large, false)) {
+		t.Error("there is no limit for all tenants together")
+	}
+	for range 2 * tenantBurst / large {
+		if !try(t, p, "", write("/kubernetes.io/minions/node1", large, false)) {
+			t.Fatal("the platform waits")
+		}
+	}
+}
+
+func TestTenantCannotOccupyServerWithWaitingWrites(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Now())
+	p := newPacer(databaseQuota, clock)
+	for range tenantBurst / large {
+		try(t, p, "project evil", write("/kubernetes.io/configmaps/evil/a", large, false))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	results := make(chan error)
+	for range maxWaiting {
+		go func() { results <- p.wait(ctx, "project evil", large) }()
+	}
+	eventually.True(t, "the writes to wait", func() bool { return clock.Waiters() == maxWaiting })
+	if err := p.wait(ctx, "project evil", large); !errors.Is(err, errWaiting) {
+		t.Errorf("one more write: %v", err)
+	}
+	if err := p.wait(ctx, "project shop", large); err != nil {
+		t.Errorf("a write of another tenant: %v", err)
+	}
+	cancel()
+	for range maxWaiting {
+		if err := <-results; !errors.Is(err, context.Canceled) {
+			t.Errorf("a write whose request ended: %v", err)
+		}
+	}
+	clock.Step(time.Minute)
+	if err := p.wait(t.Context(), "project evil", large); err != nil {
+		t.Errorf("writes whose requests ended count: %v", err)
+	}
+}
+
+func TestTenantsCannotFillDatabase(t *testing.T) {
+	p, used := newPacer(100, clocktesting.NewFakeClock(time.Now())), int64(80)
 	p.measure(func() int64 { return used })
-	if !try(t, p, write("/kubernetes.io/pods/shop/web", 1, true)) {
+	if !try(t, p, "project shop", write("/kubernetes.io/pods/shop/web", 1, true)) {
 		t.Error("a database that is not full rejects an object")
 	}
 	used = 81
 	for name, c := range map[string]struct {
-		txn  *etcdserverpb.TxnRequest
-		want bool
+		tenant string
+		txn    *etcdserverpb.TxnRequest
+		want   bool
 	}{
-		"new object":            {write("/kubernetes.io/configmaps/shop/a", 1, true), false},
-		"large change":          {write("/openshift.io/builds/shop/a", largeValue+1, false), false},
-		"small change":          {write("/kubernetes.io/pods/shop/a", 1000, false), true},
-		"lease of a node":       {write("/kubernetes.io/leases/kube-node-lease/a", 1, true), true},
-		"object of the cluster": {write("/kubernetes.io/minions/a", 1, true), true},
-		"default namespace":     {write("/kubernetes.io/services/specs/default/a", 1, true), true},
-		"name like platform's":  {write("/kubernetes.io/services/specs/kubeshop/a", 1, true), false},
+		"new object":         {"project shop", write("/kubernetes.io/configmaps/shop/a", 1, true), false},
+		"new image":          {"project shop", write("/kubernetes.io/image.openshift.io/images/a", 1, true), false},
+		"new project":        {"user alice", write("/kubernetes.io/namespaces/a", 1, true), false},
+		"large change":       {"project shop", write("/kubernetes.io/builds/shop/a", largeValue+1, false), false},
+		"small change":       {"project shop", write("/kubernetes.io/pods/shop/a", 1000, false), true},
+		"object of platform": {"", write("/kubernetes.io/leases/kube-node-lease/a", 1, true), true},
 	} {
-		if got := try(t, p, c.txn); got != c.want {
+		if got := try(t, p, c.tenant, c.txn); got != c.want {
 			t.Errorf("%s: admitted: %t, want %t", name, got, c.want)
 		}
 	}
@@ -115,7 +170,7 @@ func TestUsersCannotFillDatabase(t *testing.T) {
 
 func TestPacerPassesErrorsOn(t *testing.T) {
 	want := errors.New("etcd rejects it")
-	_, err := newPacer(1).intercept(t.Context(), &etcdserverpb.RangeRequest{}, nil, func(context.Context, any) (any, error) { return nil, want })
+	_, err := newPacer(1, clock.RealClock{}).intercept(t.Context(), &etcdserverpb.RangeRequest{}, nil, func(context.Context, any) (any, error) { return nil, want })
 	if !errors.Is(err, want) {
 		t.Errorf("error is %v", err)
 	}
@@ -134,25 +189,24 @@ func TestEtcdPacesLargeWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	put := func(key string, size int) error {
+	put := func(tenant, key string, size int) error {
 		// Half of a large value becomes free in this time.
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(t.Context(), tenantKey, tenant), time.Second)
 		defer cancel()
 		_, err := client.Txn(ctx).Then(clientv3.OpPut(key, strings.Repeat("x", size))).Commit()
 		return err
 	}
-	const large = 1 << 20
 	refused := false
-	for range 2*ownerBurst/large + 1 {
-		err := put("/kubernetes.io/configmaps/evil/flood", large)
+	for range 2*tenantBurst/large + 1 {
+		err := put("project evil", "/kubernetes.io/configmaps/evil/flood", large)
 		if refused = status.Code(err) == codes.ResourceExhausted; refused {
 			break
 		}
 	}
 	if !refused {
-		t.Error("large writes of one namespace have no limit")
+		t.Error("large writes of one tenant have no limit")
 	}
-	for _, key := range []string{"/kubernetes.io/configmaps/evil/small", "/kubernetes.io/configmaps/shop/small"} {
-		eventually.True(t, "a small write to "+key, func() bool { return put(key, 100) == nil })
+	for key, tenant := range map[string]string{"/kubernetes.io/configmaps/evil/small": "project evil", "/kubernetes.io/configmaps/shop/small": "project \u00dcmit"} {
+		eventually.True(t, "a small write to "+key, func() bool { return put(tenant, key, 100) == nil })
 	}
 }

@@ -61,21 +61,27 @@ func (e *evaluator) usable(ctx context.Context, constraints []*scc.Constraints, 
 	})
 }
 
+// mayUse reports whether a subject may use a constraint. The authorizer decides first: it denies what
+// the scopes of a token do not allow, even if the constraint lists the token's user. OpenShift 3.11
+// ignores scopes for listed users.
 func (e *evaluator) mayUse(ctx context.Context, c *scc.Constraints, namespace string, subject user.Info) bool {
-	if slices.Contains(c.Users, subject.GetName()) {
-		return true
-	}
-	for _, group := range subject.GetGroups() {
-		if slices.Contains(c.Groups, group) {
-			return true
-		}
-	}
 	decision, _, err := e.authorizer.Authorize(ctx, authorizer.AttributesRecord{
 		User: subject, Verb: "use", Namespace: namespace, Name: c.Name,
 		APIGroup: securityv1.GroupName, APIVersion: securityv1.GroupVersion.Version, Resource: constraintsResource().Resource,
 		ResourceRequest: true,
 	})
-	return err == nil && decision == authorizer.DecisionAllow
+	switch decision {
+	case authorizer.DecisionDeny:
+		return false
+	case authorizer.DecisionAllow:
+		if err == nil {
+			return true
+		}
+	}
+	if slices.Contains(c.Users, subject.GetName()) {
+		return true
+	}
+	return slices.ContainsFunc(subject.GetGroups(), func(group string) bool { return slices.Contains(c.Groups, group) })
 }
 
 // decide evaluates the constraints that the subjects may use on a new pod.

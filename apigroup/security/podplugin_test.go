@@ -42,6 +42,9 @@ func newEvaluator(t *testing.T) *evaluator {
 			if a.GetVerb() == "use" && a.GetName() == "privileged" && a.GetUser().GetName() == "system:serviceaccount:shop:strong" {
 				return authorizer.DecisionAllow, "", nil
 			}
+			if len(a.GetUser().GetExtra()) > 0 {
+				return authorizer.DecisionDeny, "the scopes of the token prevent it", nil
+			}
 			return authorizer.DecisionNoOpinion, "", nil
 		}),
 	}
@@ -94,6 +97,26 @@ func TestPodPluginChoosesConstraints(t *testing.T) {
 				t.Fatalf("constraint is %q, %v, want %q", got, err, tt.want)
 			}
 		})
+	}
+}
+
+func TestConstraintThatListsUserNeedsScope(t *testing.T) {
+	evaluator := newEvaluator(t)
+	listed := []*scc.Constraints{
+		{ObjectMeta: metav1.ObjectMeta{Name: "by-user"}, Users: []string{"alice"}},
+		{ObjectMeta: metav1.ObjectMeta{Name: "by-group"}, Groups: []string{"operators"}},
+	}
+	alice := &user.DefaultInfo{Name: "alice", Groups: []string{"operators"}}
+	if got := evaluator.usable(t.Context(), listed, "shop", []user.Info{alice}); len(got) != len(listed) {
+		t.Errorf("without scopes, %d of %d constraints can be used", len(got), len(listed))
+	}
+	alice.Extra = map[string][]string{"scopes.authorization.openshift.io": {"user:info"}}
+	if got := evaluator.usable(t.Context(), listed, "shop", []user.Info{alice}); len(got) != 0 {
+		t.Errorf("a token with the scope user:info can use %q", got[0].Name)
+	}
+	account := &user.DefaultInfo{Name: "system:serviceaccount:shop:default", Groups: []string{"operators"}}
+	if got := evaluator.usable(t.Context(), listed, "shop", []user.Info{alice, account}); len(got) != 1 || got[0].Name != "by-group" {
+		t.Errorf("the pod's service account can use %v, want by-group", got)
 	}
 }
 

@@ -1,0 +1,157 @@
+package kube
+
+import (
+	"container/heap"
+	"context"
+	"math"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	"k8s.io/utils/clock"
+)
+
+// fairQueue shares a rate among tenants. While writes wait, each tenant with waiting writes gets
+// the same number of bytes, however many writes it sends (start-time fair queueing: P. Goyal and
+// others, 1996).
+type fairQueue struct {
+	clock   clock.Clock
+	limiter *rate.Limiter // guarded by mu, so that only the first turn takes tokens
+
+	mu      sync.Mutex
+	waiting turns
+	// position is the start of the last turn that ended. ends contains the end of each tenant's
+	// last turn. Both count bytes.
+	position int64
+	ends     map[string]int64
+	count    int64 // of all turns
+}
+
+// turn is a write that waits.
+type turn struct {
+	start, number int64
+	size          int
+	index         int           // in turns
+	first         chan struct{} // receives a value when the turn becomes the first one
+}
+
+func newFairQueue(clock clock.Clock, bytesPerSecond rate.Limit, burst int) *fairQueue {
+	return &fairQueue{clock: clock, limiter: rate.NewLimiter(bytesPerSecond, burst), ends: map[string]int64{}}
+}
+
+// wait blocks until a tenant may write size bytes. It fails if ctx ends before.
+func (q *fairQueue) wait(ctx context.Context, tenant string, size int) error {
+	t := q.join(tenant, size)
+	for {
+		admitted, delay := q.take(t)
+		if admitted {
+			return nil
+		}
+		if err := q.sleep(ctx, t, delay); err != nil {
+			q.leave(t)
+			return err
+		}
+	}
+}
+
+// sleep returns after the delay, if there is one, and when the turn becomes the first one.
+func (q *fairQueue) sleep(ctx context.Context, t *turn, delay time.Duration) error {
+	var expired <-chan time.Time
+	if delay > 0 {
+		timer := q.clock.NewTimer(delay)
+		defer timer.Stop()
+		expired = timer.C()
+	}
+	select {
+	case <-t.first:
+	case <-expired:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}
+
+// join adds a turn after the other turns of its tenant.
+func (q *fairQueue) join(tenant string, size int) *turn {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	size = min(size, q.limiter.Burst())
+	q.count++
+	t := &turn{start: max(q.position, q.ends[tenant]), number: q.count, size: size, first: make(chan struct{}, 1)}
+	q.ends[tenant] = t.start + int64(size)
+	heap.Push(&q.waiting, t)
+	return t
+}
+
+// take removes the turn if it is the first one and the rate allows its size. Otherwise, it returns
+// the delay until the rate allows it. The delay is 0 if the turn is not the first one.
+func (q *fairQueue) take(t *turn) (admitted bool, delay time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.waiting[0] != t {
+		return false, 0
+	}
+	now := q.clock.Now()
+	if q.limiter.AllowN(now, t.size) {
+		q.position = t.start
+		q.remove(t)
+		return true, 0
+	}
+	missing := float64(t.size) - q.limiter.TokensAt(now)
+	return false, time.Duration(math.Ceil(missing / float64(q.limiter.Limit()) * float64(time.Second)))
+}
+
+// leave removes a turn whose request ended.
+func (q *fairQueue) leave(t *turn) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.remove(t)
+}
+
+func (q *fairQueue) remove(t *turn) {
+	heap.Remove(&q.waiting, t.index)
+	if len(q.waiting) == 0 {
+		q.position = 0
+		clear(q.ends)
+		return
+	}
+	select {
+	case q.waiting[0].first <- struct{}{}:
+	default: // it has not received the last value yet
+	}
+}
+
+// turns is a heap. The first turn is the next one.
+type turns []*turn
+
+// Len implements heap.Interface.
+func (t turns) Len() int { return len(t) }
+
+// Less implements heap.Interface.
+func (t turns) Less(i, j int) bool {
+	if t[i].start != t[j].start {
+		return t[i].start < t[j].start
+	}
+	return t[i].number < t[j].number
+}
+
+// Swap implements heap.Interface.
+func (t turns) Swap(i, j int) {
+	t[i], t[j] = t[j], t[i]
+	t[i].index, t[j].index = i, j
+}
+
+// Push implements heap.Interface.
+func (t *turns) Push(x any) {
+	added := x.(*turn)
+	added.index = len(*t)
+	*t = append(*t, added)
+}
+
+// Pop implements heap.Interface.
+func (t *turns) Pop() any {
+	last := len(*t) - 1
+	removed := (*t)[last]
+	*t = (*t)[:last]
+	return removed
+}

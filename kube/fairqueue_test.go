@@ -1,0 +1,109 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/slipway-platform/slipway/internal/eventually"
+)
+
+// exhausted returns a queue of 1 MiB per second whose burst is used.
+func exhausted(t *testing.T) (*fairQueue, *clocktesting.FakeClock) {
+	t.Helper()
+	clock := clocktesting.NewFakeClock(time.Now())
+	q := newFairQueue(clock, large, 4*large)
+	for range 4 {
+		if err := q.wait(t.Context(), "project evil", large); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return q, clock
+}
+
+// admitAll moves the clock until the queue is empty, and returns the sizes of the admitted writes by
+// tenant, and their order.
+func admitAll(q *fairQueue, clock *clocktesting.FakeClock, tenants map[*turn]string) (order []string) {
+	for len(q.waiting) > 0 {
+		first := q.waiting[0]
+		admitted, delay := q.take(first)
+		if !admitted {
+			clock.Step(delay)
+			continue
+		}
+		order = append(order, tenants[first])
+	}
+	return order
+}
+
+func TestWritesOfOneTenantDoNotDelayThoseOfAnother(t *testing.T) {
+	q, clock := exhausted(t)
+	tenants := map[*turn]string{}
+	for range 20 {
+		tenants[q.join("evil", large)] = "evil"
+	}
+	for range 3 {
+		tenants[q.join("shop", large)] = "shop"
+	}
+	start := clock.Now()
+	order := fmt.Sprint(admitAll(q, clock, tenants)[:7])
+	if order != "[evil shop evil shop evil shop evil]" {
+		t.Errorf("the order is %s", order)
+	}
+	if got := clock.Since(start).Round(time.Second); got != 23*time.Second {
+		t.Errorf("23 MiB take %s at 1 MiB per second", got)
+	}
+}
+
+func TestTenantsGetTheSameNumberOfBytes(t *testing.T) {
+	q, clock := exhausted(t)
+	tenants := map[*turn]string{}
+	for range 10 {
+		tenants[q.join("large", large)] = "large"
+	}
+	for range 40 {
+		tenants[q.join("small", large/4)] = "small"
+	}
+	bytes := map[string]int{}
+	for _, tenant := range admitAll(q, clock, tenants)[:25] {
+		bytes[tenant] += map[string]int{"large": large, "small": large / 4}[tenant]
+	}
+	if difference := bytes["large"] - bytes["small"]; difference < -large || difference > large {
+		t.Errorf("the tenants got %v", bytes)
+	}
+}
+
+func TestQueueForgetsTenantsWithoutWrites(t *testing.T) {
+	q, clock := exhausted(t)
+	admitAll(q, clock, map[*turn]string{q.join("evil", large): ""})
+	if len(q.ends) != 0 || q.position != 0 {
+		t.Errorf("the empty queue contains %v, position %d", q.ends, q.position)
+	}
+}
+
+func TestWaitingWritesContinueAfterOneEnds(t *testing.T) {
+	q, clock := exhausted(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	canceled, admitted := make(chan error), make(chan error)
+	go func() { canceled <- q.wait(ctx, "evil", large) }()
+	eventually.True(t, "the first write to wait", func() bool { return clock.Waiters() == 1 })
+	go func() { admitted <- q.wait(t.Context(), "shop", large) }()
+	eventually.True(t, "the second write to wait", func() bool {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		return len(q.waiting) == 2
+	})
+	cancel()
+	if err := <-canceled; !errors.Is(err, context.Canceled) {
+		t.Errorf("a write whose request ended: %v", err)
+	}
+	eventually.True(t, "the second write to become the first", clock.HasWaiters)
+	clock.Step(time.Second)
+	if err := <-admitted; err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,60 @@
+package attack
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// token returns a user with a token that has scopes.
+func (s *stage) token(name string, scopes ...string) *kit.User {
+	return s.Impersonate(rest.ImpersonationConfig{
+		UserName: name, Groups: []string{"system:authenticated", "system:authenticated:oauth"},
+		Extra: map[string][]string{"scopes.authorization.openshift.io": scopes},
+	})
+}
+
+// TestTokenGetsNoConstraintsBeyondItsScopes steals tokens of alice, whom constraints list as a user.
+func TestTokenGetsNoConstraintsBeyondItsScopes(t *testing.T) {
+	s := tenants(t)
+	name := s.shop + "-privileged"
+	s.Apply(`
+apiVersion: security.openshift.io/v1
+kind: SecurityContextConstraints
+metadata: {name: ` + name + `}
+allowPrivilegedContainer: true
+allowHostDirVolumePlugin: true
+runAsUser: {type: RunAsAny}
+seLinuxContext: {type: RunAsAny}
+fsGroup: {type: RunAsAny}
+supplementalGroups: {type: RunAsAny}
+volumes: ["*"]
+users: [alice]
+groups: []
+`)
+	t.Cleanup(func() { s.OC("delete", "scc", name) })
+	const privileged = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"root"},
+		"spec":{"containers":[{"name":"a","image":"a","securityContext":{"privileged":true}}]}}`
+	pods := kit.CorePath(s.shop, "pods") + "?"
+	s.WaitFor("the constraint", func(context.Context) error {
+		_, err := s.alice.Try("POST", pods, privileged)
+		return err
+	})
+	s.token("alice", "user:full").May("POST", pods, privileged)
+	limited := s.token("alice", "role:edit:"+s.shop)
+	limited.MayNot("POST", pods, privileged, "privileged containers are not allowed")
+	limited.May("POST", pods, strings.Replace(privileged, `"privileged":true`, "", 1))
+	s.token("alice", "user:info").MayNot("POST", pods, privileged, "scopes [user:info] prevent this action")
+	review := `{"apiVersion":"security.openshift.io/v1","kind":"PodSecurityPolicySelfSubjectReview","spec":{"template":` + privileged + `}}`
+	reviews := kit.GroupPath("security.openshift.io", s.shop, "podsecuritypolicyselfsubjectreviews")
+	if got := s.alice.May("POST", reviews, review); !strings.Contains(got, name) {
+		t.Errorf("alice's review is\n%s", got)
+	}
+	if got, _ := limited.Try("POST", reviews, review); strings.Contains(got, name) {
+		t.Errorf("the review of a limited token is\n%s", got)
+	}
+}
