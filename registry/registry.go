@@ -38,7 +38,6 @@ import (
 	"github.com/slipway-platform/slipway/internal/diskspace"
 	"github.com/slipway-platform/slipway/internal/keypair"
 	"github.com/slipway-platform/slipway/internal/registryclient"
-	"github.com/slipway-platform/slipway/internal/throttle"
 )
 
 // Registry is the part that serves images.
@@ -161,7 +160,7 @@ func (r *Registry) server(ctx context.Context) (*server, error) {
 			dir: dir, reserve: r.Reserve, usage: newUsage(),
 			quota: func(project string) int64 { return projects.quota(project, r.ProjectQuota) },
 		},
-		Registry: r, name: rand.Text(), images: images, reviews: reviews, blobs: newSources(), lookups: make(slots, maxLookups), shares: newShares(), throttle: throttle.New(),
+		Registry: r, name: rand.Text(), images: images, reviews: reviews, blobs: newSources(), lookups: make(slots, maxLookups), shares: newShares(),
 		store: lazy(func() (*store, error) { return openStore(context.WithoutCancel(ctx), settings) }),
 	}, nil
 }

@@ -19,7 +19,6 @@ import (
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
 	"github.com/slipway-platform/slipway/apigroup/image/record"
-	"github.com/slipway-platform/slipway/internal/throttle"
 )
 
 // server decides about each request of the protocol and passes it to the store, or to where the
@@ -33,7 +32,6 @@ type server struct {
 	blobs    *sources
 	lookups  slots
 	shares   *shares
-	throttle *throttle.Throttle
 	reviewed singleflight.Group
 	// pushes is held for reading while a manifest is stored and tagged, and for writing while
 	// something is removed.
