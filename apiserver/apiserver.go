@@ -71,7 +71,8 @@ type Deps struct {
 	// Kube and Dynamic are clients of Loopback without a client-side rate limit.
 	Kube    kubernetes.Interface
 	Dynamic dynamic.Interface
-	// Authorizer is the server's authorizer.
+	// Authorizer is the server's authorizer, with those of all features. Use it in requests, not in
+	// Hooks.
 	Authorizer authorizer.Authorizer
 	// Stores are the stores of all Resources, for access within the process that bypasses admission
 	// and authorization. The store of "things/status" changes only the status. The map is filled

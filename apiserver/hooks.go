@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apiserver/pkg/authentication/group"
 	authentication "k8s.io/apiserver/pkg/authentication/request/union"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	authorization "k8s.io/apiserver/pkg/authorization/union"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	genericserver "k8s.io/apiserver/pkg/server"
@@ -42,9 +43,14 @@ func (s *Server) hook(features []Feature) error {
 	if err := s.Secure(&s.config); err != nil {
 		return err
 	}
-	s.deps.Authorizer = s.config.Authorization.Authorizer
+	s.authorizer.Authorizer = s.config.Authorization.Authorizer
 	return nil
 }
+
+// Authorizer is the server's authorizer with those of all features, for code that gets it before it
+// is complete: hooks and admission plugins. Upstream's alone would ignore the scopes of tokens. New
+// sets it.
+type Authorizer struct{ authorizer.Authorizer }
 
 // Secure puts the features' authenticators and authorizers before those of a configuration. Two
 // authorizers with the same name are an error.

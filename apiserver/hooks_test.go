@@ -102,11 +102,36 @@ func TestOurAuthorizersComeFirst(t *testing.T) {
 	}
 }
 
+func TestHooksGetAuthorizerWithThoseOfAllFeatures(t *testing.T) {
+	var first Deps
+	never := authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+		return authorizer.DecisionDeny, "never", nil
+	})
+	complete := &Authorizer{authorizerfactory.NewAlwaysAllowAuthorizer()}
+	s := &Server{authorizer: complete, deps: Deps{Authorizer: complete}}
+	s.config.Authorization.Authorizer = complete.Authorizer
+	err := s.hook([]Feature{
+		{Hooks: func(deps Deps) (Hooks, error) {
+			first = deps
+			return Hooks{}, nil
+		}},
+		{Hooks: func(Deps) (Hooks, error) {
+			return Hooks{Authorizers: []union.NamedAuthorizer{{AuthorizerName: "never", Authorizer: never}}}, nil
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _, _ := first.Authorizer.Authorize(t.Context(), authorizer.AttributesRecord{}); got != authorizer.DecisionDeny {
+		t.Errorf("the authorizer of the first feature's hooks decides %v", got)
+	}
+}
+
 func TestPostStartHooksWithTheSameNameFail(t *testing.T) {
 	feature := Feature{Hooks: func(Deps) (Hooks, error) {
 		return Hooks{PostStart: map[string]genericserver.PostStartHookFunc{"wait": nil}}, nil
 	}}
-	err := (&Server{}).hook([]Feature{feature, feature})
+	err := (&Server{authorizer: &Authorizer{}}).hook([]Feature{feature, feature})
 	if err == nil || !strings.Contains(err.Error(), `"wait"`) {
 		t.Errorf("error is %v", err)
 	}

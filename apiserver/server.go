@@ -28,6 +28,7 @@ type Server struct {
 	legacy      legacy
 	// announced contains the resources in the discovery of the core group.
 	announced []metav1.APIResource
+	authorizer  *Authorizer
 
 	config           genericserver.Config
 	informers        informers.SharedInformerFactory
@@ -42,6 +43,8 @@ type Base struct {
 	Config genericserver.Config
 	// Etcd is its completed storage options.
 	Etcd options.EtcdOptions
+	// Authorizer is set to the complete authorizer.
+	Authorizer *Authorizer
 	// Informers are its informers.
 	Informers informers.SharedInformerFactory
 	// Definitions are Kubernetes' OpenAPI definitions.
@@ -51,7 +54,7 @@ type Base struct {
 // New registers the types of the features and calls their hooks. Fails if the types of a group
 // cannot be registered, or if a hook fails.
 func New(features []Feature, base Base) (*Server, error) {
-	s := &Server{config: base.Config, informers: base.Informers, legacy: legacy{map[string]rest.Storage{}, map[string]string{}}}
+	s := &Server{config: base.Config, authorizer: base.Authorizer, informers: base.Informers, legacy: legacy{map[string]rest.Storage{}, map[string]string{}}}
 	for _, feature := range features {
 		s.groups = append(s.groups, feature.Groups...)
 	}
@@ -75,7 +78,7 @@ func New(features []Feature, base Base) (*Server, error) {
 	s.describe(base.Definitions)
 	s.deps = Deps{
 		Scheme: s.scheme, Getter: s.config.RESTOptionsGetter, Informers: base.Informers,
-		Loopback: base.Config.LoopbackClientConfig, Authorizer: base.Config.Authorization.Authorizer,
+		Loopback: base.Config.LoopbackClientConfig, Authorizer: base.Authorizer,
 		Stores: map[schema.GroupResource]*registry.Store{},
 	}
 	if err := s.deps.connect(); err != nil {

@@ -7,8 +7,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/plugin/pkg/admission/serviceaccount"
+
+	"github.com/slipway-platform/slipway/apiserver"
 )
 
 // onWireTypes passes objects of Kubernetes to our admission plugins as wire types (k8s.io/api), and
@@ -33,6 +36,20 @@ func limitReferences() admission.Decorator {
 	return admission.DecoratorFunc(func(plugin admission.Interface, _ string) admission.Interface {
 		if accounts, ok := plugin.(*serviceaccount.Plugin); ok {
 			accounts.LimitSecretReferences = true
+		}
+		return plugin
+	})
+}
+
+// withAuthorizer gives plugins the complete authorizer of the server. Upstream creates them before
+// the features' authorizers exist. Its policies, which copied the first authorizer, keep it.
+func withAuthorizer(complete *apiserver.Authorizer) admission.Decorator {
+	return admission.DecoratorFunc(func(plugin admission.Interface, _ string) admission.Interface {
+		if wants, ok := plugin.(initializer.WantsUnconditionalAuthorizer); ok {
+			wants.SetUnconditionalAuthorizer(complete)
+		}
+		if wants, ok := plugin.(initializer.WantsAuthorizer); ok {
+			wants.SetAuthorizer(complete)
 		}
 		return plugin
 	})

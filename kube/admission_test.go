@@ -8,7 +8,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	core "k8s.io/kubernetes/pkg/apis/core"
+
+	"github.com/slipway-platform/slipway/apiserver"
 )
 
 // labeler is a plugin for wire types that changes pods.
@@ -23,6 +27,30 @@ func (l *labeler) Admit(_ context.Context, a admission.Attributes, _ admission.O
 	pod.Labels = map[string]string{"seen": "yes"}
 	pod.Spec.HostNetwork = true
 	return nil
+}
+
+// authorized is a plugin that stores its authorizers.
+type authorized struct {
+	*admission.Handler
+	full          authorizer.Authorizer
+	unconditional authorizer.UnconditionalAuthorizer
+}
+
+func (*authorized) ValidateInitialization() error { return nil }
+
+func (p *authorized) SetAuthorizer(a authorizer.Authorizer) { p.full = a }
+
+func (p *authorized) SetUnconditionalAuthorizer(a authorizer.UnconditionalAuthorizer) {
+	p.unconditional = a
+}
+
+func TestPluginsGetCompleteAuthorizer(t *testing.T) {
+	complete := &apiserver.Authorizer{}
+	plugin := &authorized{full: authorizerfactory.NewAlwaysAllowAuthorizer()}
+	withAuthorizer(complete).Decorate(plugin, "")
+	if plugin.full != complete || plugin.unconditional != complete {
+		t.Errorf("the plugin has %T and %T", plugin.full, plugin.unconditional)
+	}
 }
 
 func TestPluginsChangeWireTypes(t *testing.T) {

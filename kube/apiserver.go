@@ -94,7 +94,8 @@ func (s *APIServer) Name() string { return "apiserver" }
 
 // Run serves until ctx ends. It calls ready when /readyz returns ok.
 func (s *APIServer) Run(ctx context.Context, ready func()) error {
-	completed, err := s.options(ctx)
+	authorizer := &apiserver.Authorizer{}
+	completed, err := s.options(ctx, authorizer)
 	if err != nil {
 		return err
 	}
@@ -103,7 +104,7 @@ func (s *APIServer) Run(ctx context.Context, ready func()) error {
 		return fmt.Errorf("set up API server: %w", err)
 	}
 	config.KubeAPIs.Extra.KubeletClientConfig.Lookup = newDrainer().lookup
-	server, err := s.chain(config)
+	server, err := s.chain(config, authorizer)
 	if err != nil {
 		return err
 	}
@@ -145,7 +146,7 @@ func untilReady(ctx context.Context, config *rest.Config) error {
 	})
 }
 
-func (s *APIServer) options(ctx context.Context) (options.CompletedOptions, error) {
+func (s *APIServer) options(ctx context.Context, authorizer *apiserver.Authorizer) (options.CompletedOptions, error) {
 	opts := options.NewServerRunOptions()
 	flags := opts.Flags() // before fill: registering a flag sets its option to upstream's default
 	s.fill(opts)
@@ -158,6 +159,8 @@ func (s *APIServer) options(ctx context.Context) (options.CompletedOptions, erro
 	if err := apply(s.Arguments, "kubernetesMasterConfig.apiServerArguments", flags); err != nil {
 		return options.CompletedOptions{}, err
 	}
+	admission := opts.Admission.GenericAdmission
+	admission.Decorators = slices.Insert(admission.Decorators, 0, withAuthorizer(authorizer)) // before others hide plugins
 	name, err := cache.NewInformerName("kube-apiserver")
 	if err != nil {
 		return options.CompletedOptions{}, fmt.Errorf("name informers: %w", err)

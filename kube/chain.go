@@ -28,11 +28,11 @@ import (
 // chain links the API servers. A request passes the aggregator's filters once. The first link with
 // its path serves it: aggregator, Kubernetes, our groups, custom resources, not found. It is
 // upstream's CreateServerChain with one more link.
-func (s *APIServer) chain(config *app.Config) (*aggregator.APIAggregator, error) {
+func (s *APIServer) chain(config *app.Config, authorizer *apiserver.Authorizer) (*aggregator.APIAggregator, error) {
 	generic := config.KubeAPIs.ControlPlane.Generic
 	generic.LoopbackClientConfig.Wrap(carryTenant)
 	ours, err := apiserver.New(s.Features, apiserver.Base{
-		Config: *generic, Etcd: *config.Options.Etcd, Informers: config.KubeAPIs.ControlPlane.VersionedInformers,
+		Config: *generic, Etcd: *config.Options.Etcd, Authorizer: authorizer, Informers: config.KubeAPIs.ControlPlane.VersionedInformers,
 		Definitions: openapi.GetOpenAPIDefinitions,
 	})
 	if err != nil {

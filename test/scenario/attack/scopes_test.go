@@ -58,3 +58,23 @@ groups: []
 		t.Errorf("the review of a limited token is\n%s", got)
 	}
 }
+
+// TestAdmissionAppliesScopes steals a token of an administrator of the cluster that is limited to
+// editing one project. Admission plugins decide what its other rights would allow.
+func TestAdmissionAppliesScopes(t *testing.T) {
+	s := tenants(t)
+	s.OC("adm", "policy", "add-cluster-role-to-user", "cluster-admin", s.shop+"-root")
+	t.Cleanup(func() { s.OC("adm", "policy", "remove-cluster-role-from-user", "cluster-admin", s.shop+"-root") })
+	s.stream(s.alice, s.shop, "app")
+	root, limited := s.User(s.shop+"-root"), s.token(s.shop+"-root", "role:edit:"+s.evil)
+	endpoints := `{"apiVersion":"v1","kind":"Endpoints","metadata":{"name":"host"},"subsets":[{"addresses":[{"ip":"` + s.Address.String() + `"}],"ports":[{"port":8443}]}]}`
+	s.WaitFor("the role", func(context.Context) error {
+		_, err := root.Try("POST", kit.CorePath(s.evil, "endpoints")+"?", endpoints)
+		return err
+	})
+	limited.MayNot("POST", kit.CorePath(s.evil, "endpoints")+"?", endpoints, "")
+	const customBuild = `{"apiVersion":"build.openshift.io/v1","kind":"BuildConfig","metadata":{"name":"custom"},
+		"spec":{"source":{"type":"None"},"strategy":{"customStrategy":{"from":{"kind":"DockerImage","name":"a"}}}}}`
+	root.May("POST", kit.GroupPath("build.openshift.io", s.evil, "buildconfigs")+"?", customBuild)
+	limited.MayNot("POST", kit.GroupPath("build.openshift.io", s.evil, "buildconfigs")+"?", customBuild, "build strategy Custom is not allowed")
+}
