@@ -15,6 +15,7 @@ import (
 	imagev1 "github.com/openshift/api/image/v1"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/registry/rest"
+	genericserver "k8s.io/apiserver/pkg/server"
 
 	"github.com/slipway-platform/slipway/apiserver"
 	"github.com/slipway-platform/slipway/internal/registryclient"
@@ -44,10 +45,10 @@ func (o Options) integrated(registry string) bool {
 
 // Feature returns the API group.
 func Feature(options Options) apiserver.Feature {
-	streams := &streams{options: options}
+	streams, records := &streams{options: options}, newRecordCounter()
 	virtual := func(plural string, made func(view) rest.Storage) apiserver.Served {
 		return apiserver.Virtual{Plural: plural, New: func(deps apiserver.Deps) (rest.Storage, error) {
-			return made(newView(deps)), nil
+			return made(newView(deps, records)), nil
 		}}
 	}
 	shared := &apiserver.Deps{}
@@ -55,7 +56,8 @@ func Feature(options Options) apiserver.Feature {
 		Admission: []apiserver.Admission{{Name: PolicyName, New: func(config io.Reader) (admission.Interface, error) { return newPolicy(options, shared, config) }, Live: true}},
 		Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
 			*shared = deps
-			return apiserver.Hooks{}, nil
+			records.namespaces = deps.Informers.Core().V1().Namespaces().Lister()
+			return apiserver.Hooks{PostStart: map[string]genericserver.PostStartHookFunc{"openshift.io-image-records": records.start(deps)}}, nil
 		},
 		Groups: []apiserver.Group{{
 			GroupVersion: imagev1.GroupVersion,
@@ -67,15 +69,15 @@ func Feature(options Options) apiserver.Feature {
 				virtual("imagetags", newImageTags),
 				virtual("imagestreamimages", func(v view) rest.Storage { return &streamImages{v, imageTable()} }),
 				apiserver.Virtual{Plural: "imagestreammappings", New: func(deps apiserver.Deps) (rest.Storage, error) {
-					return &mappings{newView(deps), options, deps.Authorizer, newLimits(deps)}, nil
+					return &mappings{newView(deps, records), options, deps.Authorizer, newLimits(deps)}, nil
 				}},
 				virtual("imagesignatures", func(v view) rest.Storage { return &signatures{v} }),
 				virtual("imagestreams/layers", func(v view) rest.Storage { return &streamLayers{v} }),
 				apiserver.Virtual{Plural: "imagestreamimports", New: func(deps apiserver.Deps) (rest.Storage, error) {
-					return &imports{newView(deps), options, deps.Kube.CoreV1(), newLimits(deps), fetchTimeout}, nil
+					return &imports{newView(deps, records), options, deps.Kube.CoreV1(), newLimits(deps), fetchTimeout}, nil
 				}},
 				apiserver.Virtual{Plural: "imagestreams/secrets", New: func(deps apiserver.Deps) (rest.Storage, error) {
-					return &streamSecrets{newView(deps), deps.Kube.CoreV1()}, nil
+					return &streamSecrets{newView(deps, records), deps.Kube.CoreV1()}, nil
 				}},
 			},
 		}},

@@ -96,7 +96,11 @@ func (i *imports) keepImages(ctx context.Context, results []result, dryRun []str
 			continue
 		}
 		for _, image := range slices.Concat(r.children, []imagev1.Image{*r.image}) {
-			if err := i.keep(ctx, &image, dryRun); err != nil {
+			err := i.keep(ctx, &image, dryRun)
+			if errors.IsForbidden(err) {
+				return err // unwrapped, because the server maps the error by its type
+			}
+			if err != nil {
 				return fmt.Errorf("store image %q: %w", image.Name, err)
 			}
 		}

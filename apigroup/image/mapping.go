@@ -175,6 +175,7 @@ const tagged = "slipway.openshift.io/tagged"
 // prune deletes records only in the version that it has read, and hold changes the record. It
 // recreates a deleted record.
 func (m *mappings) hold(ctx context.Context, image *imagev1.Image, options *metav1.CreateOptions) error {
+	project := request.NamespaceValue(ctx)
 	ctx = request.WithNamespace(ctx, "")
 	now := func(_ context.Context, _, stored runtime.Object) (runtime.Object, error) {
 		next := stored.DeepCopyObject().(*imagev1.Image)
@@ -187,7 +188,7 @@ func (m *mappings) hold(ctx context.Context, image *imagev1.Image, options *meta
 	}
 	made := image.DeepCopy()
 	made.UID, made.ResourceVersion, made.CreationTimestamp = "", "", metav1.Time{}
-	if _, err = m.images.Create(ctx, made, rest.ValidateAllObjectFunc, options); errors.IsAlreadyExists(err) {
+	if err = m.create(ctx, project, made, options.DryRun); errors.IsAlreadyExists(err) {
 		return nil
 	}
 	return err

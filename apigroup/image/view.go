@@ -20,10 +20,12 @@ import (
 // view provides the stores for views of tags and images of streams.
 type view struct {
 	streams, status, images *registry.Store
+	records                 *recordCounter
 }
 
-func newView(deps apiserver.Deps) view {
+func newView(deps apiserver.Deps, records *recordCounter) view {
 	return view{
+		records: records,
 		streams: deps.Stores[imagev1.Resource("imagestreams")],
 		status:  deps.Stores[imagev1.Resource("imagestreams/status")],
 		images:  deps.Stores[imagev1.Resource("images")],
@@ -60,17 +62,19 @@ func (v view) image(ctx context.Context, event imagev1.TagEvent) (imagev1.Image,
 	}
 	image := *found.(*imagev1.Image).DeepCopy()
 	image.DockerImageManifest, image.DockerImageConfig = "", ""
+	delete(image.Labels, projectLabel)
 	if event.DockerImageReference != "" {
 		image.DockerImageReference = event.DockerImageReference
 	}
 	return image, nil
 }
 
-// keep stores the record of an image, or completes the stored record. Only a record with a
+// keep stores the record of an image for the project of the request, or completes the stored record. Only a record with a
 // manifest, or from the registry that has the image, completes another record.
 func (v view) keep(ctx context.Context, image *imagev1.Image, dryRun []string) error {
+	project := request.NamespaceValue(ctx)
 	ctx = context.WithValue(request.WithNamespace(ctx, ""), completion{}, true)
-	_, err := v.images.Create(ctx, image.DeepCopy(), rest.ValidateAllObjectFunc, &metav1.CreateOptions{DryRun: dryRun})
+	err := v.create(ctx, project, image, dryRun)
 	if !errors.IsAlreadyExists(err) {
 		return err
 	}
@@ -84,7 +88,7 @@ func (v view) keep(ctx context.Context, image *imagev1.Image, dryRun []string) e
 	_, _, err = v.images.Update(ctx, image.Name, rest.DefaultUpdatedObjectInfo(nil, complete), nil, rest.ValidateAllObjectUpdateFunc, false,
 		&metav1.UpdateOptions{DryRun: dryRun})
 	if errors.IsNotFound(err) { // deleted by a prune
-		_, err = v.images.Create(ctx, image.DeepCopy(), rest.ValidateAllObjectFunc, &metav1.CreateOptions{DryRun: dryRun})
+		err = v.create(ctx, project, image, dryRun)
 	}
 	return err
 }

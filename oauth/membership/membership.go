@@ -7,12 +7,10 @@ import (
 	"fmt"
 
 	userv1 "github.com/openshift/api/user/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/slipway-platform/slipway/apiserver"
 )
 
 // byUser indexes groups by their users.
@@ -25,7 +23,13 @@ type Groups struct {
 
 // New returns an empty cache, which Run fills. find returns the store of groups when it exists.
 func New(find func() (*registry.Store, bool)) (*Groups, error) {
-	informer := cache.NewSharedIndexInformer(&lister{find}, &userv1.Group{}, 0, cache.Indexers{})
+	source := apiserver.StoreListerWatcher{Find: func() (*registry.Store, error) {
+		if store, ok := find(); ok {
+			return store, nil
+		}
+		return nil, errors.New("find store of groups: it is not served")
+	}}
+	informer := cache.NewSharedIndexInformer(source, &userv1.Group{}, 0, cache.Indexers{})
 	err := informer.AddIndexers(cache.Indexers{byUser: func(object any) ([]string, error) { return object.(*userv1.Group).Users, nil }})
 	if err != nil {
 		return nil, fmt.Errorf("index groups: %w", err)
@@ -55,61 +59,4 @@ func (g *Groups) Of(user string) []string {
 		names = append(names, object.(*userv1.Group).Name)
 	}
 	return names
-}
-
-// lister lists and watches a store within the process.
-type lister struct {
-	find func() (*registry.Store, bool)
-}
-
-func (l *lister) store() (*registry.Store, error) {
-	store, ok := l.find()
-	if !ok {
-		return nil, errors.New("find store of groups: it is not served")
-	}
-	return store, nil
-}
-
-// List returns all objects.
-func (l *lister) List(options metav1.ListOptions) (runtime.Object, error) {
-	store, err := l.store()
-	if err != nil {
-		return nil, err
-	}
-	internal, err := internalOptions(options)
-	if err != nil {
-		return nil, err
-	}
-	return store.List(context.Background(), internal)
-}
-
-// Watch returns a watch.
-func (l *lister) Watch(options metav1.ListOptions) (watch.Interface, error) {
-	store, err := l.store()
-	if err != nil {
-		return nil, err
-	}
-	internal, err := internalOptions(options)
-	if err != nil {
-		return nil, err
-	}
-	events, err := store.Watch(context.Background(), internal)
-	if err != nil {
-		return nil, err
-	}
-	// The store wraps objects that several watchers share.
-	return watch.Filter(events, func(event watch.Event) (watch.Event, bool) {
-		if wrapped, ok := event.Object.(runtime.CacheableObject); ok {
-			event.Object = wrapped.GetObject()
-		}
-		return event, true
-	}), nil
-}
-
-func internalOptions(options metav1.ListOptions) (*internalversion.ListOptions, error) {
-	internal := &internalversion.ListOptions{}
-	if err := internalversion.Convert_v1_ListOptions_To_internalversion_ListOptions(&options, internal, nil); err != nil {
-		return nil, fmt.Errorf("read options of a list: %w", err)
-	}
-	return internal, nil
 }

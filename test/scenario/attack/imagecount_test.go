@@ -1,0 +1,52 @@
+package attack
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// TestTenantCannotCreateEndlessImageRecords maps images of registries that need not exist.
+func TestTenantCannotCreateEndlessImageRecords(t *testing.T) {
+	s := tenants(t)
+	const limit = "slipway.openshift.io/image-records"
+	s.stream(s.mallory, s.evil, "copy")
+	s.stream(s.alice, s.shop, "app")
+	s.OC("annotate", "namespace", s.evil, limit+"=2")
+	s.mallory.Refused("PATCH", "/apis/project.openshift.io/v1/projects/"+s.evil, `{"metadata":{"annotations":{"`+limit+`":"none"}}}`,
+		"immutable", func(err error) bool { return err != nil })
+	mappings := kit.GroupPath(imageGroup, s.evil, "imagestreammappings")
+	add := func() (digest string, err error) {
+		image := build(t)
+		_, err = s.mallory.Try("POST", mappings, mapping(t, "copy", image.digest, "evil.example.com/copy@"+image.digest, image.proof))
+		return image.digest, err
+	}
+	var digests []string
+	s.WaitFor("the limit", func(context.Context) error {
+		digest, err := add()
+		if err == nil {
+			digests = append(digests, digest)
+			return fmt.Errorf("record %d is created", len(digests))
+		}
+		if !strings.Contains(err.Error(), "its limit is 2") || !strings.Contains(err.Error(), limit) {
+			t.Fatal(err)
+		}
+		return nil
+	})
+	image := build(t)
+	s.alice.May("POST", kit.GroupPath(imageGroup, s.shop, "imagestreammappings"),
+		mapping(t, "app", image.digest, "registry.example.com/shop/app@"+image.digest, image.proof))
+	// A record that exists counts for the project that created it.
+	s.mallory.May("POST", mappings, mapping(t, "copy", image.digest, "registry.example.com/shop/app@"+image.digest, image.proof))
+	s.hidden(t, image.digest, `"`+s.shop+`"`)
+	for _, digest := range digests {
+		s.OC("delete", "image", digest)
+	}
+	s.WaitFor("a deleted record to make place", func(context.Context) error {
+		_, err := add()
+		return err
+	})
+}
