@@ -90,6 +90,7 @@ func hook(config *app.Config, ours *apiserver.Server) error {
 	}
 	ours.Resolve(front)
 	ours.Correct(front)
+	front.AuditBackend = hideTokens(front.AuditBackend)
 	build := front.BuildHandlerChainFunc
 	front.BuildHandlerChainFunc = func(api http.Handler, config *genericserver.Config) http.Handler {
 		return ours.Filter(build(markTenant(ours.Serve(apiserver.BoundBodies(api))), config),

@@ -15,13 +15,11 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/slipway-platform/slipway/apigroup/image/record"
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
 const (
-	// projectLabel is the label of a record with the project that created it. Views of image streams
-	// do not show it, because readers of a shared image may not know that project.
-	projectLabel = "slipway.openshift.io/project"
 	// recordLimitAnnotation is the annotation of a namespace with the maximum number of its records,
 	// or unlimitedRecords. Only administrators of the cluster can set it.
 	recordLimitAnnotation = "slipway.openshift.io/image-records"
@@ -131,7 +129,7 @@ func (c *recordCounter) Add(object any) error {
 	image := object.(*imagev1.Image)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.set(image.Name, image.Labels[projectLabel])
+	c.set(image.Name, image.Labels[record.ProjectLabel])
 	return nil
 }
 
@@ -154,7 +152,7 @@ func (c *recordCounter) Replace(objects []any, _ string) error {
 	clear(c.counts)
 	for _, object := range objects {
 		image := object.(*imagev1.Image)
-		c.set(image.Name, image.Labels[projectLabel])
+		c.set(image.Name, image.Labels[record.ProjectLabel])
 	}
 	if !c.isSynced {
 		c.isSynced = true
@@ -173,7 +171,7 @@ func (v view) create(ctx context.Context, project string, image *imagev1.Image, 
 		return err
 	}
 	created := image.DeepCopy()
-	metav1.SetMetaDataLabel(&created.ObjectMeta, projectLabel, project)
+	metav1.SetMetaDataLabel(&created.ObjectMeta, record.ProjectLabel, project)
 	_, err = v.images.Create(ctx, created, rest.ValidateAllObjectFunc, &metav1.CreateOptions{DryRun: dryRun})
 	if err != nil || len(dryRun) > 0 {
 		release()

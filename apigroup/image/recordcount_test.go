@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
 // counterOf returns a counter for a cluster with records, by name of the image and project, and with
@@ -36,11 +38,11 @@ func counterOf(t testing.TB, limit string, projects map[string]string) *recordCo
 }
 
 func recordOfProject(image, project string) *imagev1.Image {
-	record := &imagev1.Image{ObjectMeta: metav1.ObjectMeta{Name: image}}
+	created := &imagev1.Image{ObjectMeta: metav1.ObjectMeta{Name: image}}
 	if project != "" {
-		record.Labels = map[string]string{projectLabel: project}
+		created.Labels = map[string]string{record.ProjectLabel: project}
 	}
-	return record
+	return created
 }
 
 func TestProjectCannotExceedItsRecords(t *testing.T) {

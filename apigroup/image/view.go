@@ -62,7 +62,7 @@ func (v view) image(ctx context.Context, event imagev1.TagEvent) (imagev1.Image,
 	}
 	image := *found.(*imagev1.Image).DeepCopy()
 	image.DockerImageManifest, image.DockerImageConfig = "", ""
-	delete(image.Labels, projectLabel)
+	delete(image.Labels, record.ProjectLabel)
 	if event.DockerImageReference != "" {
 		image.DockerImageReference = event.DockerImageReference
 	}

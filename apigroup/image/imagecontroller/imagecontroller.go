@@ -1,6 +1,7 @@
 // Package imagecontroller contains the controllers of image streams. One imports the images of
 // other registries that tags point at, periodically if a tag requires it. The others update images
-// in workloads with triggers in their annotation.
+// in workloads with triggers in their annotation. The last one removes records of images whose
+// project is deleted.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, scheduled import and image change
 // triggers; 3.11's annotation image.openshift.io/triggers.
@@ -49,6 +50,11 @@ func (s *Streams) Run(ctx context.Context, ready func()) error {
 		}
 		manager = append(manager, trigger)
 	}
+	records, err := newRecords(s.Deps)
+	if err != nil {
+		return err
+	}
+	loops = append(loops, records.loop())
 	s.Deps.Start()
 	return manager.Run(ctx, ready)
 }

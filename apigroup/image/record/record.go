@@ -42,6 +42,10 @@ const (
 	ReferenceClaimed = "slipway.openshift.io/reference-claimed"
 )
 
+// ProjectLabel is the label of a record with the project that created it. Views of image streams do
+// not show it, because readers of a shared image may not know that project.
+const ProjectLabel = "slipway.openshift.io/project"
+
 // metadataVersion is the version of the metadata's format.
 const metadataVersion = "1.0"
 

@@ -45,8 +45,18 @@ func TestTenantCannotCreateEndlessImageRecords(t *testing.T) {
 	for _, digest := range digests {
 		s.OC("delete", "image", digest)
 	}
-	s.WaitFor("a deleted record to make place", func(context.Context) error {
-		_, err := add()
+	var last string
+	s.WaitFor("a deleted record to make place", func(context.Context) (err error) {
+		last, err = add()
 		return err
 	})
+	// Records must not outlive the project, or other projects could create more.
+	s.mallory.May("DELETE", "/apis/project.openshift.io/v1/projects/"+s.evil, "")
+	s.WaitFor("the record of the deleted project to be removed", func(context.Context) error {
+		if got, err := s.TryOC("get", "image", last); err == nil {
+			return fmt.Errorf("there is %s", got)
+		}
+		return nil
+	})
+	s.OC("get", "image", image.digest)
 }

@@ -1,0 +1,137 @@
+package imagecontroller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	imagev1 "github.com/openshift/api/image/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+
+	"github.com/slipway-platform/slipway/apigroup/image/record"
+	"github.com/slipway-platform/slipway/controller"
+)
+
+// records reassigns the records of images that deleted projects created: to a project that uses the
+// image, whose limit they count for then. It deletes records that no image stream uses. The registry
+// deletes the records of its own images.
+type records struct {
+	streams, images, namespaces cache.SharedIndexInformer
+	kube                        kubernetes.Interface
+	metadata                    metadata.Interface
+}
+
+// byProject is the index of records by the project that created them.
+const byProject = "project"
+
+func newRecords(deps *controller.Deps) (*records, error) {
+	r := &records{
+		streams:    deps.ImageInformers.Image().V1().ImageStreams().Informer(),
+		images:     deps.MetadataInformers.ForResource(imagev1.GroupVersion.WithResource("images")).Informer(),
+		namespaces: deps.Informers.Core().V1().Namespaces().Informer(),
+		kube:       deps.Kube, metadata: deps.Metadata,
+	}
+	if r.images.GetIndexer().GetIndexers()[byProject] != nil { // since an earlier Run
+		return r, nil
+	}
+	err := r.images.AddIndexers(cache.Indexers{byProject: func(object any) ([]string, error) {
+		return []string{object.(*metav1.PartialObjectMetadata).Labels[record.ProjectLabel]}, nil
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("index images: %w", err)
+	}
+	return r, nil
+}
+
+func (r *records) loop() controller.Loop {
+	return controller.Loop{
+		Name: "image-records",
+		Watches: []controller.Watch{
+			{Informer: r.namespaces},
+			{Informer: r.images, Keys: func(object any) []controller.Key {
+				head, ok := object.(*metav1.PartialObjectMetadata)
+				if !ok || head.Labels[record.ProjectLabel] == "" {
+					return nil
+				}
+				return []controller.Key{{Name: head.Labels[record.ProjectLabel]}}
+			}},
+		},
+		Reads:     []cache.SharedIndexInformer{r.streams},
+		Workers:   1,
+		Reconcile: func(ctx context.Context, key controller.Key) error { return r.reconcile(ctx, key.Name) },
+	}
+}
+
+// reconcile handles the records of a project if the project is deleted.
+func (r *records) reconcile(ctx context.Context, project string) error {
+	if _, exists, err := r.namespaces.GetIndexer().GetByKey(project); err != nil || exists {
+		return err
+	}
+	created, err := r.images.GetIndexer().ByIndex(byProject, project)
+	if err != nil || len(created) == 0 {
+		return err
+	}
+	// The cache may be behind a new project.
+	_, err = r.kube.CoreV1().Namespaces().Get(ctx, project, metav1.GetOptions{})
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	users := r.users(project)
+	for _, object := range created {
+		head := object.(*metav1.PartialObjectMetadata)
+		if err := r.settle(ctx, head, users[head.Name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// users returns a project for each image that a stream outside of a deleted project uses.
+func (r *records) users(deleted string) map[string]string {
+	users := map[string]string{}
+	for _, object := range r.streams.GetStore().List() {
+		stream := object.(*imagev1.ImageStream)
+		if stream.Namespace == deleted {
+			continue
+		}
+		for _, tag := range stream.Status.Tags {
+			for _, event := range tag.Items {
+				users[event.Image] = stream.Namespace
+			}
+		}
+	}
+	return users
+}
+
+// settle reassigns a record to a project, or deletes it if the project is empty. A record that has
+// changed is in use again; its change enqueues it.
+func (r *records) settle(ctx context.Context, head *metav1.PartialObjectMetadata, project string) error {
+	images := r.metadata.Resource(imagev1.GroupVersion.WithResource("images"))
+	var err error
+	switch {
+	case project != "":
+		var patch []byte
+		patch, err = json.Marshal(map[string]any{"metadata": map[string]any{
+			"resourceVersion": head.ResourceVersion, "labels": map[string]string{record.ProjectLabel: project},
+		}})
+		if err == nil {
+			_, err = images.Patch(ctx, head.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+		}
+	case head.Annotations[record.Managed] == "true":
+		return nil
+	default:
+		err = images.Delete(ctx, head.Name, metav1.DeleteOptions{
+			Preconditions: &metav1.Preconditions{UID: ptr.To(head.UID), ResourceVersion: ptr.To(head.ResourceVersion)},
+		})
+	}
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return fmt.Errorf("settle record of image %q: %w", head.Name, err)
+}

@@ -1,0 +1,72 @@
+package kube
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+
+	oauthv1 "github.com/openshift/api/oauth/v1"
+	auditinternal "k8s.io/apiserver/pkg/apis/audit"
+	"k8s.io/apiserver/pkg/audit"
+)
+
+// hashPrefix is the prefix of the names of tokens that are hashes.
+const hashPrefix = "sha256~"
+
+// tokenHider replaces the names of tokens in audit events. The OAuth server names a token by its
+// hash, but the name of a token that an administrator created is the token. `oc logout` of OpenShift
+// 3 sends its token as a name, which is not found.
+type tokenHider struct{ audit.Backend }
+
+// hideTokens wraps an audit backend. It returns nil for nil.
+func hideTokens(backend audit.Backend) audit.Backend {
+	if backend == nil {
+		return nil
+	}
+	return tokenHider{backend}
+}
+
+// ProcessEvents implements audit.Sink. It does not change the events, which other backends get too.
+func (h tokenHider) ProcessEvents(events ...*auditinternal.Event) bool {
+	if !slices.ContainsFunc(events, namesToken) {
+		return h.Backend.ProcessEvents(events...)
+	}
+	hidden := slices.Clone(events)
+	for i, event := range hidden {
+		if namesToken(event) {
+			hidden[i] = hideToken(event.DeepCopy())
+		}
+	}
+	return h.Backend.ProcessEvents(hidden...)
+}
+
+// namesToken reports whether the name of an event's object can be a token.
+func namesToken(event *auditinternal.Event) bool {
+	ref := event.ObjectRef
+	if ref == nil || ref.APIGroup != oauthv1.GroupName || ref.Name == "" {
+		return false
+	}
+	isFound := event.ResponseStatus == nil || event.ResponseStatus.Code != http.StatusNotFound
+	return (!isFound || !strings.HasPrefix(ref.Name, hashPrefix)) &&
+		slices.Contains([]string{"oauthaccesstokens", "oauthauthorizetokens", "useroauthaccesstokens"}, ref.Resource)
+}
+
+// hideToken replaces the name by its hash. It removes bodies, which contain the name, too.
+func hideToken(event *auditinternal.Event) *auditinternal.Event {
+	ref, sum := event.ObjectRef, sha256.Sum256([]byte(event.ObjectRef.Name))
+	name, hash := ref.Name, hashPrefix+base64.RawURLEncoding.EncodeToString(sum[:])
+	ref.Name = hash
+	event.RequestURI = path.Join("/apis", ref.APIGroup, ref.APIVersion, ref.Resource, hash)
+	event.RequestObject, event.ResponseObject = nil, nil
+	if status := event.ResponseStatus; status != nil {
+		status.Message = strings.ReplaceAll(status.Message, name, hash)
+		status.Details = nil
+	}
+	for key, value := range event.Annotations {
+		event.Annotations[key] = strings.ReplaceAll(value, name, hash)
+	}
+	return event
+}
