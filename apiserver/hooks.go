@@ -52,8 +52,8 @@ func (s *Server) hook(features []Feature) error {
 // sets it.
 type Authorizer struct{ authorizer.Authorizer }
 
-// Secure puts the features' authenticators and authorizers before those of a configuration. Two
-// authorizers with the same name are an error.
+// Secure puts the features' authenticators and authorizers before those of a configuration, and
+// limits the rules of its users by them. Two authorizers with the same name are an error.
 func (s *Server) Secure(config *genericserver.Config) (err error) {
 	if len(s.hooks.Authenticators) > 0 {
 		ours := group.NewAuthenticatedGroupAdder(authentication.New(s.hooks.Authenticators...))
@@ -62,6 +62,9 @@ func (s *Server) Secure(config *genericserver.Config) (err error) {
 	if len(s.hooks.Authorizers) > 0 {
 		upstream := authorization.NamedAuthorizer{AuthorizerName: "kubernetes", Authorizer: config.Authorization.Authorizer}
 		config.Authorization.Authorizer, err = authorization.New(append(slices.Clip(s.hooks.Authorizers), upstream)...)
+		if config.RuleResolver != nil {
+			config.RuleResolver = limitedRules{config.RuleResolver, s.hooks.Authorizers}
+		}
 	}
 	return err
 }

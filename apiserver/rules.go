@@ -1,0 +1,85 @@
+package apiserver
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/union"
+)
+
+// limitedRules removes the rights that a feature's authorizer denies from the rights of a user, which
+// selfsubjectrulesreviews list: upstream resolves them from roles, without the scopes of the token.
+type limitedRules struct {
+	authorizer.RuleResolver
+	limits []union.NamedAuthorizer
+}
+
+// RulesFor returns the rights of a user in a namespace. They are incomplete if it has removed some,
+// because a part of a removed right can still be allowed.
+func (l limitedRules) RulesFor(ctx context.Context, u user.Info, namespace string) (
+	[]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleInfo, bool, error) {
+	resources, paths, incomplete, err := l.RuleResolver.RulesFor(ctx, u, namespace)
+	var allowed []authorizer.ResourceRuleInfo
+	for _, rule := range resources {
+		for _, part := range parts(rule) {
+			verbs := slices.DeleteFunc(slices.Clone(part.Verbs), func(verb string) bool { return l.denies(ctx, u, namespace, verb, part) })
+			incomplete = incomplete || len(verbs) < len(part.Verbs)
+			if part.Verbs = verbs; len(verbs) > 0 {
+				allowed = append(allowed, part)
+			}
+		}
+	}
+	var open []authorizer.NonResourceRuleInfo
+	for _, rule := range paths {
+		for _, path := range rule.GetNonResourceURLs() {
+			part := &authorizer.DefaultNonResourceRuleInfo{NonResourceURLs: []string{path}}
+			for _, verb := range rule.GetVerbs() {
+				if !l.deny(ctx, authorizer.AttributesRecord{User: u, Verb: verb, Path: path}) {
+					part.Verbs = append(part.Verbs, verb)
+				}
+			}
+			incomplete = incomplete || len(part.Verbs) < len(rule.GetVerbs())
+			if len(part.Verbs) > 0 {
+				open = append(open, part)
+			}
+		}
+	}
+	return allowed, open, incomplete, err
+}
+
+// parts splits a rule into rules for one resource of one group.
+func parts(rule authorizer.ResourceRuleInfo) (rules []*authorizer.DefaultResourceRuleInfo) {
+	for _, group := range rule.GetAPIGroups() {
+		for _, resource := range rule.GetResources() {
+			rules = append(rules, &authorizer.DefaultResourceRuleInfo{
+				Verbs: rule.GetVerbs(), APIGroups: []string{group}, Resources: []string{resource}, ResourceNames: rule.GetResourceNames(),
+			})
+		}
+	}
+	return rules
+}
+
+// denies reports whether a verb of a part is denied, for one of its names.
+func (l limitedRules) denies(ctx context.Context, u user.Info, namespace, verb string, part *authorizer.DefaultResourceRuleInfo) bool {
+	resource, subresource, _ := strings.Cut(part.Resources[0], "/")
+	names := part.ResourceNames
+	if len(names) == 0 {
+		names = []string{""}
+	}
+	return slices.ContainsFunc(names, func(name string) bool {
+		return l.deny(ctx, authorizer.AttributesRecord{
+			User: u, Verb: verb, Namespace: namespace, APIGroup: part.APIGroups[0], APIVersion: "*", Resource: resource, Subresource: subresource,
+			Name: name, ResourceRequest: true,
+		})
+	})
+}
+
+func (l limitedRules) deny(ctx context.Context, a authorizer.Attributes) bool {
+	return slices.ContainsFunc(l.limits, func(limit union.NamedAuthorizer) bool {
+		decision, _, _ := limit.Authorizer.Authorize(ctx, a)
+		return decision == authorizer.DecisionDeny
+	})
+}
