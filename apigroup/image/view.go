@@ -69,8 +69,9 @@ func (v view) image(ctx context.Context, event imagev1.TagEvent) (imagev1.Image,
 	return image, nil
 }
 
-// keep stores the record of an image for the project of the request, or completes the stored record. Only a record with a
-// manifest, or from the registry that has the image, completes another record.
+// keep stores the record of an image for the project of the request, or completes the stored
+// record. Only a record with a manifest, or from the registry that has the image, completes another
+// record.
 func (v view) keep(ctx context.Context, image *imagev1.Image, dryRun []string) error {
 	project := request.NamespaceValue(ctx)
 	ctx = context.WithValue(request.WithNamespace(ctx, ""), completion{}, true)
