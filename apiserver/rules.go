@@ -10,8 +10,9 @@ import (
 	"k8s.io/apiserver/pkg/authorization/union"
 )
 
-// limitedRules removes the rights that a feature's authorizer denies from the rights of a user, which
-// selfsubjectrulesreviews list: upstream resolves them from roles, without the scopes of the token.
+// limitedRules removes the rights that a feature's authorizer denies from the rights of a user,
+// which selfsubjectrulesreviews list: upstream resolves them from roles, without the scopes of the
+// token.
 type limitedRules struct {
 	authorizer.RuleResolver
 	limits []union.NamedAuthorizer

@@ -160,7 +160,8 @@ func (s *APIServer) options(ctx context.Context, authorizer *apiserver.Authorize
 		return options.CompletedOptions{}, err
 	}
 	admission := opts.Admission.GenericAdmission
-	admission.Decorators = slices.Insert(admission.Decorators, 0, withAuthorizer(authorizer)) // before others hide plugins
+	// before other decorators hide the plugins
+	admission.Decorators = slices.Insert(admission.Decorators, 0, withAuthorizer(authorizer))
 	name, err := cache.NewInformerName("kube-apiserver")
 	if err != nil {
 		return options.CompletedOptions{}, fmt.Errorf("name informers: %w", err)

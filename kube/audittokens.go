@@ -17,8 +17,8 @@ import (
 const hashPrefix = "sha256~"
 
 // tokenHider replaces the names of tokens in audit events. The OAuth server names a token by its
-// hash, but the name of a token that an administrator created is the token. `oc logout` of OpenShift
-// 3 sends its token as a name, which is not found.
+// hash, but the name of a token that an administrator created is the token. `oc logout` of
+// OpenShift 3 sends its token as a name, which is not found.
 type tokenHider struct{ audit.Backend }
 
 // hideTokens wraps an audit backend. It returns nil for nil.

@@ -25,8 +25,8 @@ func exhausted(t *testing.T) (*fairQueue, *clocktesting.FakeClock) {
 	return q, clock
 }
 
-// admitAll moves the clock until the queue is empty, and returns the sizes of the admitted writes by
-// tenant, and their order.
+// admitAll moves the clock until the queue is empty, and returns the sizes of the admitted writes
+// by tenant, and their order.
 func admitAll(q *fairQueue, clock *clocktesting.FakeClock, tenants map[*turn]string) (order []string) {
 	for len(q.waiting) > 0 {
 		first := q.waiting[0]

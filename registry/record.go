@@ -16,9 +16,9 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// serveRecorded serves a request with credentials, which the API server records in its audit log. It
-// rejects a wrong token without a delay for others of the same address: the runtime of a node pulls
-// for all projects, and no client can guess a token, which has 256 bits or a signature.
+// serveRecorded serves a request with credentials, which the API server records in its audit log.
+// It rejects a wrong token without a delay for others of the same address: the runtime of a node
+// pulls for all projects, and no client can guess a token, which has 256 bits or a signature.
 func (s *server) serveRecorded(w http.ResponseWriter, r *http.Request) {
 	c := callerOf(r)
 	if !c.known {

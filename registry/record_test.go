@@ -101,8 +101,8 @@ func TestAuditLogSaysWhoDidWhat(t *testing.T) {
 	}
 }
 
-// TestInvalidTokensDelayNoOthers sends wrong pull secrets of one project from the address of a node,
-// which also pulls for other projects.
+// TestInvalidTokensDelayNoOthers sends wrong pull secrets of one project from the address of a
+// node, which also pulls for other projects.
 func TestInvalidTokensDelayNoOthers(t *testing.T) {
 	s, _ := recording(t)
 	send := func(token string) int {

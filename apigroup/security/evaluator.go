@@ -61,9 +61,9 @@ func (e *evaluator) usable(ctx context.Context, constraints []*scc.Constraints, 
 	})
 }
 
-// mayUse reports whether a subject may use a constraint. The authorizer decides first: it denies what
-// the scopes of a token do not allow, even if the constraint lists the token's user. OpenShift 3.11
-// ignores scopes for listed users.
+// mayUse reports whether a subject may use a constraint. The authorizer decides first: it denies
+// what the scopes of a token do not allow, even if the constraint lists the token's user. OpenShift
+// 3.11 ignores scopes for listed users.
 func (e *evaluator) mayUse(ctx context.Context, c *scc.Constraints, namespace string, subject user.Info) bool {
 	decision, _, err := e.authorizer.Authorize(ctx, authorizer.AttributesRecord{
 		User: subject, Verb: "use", Namespace: namespace, Name: c.Name,

@@ -19,8 +19,8 @@ import (
 )
 
 // records reassigns the records of images that deleted projects created: to a project that uses the
-// image, whose limit they count for then. It deletes records that no image stream uses. The registry
-// deletes the records of its own images.
+// image, whose limit they count for then. It deletes records that no image stream uses. The
+// registry deletes the records of its own images.
 type records struct {
 	streams, images, namespaces cache.SharedIndexInformer
 	kube                        kubernetes.Interface

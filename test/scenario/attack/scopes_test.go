@@ -18,7 +18,8 @@ func (s *stage) token(name string, scopes ...string) *kit.User {
 	})
 }
 
-// TestTokenGetsNoConstraintsBeyondItsScopes steals tokens of alice, whom constraints list as a user.
+// TestTokenGetsNoConstraintsBeyondItsScopes steals tokens of alice, whom constraints list as a
+// user.
 func TestTokenGetsNoConstraintsBeyondItsScopes(t *testing.T) {
 	s := tenants(t)
 	name := s.shop + "-privileged"
