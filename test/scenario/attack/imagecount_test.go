@@ -21,7 +21,10 @@ func TestTenantCannotCreateEndlessImageRecords(t *testing.T) {
 	mappings := kit.GroupPath(imageGroup, s.evil, "imagestreammappings")
 	add := func() (digest string, err error) {
 		image := build(t)
-		_, err = s.mallory.Try("POST", mappings, mapping(t, "copy", image.digest, "evil.example.com/copy@"+image.digest, image.proof))
+		response, err := s.mallory.Try("POST", mappings, mapping(t, "copy", image.digest, "evil.example.com/copy@"+image.digest, image.proof))
+		if err != nil {
+			err = fmt.Errorf("%w: %s", err, response)
+		}
 		return image.digest, err
 	}
 	var digests []string
