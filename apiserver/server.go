@@ -27,8 +27,8 @@ type Server struct {
 	longRunning []func(*request.RequestInfo) bool
 	legacy      legacy
 	// announced contains the resources in the discovery of the core group.
-	announced []metav1.APIResource
-	authorizer  *Authorizer
+	announced  []metav1.APIResource
+	authorizer *Authorizer
 
 	config           genericserver.Config
 	informers        informers.SharedInformerFactory
