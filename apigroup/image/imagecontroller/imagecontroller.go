@@ -54,7 +54,7 @@ func (s *Streams) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return err
 	}
-	loops = append(loops, records.loop())
+	manager = append(manager, records.controller())
 	s.Deps.Start()
 	return manager.Run(ctx, ready)
 }

@@ -49,8 +49,8 @@ func newRecords(deps *controller.Deps) (*records, error) {
 	return r, nil
 }
 
-func (r *records) loop() controller.Loop {
-	return controller.Loop{
+func (r *records) controller() controller.Controller {
+	return controller.Controller{
 		Name: "image-records",
 		Watches: []controller.Watch{
 			{Informer: r.namespaces},
