@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestPolicyFileHasTheDefaults(t *testing.T) {
+func TestPolicyFileContainsDefaults(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "new", "policy.json")
 	for _, tt := range []struct {
 		args []string
@@ -38,12 +38,12 @@ func TestPolicyFileHasTheDefaults(t *testing.T) {
 	if err := json.Unmarshal(content, &list); err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]bool{}
+	items := map[string]bool{}
 	for _, item := range list.Items {
-		found[item.APIVersion+" "+item.Kind+" "+item.Metadata.Name] = true
+		items[item.APIVersion+" "+item.Kind+" "+item.Metadata.Name] = true
 	}
 	for _, want := range []string{"ClusterRole cluster-reader", "ClusterRole self-provisioner", "ClusterRoleBinding self-provisioners", "ClusterRoleBinding cluster-admins"} {
-		if list.Kind != "List" || !found["rbac.authorization.k8s.io/v1 "+want] {
+		if list.Kind != "List" || !items["rbac.authorization.k8s.io/v1 "+want] {
 			t.Errorf("the file with %s has no %s", list.Kind, want)
 		}
 	}

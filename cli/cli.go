@@ -1,5 +1,5 @@
-// Package cli is the client, `oc` and `kubectl`: Kubernetes' own command line tool under the name
-// that it is called by, which finds the cluster of the host it runs on by itself.
+// Package cli is the client, `oc` and `kubectl`: Kubernetes' own command line tool with OpenShift's
+// commands. It finds the cluster of its host.
 package cli
 
 import (
@@ -29,8 +29,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/memory"
 )
 
-// New returns the client as a command of another program. Its own commands are made when it runs,
-// because making them takes longer than most of what that program does.
+// New returns the client as a command of another program. The client's own commands are created
+// when it runs, because creating them takes longer than most of that program's work.
 func New(name string) *cobra.Command {
 	return &cobra.Command{
 		Use:                name,
@@ -43,12 +43,12 @@ func New(name string) *cobra.Command {
 	}
 }
 
-// Run returns the client as the program called name, `oc` or `kubectl`; args are those after the
-// name. It returns what cobra refuses, such as an unknown flag; like kubectl, a command that fails
-// prints the reason and ends the process with the exit code that it has for it.
+// Run runs the client as the program called name, `oc` or `kubectl`, with the arguments args. It
+// returns errors of cobra, such as an unknown flag. As in kubectl, a command that fails prints the
+// reason and exits.
 func Run(name string, args []string) error {
 	if path := login.HostKubeconfig(os.Getenv, clientcmd.RecommendedHomeFile); path != "" {
-		// The environment reaches `oc config` and plugins too, which a flag would not.
+		// Unlike a flag, the environment also reaches `oc config` and plugins.
 		if err := os.Setenv("KUBECONFIG", path); err != nil {
 			return err
 		}
@@ -66,8 +66,8 @@ func Run(name string, args []string) error {
 	return componentcli.RunNoErrOutput(command(name, args, streams))
 }
 
-// oldFlags gives flags the names that they have now: OpenShift 3 has --loglevel for --v of every
-// command, and `oc status -v` for --suggest.
+// oldFlags replaces flags of OpenShift 3: --loglevel of every command is now --v, and -v of `oc
+// status` is --suggest.
 func oldFlags(args []string) []string {
 	args = slices.Clone(args)
 	for i, arg := range args {
@@ -87,8 +87,8 @@ func oldFlags(args []string) []string {
 	return args
 }
 
-// Tree returns the commands of the client as the program called name, `oc` or `kubectl`, for who
-// lists or checks them.
+// Tree returns the commands of the client as the program called name, `oc` or `kubectl`, for
+// documentation and checks.
 func Tree(name string) *cobra.Command {
 	return command(name, nil, genericiooptions.NewTestIOStreamsDiscard())
 }
@@ -127,28 +127,28 @@ func command(name string, args []string, streams genericiooptions.IOStreams) *co
 	root.Long = strings.TrimSpace(`
 Client of an OpenShift or Kubernetes cluster.
 
-It has every command of Kubernetes' own. As root on a host of the cluster it
-needs no kubeconfig; elsewhere take one along with KUBECONFIG or --kubeconfig.`)
+It contains every command of kubectl. As root on a host of the cluster, it
+needs no kubeconfig. On other machines, set KUBECONFIG or --kubeconfig.`)
 	return root
 }
 
-// kubectlTree is kubectl's tree of commands. While it is made there is no PATH: kubectl would look
-// through all programs for plugins, for a help of the root that ours replaces, which is a tenth of
-// what making the tree takes.
+// kubectlTree returns kubectl's tree of commands. PATH is empty during its creation: otherwise
+// kubectl searches all programs for plugins, for a help text that ours replaces. The search takes a
+// tenth of the creation.
 func kubectlTree(options kubectl.KubectlOptions) *cobra.Command {
 	path, set := os.LookupEnv("PATH")
 	if set {
-		_ = os.Unsetenv("PATH") // cannot fail for this name, and neither can setting it to what it was
+		_ = os.Unsetenv("PATH") // cannot fail for this name; nor can restoring it
 		defer func() { _ = os.Setenv("PATH", path) }()
 	}
 	return kubectl.NewKubectlCommand(options)
 }
 
-// runPlugin replaces this process by the plugin that a command line calls, if root has no such
-// command. Like kubectl it also looks for what follows a command such as `create`. It returns if
-// there is no plugin.
+// runPlugin replaces this process by the plugin for a command line, if root has no such command.
+// Like kubectl, it also searches for plugins below commands such as `create`. It returns if there
+// is no plugin.
 func runPlugin(root *cobra.Command, handler kubectl.PluginHandler, args []string) error {
-	found, rest, err := root.Find(args)
+	command, rest, err := root.Find(args)
 	if err != nil {
 		word := slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") })
 		if word >= 0 && (args[word] == "help" || strings.HasPrefix(args[word], cobra.ShellCompRequestCmd)) {
@@ -157,15 +157,15 @@ func runPlugin(root *cobra.Command, handler kubectl.PluginHandler, args []string
 		return kubectl.HandlePluginCommand(handler, args, 1)
 	}
 	has := func(name string) bool {
-		return slices.ContainsFunc(found.Commands(), func(c *cobra.Command) bool { return c.Name() == name })
+		return slices.ContainsFunc(command.Commands(), func(c *cobra.Command) bool { return c.Name() == name })
 	}
-	if kubectl.IsSubcommandPluginAllowed(found.Name()) && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") && !has(rest[0]) {
+	if kubectl.IsSubcommandPluginAllowed(command.Name()) && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") && !has(rest[0]) {
 		return kubectl.HandlePluginCommand(handler, args, len(args)-len(rest)+1)
 	}
 	return nil
 }
 
-// pluginPrefixes returns how the file names of plugins in PATH begin: `oc-x` or `kubectl-x` is `oc
+// pluginPrefixes returns the prefixes of plugins' file names in PATH: `oc-x` or `kubectl-x` is `oc
 // x`.
 func pluginPrefixes(name string) []string {
 	if name == "kubectl" {

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// asClient makes the test program the client of the name that it holds.
+// asClient is an environment variable that makes the test binary run as the client with that name.
 const asClient = "SLIPWAY_TEST_CLIENT"
 
 func TestMain(m *testing.M) {
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// client runs the client in a process of its own, with a home and variables of its own.
+// client runs the client in its own process, with its own home directory and variables.
 func client(t *testing.T, name string, env []string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	command := exec.Command(os.Args[0], args...)
@@ -45,7 +45,7 @@ func client(t *testing.T, name string, env []string, args ...string) (stdout, st
 	return out.String(), errOut.String(), command.ProcessState.ExitCode()
 }
 
-func TestHelpSaysTheName(t *testing.T) {
+func TestHelpContainsProgramName(t *testing.T) {
 	for _, name := range []string{"oc", "kubectl"} {
 		for _, args := range [][]string{{"get", "-h"}, {"rollout", "status", "-h"}, {"create", "deployment", "-h"}} {
 			help, _, code := client(t, name, nil, args...)
@@ -60,14 +60,14 @@ func TestHelpSaysTheName(t *testing.T) {
 	}
 }
 
-func TestUnknownCommandIsRefused(t *testing.T) {
+func TestUnknownCommandIsRejected(t *testing.T) {
 	_, stderr, code := client(t, "oc", nil, "frobnicate")
 	if code != 2 || !strings.Contains(stderr, `unknown command "frobnicate" for "oc"`) {
 		t.Errorf("code %d, stderr %q", code, stderr)
 	}
 }
 
-func TestCompletionKnowsTheCommands(t *testing.T) {
+func TestCompletionContainsCommands(t *testing.T) {
 	stdout, _, code := client(t, "oc", nil, "__complete", "rollout", "st")
 	if code != 0 || !strings.HasPrefix(stdout, "status\t") {
 		t.Errorf("code %d, completions %q", code, stdout)
@@ -105,8 +105,8 @@ func TestPluginsAreFoundByPrefix(t *testing.T) {
 	}
 }
 
-func TestFlagsOfOldClientsAreUnderstood(t *testing.T) {
-	for given, want := range map[string]string{
+func TestFlagsOfOpenShift3AreAccepted(t *testing.T) {
+	for args, want := range map[string]string{
 		"get pods --loglevel=8": "get pods --v=8",
 		"get --loglevel 8 pods": "get --v 8 pods",
 		"status -v":             "status --suggest",
@@ -117,8 +117,8 @@ func TestFlagsOfOldClientsAreUnderstood(t *testing.T) {
 		"rsh a -- status -v":    "rsh a -- status -v",
 		"exec a -- --loglevel":  "exec a -- --loglevel",
 	} {
-		if got := strings.Join(oldFlags(strings.Fields(given)), " "); got != want {
-			t.Errorf("oc %s: oc %s, want oc %s", given, got, want)
+		if got := strings.Join(oldFlags(strings.Fields(args)), " "); got != want {
+			t.Errorf("oc %s: oc %s, want oc %s", args, got, want)
 		}
 	}
 }

@@ -34,8 +34,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/template"
 )
 
-// ownCommands returns the commands that oc has and kubectl has not. Each comes from the package of
-// its noun.
+// ownCommands returns oc's commands that kubectl lacks. Each comes from the package of its noun.
 func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) own {
 	return own{
 		top: []*cobra.Command{
@@ -96,8 +95,8 @@ func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) own {
 	}
 }
 
-// headings returns the groups of the root's help, after those of OpenShift 3, with the commands of
-// each. What stands in none is listed last.
+// headings returns the groups of the root's help, in the words of OpenShift 3, and the commands of
+// each. Commands without a group are listed last.
 func headings() [][2]string {
 	return [][2]string{
 		{"Basic Commands:", "types login new-project new-app status project projects explain"},
@@ -110,15 +109,15 @@ func headings() [][2]string {
 	}
 }
 
-// own are commands of ours.
+// own contains the commands that kubectl lacks.
 type own struct {
-	// top are those at the root.
+	// top contains those of the root.
 	top []*cobra.Command
-	// below are those below one of kubectl's, by its name, such as "create".
+	// below contains those below a command of kubectl such as "create", by its name.
 	below map[string][]*cobra.Command
 }
 
-// addTo adds the commands to kubectl's tree and writes the help of the root anew.
+// addTo adds the commands to kubectl's tree and replaces the help of the root.
 func (o own) addTo(root *cobra.Command) {
 	add(root, o.top)
 	for _, parent := range root.Commands() {
@@ -138,7 +137,7 @@ func (o own) addTo(root *cobra.Command) {
 	templates.ActsAsRootCommand(root, []string{"options", "alpha"}, groups...)
 }
 
-// add adds commands to a parent instead of those of the same name.
+// add adds commands to a parent. They replace commands of the same name.
 func add(parent *cobra.Command, commands []*cobra.Command) {
 	for _, command := range commands {
 		for _, same := range parent.Commands() {

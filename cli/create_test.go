@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestObjectsAreMadeFromFlags runs commands below `oc create` without a server; the golden files
-// have the objects.
-func TestObjectsAreMadeFromFlags(t *testing.T) {
+// TestObjectsAreCreatedFromFlags runs commands below `oc create` without a server. The golden files
+// contain the objects.
+func TestObjectsAreCreatedFromFlags(t *testing.T) {
 	for name, args := range map[string]string{
 		"clusterquota":    "clusterquota for-bob --project-annotation-selector=openshift.io/requester=bob --project-label-selector=a=b --hard=pods=10 --hard=secrets=20,requests.cpu=500m",
 		"imagestream":     "is app --lookup-local",
@@ -28,7 +28,7 @@ func TestObjectsAreMadeFromFlags(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeMadeIsNamed(t *testing.T) {
+func TestCreateReportsInvalidFlags(t *testing.T) {
 	for args, want := range map[string]string{
 		"clusterquota x --hard=pods=1":                            "--project-label-selector",
 		"clusterquota x --project-label-selector=a=b --hard=pods": `--hard "pods"`,
@@ -49,12 +49,12 @@ func TestWhatCannotBeMadeIsNamed(t *testing.T) {
 	}
 }
 
-func TestConceptsAreExplained(t *testing.T) {
+func TestTypesExplainsConcepts(t *testing.T) {
 	stdout, _, _ := client(t, "oc", nil, "types")
 	Golden(t, "types.golden", stdout)
 }
 
-func TestHintsSayTheName(t *testing.T) {
+func TestHintsContainProgramName(t *testing.T) {
 	for args, want := range map[string]string{
 		"get": `Use "oc api-resources"`, "describe": `Use "oc api-resources"`, "explain": "oc api-resources", "plugin list": "any oc plugins",
 	} {
@@ -74,12 +74,12 @@ func TestManifestsAreConverted(t *testing.T) {
 		}
 		Golden(t, file, stdout)
 	}
-	if _, stderr, code := client(t, "oc", nil, "convert", "-f", "/nonexistent"); code == 0 || !strings.Contains(stderr, `no file "/nonexistent"`) {
-		t.Errorf("a file that is not there: code %d, %q", code, stderr)
+	if _, stderr, code := client(t, "oc", nil, "convert", "-f", "/nonexistent"); code == 0 || !strings.Contains(stderr, `file "/nonexistent" does not exist`) {
+		t.Errorf("missing file: code %d, %q", code, stderr)
 	}
 }
 
-func TestVersionHasTheShapeOfOpenShift3(t *testing.T) {
+func TestVersionHasFormatOfOpenShift3(t *testing.T) {
 	stdout, stderr, code := client(t, "oc", nil, "version", "--client")
 	lines := strings.Split(stdout, "\n")
 	if code != 0 || len(lines) != 4 || !strings.HasPrefix(lines[0], "oc v") || !strings.HasPrefix(lines[1], "kubernetes v") || lines[2] != "features: Basic-Auth" {

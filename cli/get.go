@@ -7,12 +7,12 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// newGet returns `oc get`: kubectl's, which also takes the flag by which clients of OpenShift 3 ask
-// for pods that have ended.
+// newGet returns `oc get`: kubectl's command, with OpenShift 3's flag to list objects that have
+// ended.
 func newGet(name string, factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := get.NewCmdGet(name, factory, streams)
 	flags := command.Flags()
-	flags.BoolP("show-all", "a", true, "Show objects that have ended too, as is always done.")
-	util.CheckErr(flags.MarkDeprecated("show-all", "what has ended is always shown"))
+	flags.BoolP("show-all", "a", true, "Accepted for OpenShift 3: objects that have ended are always listed.")
+	util.CheckErr(flags.MarkDeprecated("show-all", "objects that have ended are always listed"))
 	return command
 }

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestCommandsForPodsAskTheServer runs them with a server that knows nothing, which they have to
+// TestPodCommandsCallServer runs them with a server that knows nothing, which they have to
 // tell.
-func TestCommandsForPodsAskTheServer(t *testing.T) {
+func TestPodCommandsCallServer(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 	for _, args := range []string{

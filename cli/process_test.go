@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestTemplatesAreProcessedHere processes a template without a server; the golden files have the
+// TestTemplatesAreProcessedLocally processes a template without a server; the golden files have the
 // objects.
-func TestTemplatesAreProcessedHere(t *testing.T) {
+func TestTemplatesAreProcessedLocally(t *testing.T) {
 	values := filepath.Join(t.TempDir(), "values.env")
 	if err := os.WriteFile(values, []byte("# of the test\nHOST=shop.example.com\nPASSWORD='a b#c'\nNAME=other\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -36,7 +36,7 @@ func TestTemplatesAreProcessedHere(t *testing.T) {
 	}
 }
 
-func TestTemplatesThatCannotBeProcessedAreNamed(t *testing.T) {
+func TestProcessReportsInvalidTemplates(t *testing.T) {
 	const local = "--local -f testdata/template.yaml "
 	for args, want := range map[string]string{
 		"":                                   "Must pass a filename or name of stored template",
@@ -52,7 +52,7 @@ func TestTemplatesThatCannotBeProcessedAreNamed(t *testing.T) {
 		local + "--param-file none":          "none: no such file",
 		local + "--parameters -o yaml":       "can't be used with --output",
 		local + "-l a -p HOST=x":             "error parsing labels",
-		"--local -f testdata/convert.yaml":   "objects, and must be one Template",
+		"--local -f testdata/convert.yaml":   "objects, but must be one Template",
 		"--local -f testdata/set-env.golden": "not a valid Template but a DeploymentConfig",
 	} {
 		if _, stderr, code := client(t, "oc", nil, append([]string{"process"}, strings.Fields(args)...)...); code == 0 || !strings.Contains(stderr, want) {

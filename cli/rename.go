@@ -22,8 +22,8 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// renameLate writes name where a command says kubectl, when it says it: renaming all commands takes
-// a third of the time in which they are made.
+// renameLate replaces kubectl by name when a command prints text. Renaming all commands at the
+// start takes a third of the time in which they are created.
 func renameLate(root *cobra.Command, name string, args []string) {
 	help, usage := root.HelpFunc(), root.UsageFunc()
 	root.SetHelpFunc(func(command *cobra.Command, args []string) {
@@ -34,16 +34,16 @@ func renameLate(root *cobra.Command, name string, args []string) {
 		rename(command, name)
 		return usage(command)
 	})
-	// Tells what commands and flags are for.
+	// Descriptions of commands and flags.
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		rename(root, name)
 	}
-	if called, _, err := root.Find(args); err == nil { // says that it is deprecated before it runs
+	if called, _, err := root.Find(args); err == nil { // printed before it runs, if it is deprecated
 		called.Deprecated = renameText(called.Deprecated, name)
 	}
 }
 
-// rename writes name where the help of a command and of those below it says kubectl.
+// rename replaces kubectl by name in the help of a command and its subcommands.
 func rename(command *cobra.Command, name string) {
 	for _, text := range []*string{&command.Short, &command.Long, &command.Example, &command.Deprecated} {
 		*text = renameText(*text, name)
@@ -54,41 +54,41 @@ func rename(command *cobra.Command, name string) {
 	}
 }
 
-// word matches kubectl with everything that makes it a part of something longer: an address, an
+// word matches kubectl together with everything that makes it part of a longer word: an address, an
 // annotation, a file name.
 var word = regexp.MustCompile(`[\w./:-]*kubectl[\w./:-]*`)
 
-// completion matches the functions and files of shell completion, which are named like the program.
+// completion matches the functions and files of shell completion, which contain the program's name.
 var completion = regexp.MustCompile(`(^__start_|/_|completion\.d/)kubectl$`)
 
-// renameText replaces the program kubectl by name, and leaves what only contains the word, such as
+// renameText replaces the program kubectl by name. It keeps words that only contain it, such as
 // kubectl.kubernetes.io/last-applied-configuration.
 func renameText(text, name string) string {
 	if !strings.Contains(text, "kubectl") { // most texts; the expression is slow
 		return text
 	}
-	return word.ReplaceAllStringFunc(text, func(found string) string {
-		bare := strings.TrimRight(found, ".:")
+	return word.ReplaceAllStringFunc(text, func(match string) string {
+		bare := strings.TrimRight(match, ".:")
 		if bare != "kubectl" && !completion.MatchString(bare) {
-			return found
+			return match
 		}
-		return strings.TrimSuffix(bare, "kubectl") + name + found[len(bare):]
+		return strings.TrimSuffix(bare, "kubectl") + name + match[len(bare):]
 	})
 }
 
-// renamed passes text on with the name of the program instead of kubectl.
+// renamed is a writer that replaces kubectl by the program's name.
 type renamed struct {
 	io.Writer
 	name string
 }
 
-// Write writes a text; hints come in one piece.
+// Write writes a text. Each hint is one write.
 func (r renamed) Write(text []byte) (int, error) {
 	_, err := io.WriteString(r.Writer, renameText(string(text), r.name))
 	return len(text), err
 }
 
-// fatal ends the process as kubectl does, with the name of the program in what it says.
+// fatal ends the process as kubectl does, with the program's name in its message.
 func fatal(name string, streams genericiooptions.IOStreams) func(message string, code int) {
 	return func(message string, code int) {
 		if message != "" {
@@ -98,7 +98,7 @@ func fatal(name string, streams genericiooptions.IOStreams) func(message string,
 	}
 }
 
-// underOurName are kubectl's commands that write their program's name into what they say.
+// underOurName contains kubectl's commands whose output contains the program's name.
 func underOurName(name string, flags *genericclioptions.ConfigFlags, factory util.Factory, streams genericiooptions.IOStreams) []*cobra.Command {
 	hints := genericiooptions.IOStreams{In: streams.In, Out: renamed{streams.Out, name}, ErrOut: renamed{streams.ErrOut, name}}
 	return []*cobra.Command{

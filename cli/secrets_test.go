@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestSecretsThatCannotBeMadeSayWhy(t *testing.T) {
+func TestSecretsReportInvalidArguments(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "none")
 	for args, want := range map[string]string{
 		"link builder":                          "requires at least 2 arg",
@@ -23,6 +23,6 @@ func TestSecretsThatCannotBeMadeSayWhy(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(key); err == nil {
-		t.Error("a file was made")
+		t.Error("a file was created")
 	}
 }

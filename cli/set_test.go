@@ -135,7 +135,7 @@ func TestBackendsOfRoutesAreSet(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"--zero --equal": "--zero and --equal may not be specified together", "--zero a=1": "no weights", "--adjust a=1 b=2": "one service", "a=+1": "--adjust", "a=1 b=5%": "all a weight",
+		"--zero --equal": "--zero and --equal may not be specified together", "--zero a=1": "with weights", "--adjust a=1 b=2": "one service", "a=+1": "--adjust", "a=1 b=5%": "percentages or weights",
 		"a=1 a=2": "twice", "a=257": "up to 256", "--adjust canary=101%": "up to 100", "a=": "expected NAME=WEIGHT", "=1": "expected NAME=WEIGHT", "svc/a=1": "expected NAME=WEIGHT", "a=a": "WEIGHT must be a number",
 		"--adjust x=1": "which are prod, canary, dark",
 	} {
@@ -158,7 +158,7 @@ func beforeWords(args string, flags ...string) []string {
 	return slices.Insert(words, at, flags...)
 }
 
-func TestWhatCannotBeSetIsNamed(t *testing.T) {
+func TestSetReportsInvalidArguments(t *testing.T) {
 	for args, want := range map[string]string{
 		"probe":                                  "you must specify one of --readiness, --liveness or both",
 		"probe --liveness --open-tcp=1 --remove": "you may only set one of --get-url",
@@ -191,7 +191,7 @@ func TestWhatCannotBeSetIsNamed(t *testing.T) {
 		`volume --add -t secret --source={"emptyDir":{}}`: "neither --type",
 		"volume --add -m data":                            "must begin with a slash",
 		"volume --add --name=old -t emptyDir":             "--overwrite",
-		"volume --add -m /old":                            `container "web" has a volume at /old already`,
+		"volume --add -m /old":                            `container "web" already has a volume at /old`,
 		"deployment-hook --pre":                           "you must specify a command",
 		"deployment-hook -- true":                         "you must specify one of --pre, --mid, or --post",
 		"deployment-hook --mid -- true":                   "only the strategy Recreate",
@@ -212,7 +212,7 @@ func TestWhatCannotBeSetIsNamed(t *testing.T) {
 		t.Errorf("without an object: code %d, %q", code, stderr)
 	}
 	for args, want := range map[string]string{
-		"rollout latest svc/front": "svc/front is no deployment config", "rollout cancel": "requires at least 1 arg", "rollback": "accepts 1 arg",
+		"rollout latest svc/front": "svc/front is not a deployment config", "rollout cancel": "requires at least 1 arg", "rollback": "accepts 1 arg",
 		"deploy web --latest --retry": "only one of", "deploy web --cancel --follow": "--follow needs", "deploy": "accepts 1 arg",
 		"start-build web --from-dir=. --incremental --no-cache=false": "does not support --no-cache, --incremental;",
 		"start-build web --from-archive=- --build-loglevel=5 -eA=1":   "does not support --env, --build-loglevel;",

@@ -45,7 +45,7 @@ func TestTriggersOfBuildsAreSet(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"--from-image=a:1 -c web": "no containers", "--from-image=a/b/c:1": "PROJECT/STREAM:TAG", "--remove-all --from-config": "--remove-all alone",
+		"--from-image=a:1 -c web": "no containers", "--from-image=a/b/c:1": "PROJECT/STREAM:TAG", "--remove-all --from-config": "--remove-all without",
 	} {
 		if _, stderr, code := local(t, "set-build.yaml", "triggers "+args); code == 0 || !strings.Contains(stderr, want) {
 			t.Errorf("oc set triggers %s: code %d, %q, want %q", args, code, stderr, want)
@@ -57,12 +57,12 @@ func TestTriggersOfBuildsAreSet(t *testing.T) {
 }
 
 func TestTriggersOfBuildsAreListedAndRemoved(t *testing.T) {
-	made, stderr, code := local(t, "set-build.yaml", "triggers --from-config --from-image=other:1 --from-github --from-webhook-allow-env", "-o", "yaml")
-	secrets := regexp.MustCompile(`secret: (\S{16,})`).FindAllStringSubmatch(made, -1)
-	if code != 0 || len(secrets) != 2 || secrets[0][1] == secrets[1][1] || !strings.Contains(made, "allowEnv: true") {
-		t.Fatalf("code %d, %s\n%s", code, stderr, made)
+	stdout, stderr, code := local(t, "set-build.yaml", "triggers --from-config --from-image=other:1 --from-github --from-webhook-allow-env", "-o", "yaml")
+	secrets := regexp.MustCompile(`secret: (\S{16,})`).FindAllStringSubmatch(stdout, -1)
+	if code != 0 || len(secrets) != 2 || secrets[0][1] == secrets[1][1] || !strings.Contains(stdout, "allowEnv: true") {
+		t.Fatalf("code %d, %s\n%s", code, stderr, stdout)
 	}
-	file := stored(t, made)
+	file := stored(t, stdout)
 	read := func(args ...string) string {
 		t.Helper()
 		stdout, stderr, code := client(t, "oc", nil, append([]string{"set", "triggers", "--local", "-f", file}, args...)...)
@@ -134,8 +134,8 @@ func TestImageLookupIsSetAndListed(t *testing.T) {
 	if code != 0 || stdout != "** ** true " {
 		t.Errorf("code %d, %s: %q", code, stderr, stdout)
 	}
-	made, _, _ := local(t, "set-workloads.yaml", "image-lookup", "-o", "yaml")
-	file := stored(t, made)
+	stdout, _, _ = local(t, "set-workloads.yaml", "image-lookup", "-o", "yaml")
+	file := stored(t, stdout)
 	read := func(args ...string) string {
 		t.Helper()
 		stdout, stderr, code := client(t, "oc", nil, append([]string{"set", "image-lookup", "--local", "-f", file}, args...)...)

@@ -8,31 +8,31 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// concept is one of the things that people who use the platform meet.
+// concept is a concept that users of the platform need.
 type concept struct{ name, short, text string }
 
-// concepts are what `oc types` explains, from the outside in.
+// concepts contains the concepts that `oc types` explains.
 var concepts = []concept{
-	{"Projects", "project", "A space of its own for the work of some people: what is in it, who may do what in it, and how much of the cluster it may use."},
-	{"Users and groups", "user", "Who the server takes you for after a login. Roles are given to users and groups, in a project or in the whole cluster."},
-	{"Roles and bindings", "rolebinding", "A role is a list of actions on kinds of objects; a binding gives it to somebody."},
-	{"Security context constraints", "scc", "What a pod may ask of its node: users, capabilities, volumes, the host's network. Each pod is made under one of them."},
-	{"Containers", "", "A program with everything it needs, started from an image and kept apart from others."},
-	{"Images", "image", "What containers are started from: layers of files, and how to run them."},
-	{"Image streams", "is", "A name for images that change: each tag of a stream is one image now, and has a history. Builds and deployments follow tags."},
-	{"Pods", "pod", "Containers that run together on one node, with one address and the same volumes. The smallest thing that is run."},
-	{"Labels", "", "Names and values on objects, by which others select them: a service its pods, for example."},
-	{"Volumes", "pvc", "Directories of a pod that can outlive its containers. A claim asks for one that lasts."},
+	{"Projects", "project", "A namespace with its own members, rights and quotas. All other objects of an application are in a project."},
+	{"Users and groups", "user", "The server's record of a user who has logged in. Roles are granted to users and groups, in a project or in the whole cluster."},
+	{"Roles and bindings", "rolebinding", "A role is a list of actions on kinds of objects. A binding grants it to users, groups and service accounts."},
+	{"Security context constraints", "scc", "What a pod can use: users, capabilities, volumes, the host's network. One of them applies to each pod."},
+	{"Containers", "", "A program with everything it needs, started from an image and isolated from others."},
+	{"Images", "image", "The source of containers: layers of files, and how to run them."},
+	{"Image streams", "is", "A name for images that change: each tag of a stream refers to an image and has a history. Builds and deployments follow tags."},
+	{"Pods", "pod", "Containers that run together on one node, with one address and the same volumes. The smallest unit that runs."},
+	{"Labels", "", "Names and values on objects. Selectors use them: a service selects its pods, for example."},
+	{"Volumes", "pvc", "Directories of a pod that can outlive its containers. A claim requests a permanent one."},
 	{"Replication controllers", "rc", "Keep a number of equal pods running."},
-	{"Deployment configurations", "dc", "How an application is brought to a new version: what starts that, what its pods are, and in which steps the old ones go."},
-	{"Services", "service", "One address for pods that come and go; traffic is shared among them."},
-	{"Routes", "route", "A name on the outside for a service, with or without TLS."},
-	{"Build configurations", "bc", "How an image is made from source code, what starts that, and where it is pushed."},
+	{"Deployment configurations", "dc", "How an application is deployed: the triggers, the pods, and the strategy that replaces old pods."},
+	{"Services", "service", "One address for pods that come and go. It distributes traffic to them."},
+	{"Routes", "route", "A public host name for a service, with or without TLS."},
+	{"Build configurations", "bc", "How an image is built from source code, the triggers, and where it is pushed."},
 	{"Builds", "build", "One run of a build configuration."},
-	{"Templates", "template", "Objects with parameters, to be made together as often as they are needed."},
-	{"Service accounts", "sa", "Who programs are: pods use one to ask the server."},
+	{"Templates", "template", "Objects with parameters that are created together."},
+	{"Service accounts", "sa", "Accounts for programs: pods use one for requests to the server."},
 	{"Secrets", "secret", "Passwords, keys and certificates, which pods get as files or variables."},
-	{"Quotas", "quota", "How much a project may have. A cluster quota counts several projects together."},
+	{"Quotas", "quota", "Limits on the resources of a project. A cluster quota counts several projects together."},
 }
 
 // newTypes returns `oc types`.
@@ -50,7 +50,7 @@ func newTypes(streams genericiooptions.IOStreams) *cobra.Command {
 
 func explainConcepts() string {
 	var out strings.Builder
-	out.WriteString("What the platform is made of, and by which name \"oc get\" lists it.\n")
+	out.WriteString("The concepts of the platform, and the names with which \"oc get\" lists them.\n")
 	for _, c := range concepts {
 		title := c.name
 		if c.short != "" {

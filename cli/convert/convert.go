@@ -1,5 +1,5 @@
-// Package convert brings manifests of OpenShift 3 to current API versions: `oc convert`, and the
-// flag -f of every command.
+// Package convert converts manifests of OpenShift 3 to current API versions, for `oc convert` and
+// for the flag -f of every command.
 package convert
 
 import (
@@ -16,18 +16,18 @@ import (
 	"github.com/slipway-platform/slipway/cli/manifest"
 )
 
-// New returns `oc convert`: files with objects of API versions that are no longer served become
-// files that are.
+// New returns `oc convert`, which converts files with objects of API versions that are no longer
+// served.
 func New(streams genericiooptions.IOStreams) *cobra.Command {
 	var names []string
 	recursive, output := false, ""
 	command := &cobra.Command{
 		Use:   "convert -f FILENAME",
 		Short: "Convert config files between different API versions",
-		Long: `Print the objects of files in the API versions that the cluster serves. Nothing is asked of the server.
+		Long: `Print the objects of files in the API versions that the cluster serves. The command needs no connection to a server.
 
-Commands that take -f convert by themselves; this shows what they make of a file.`,
-		Example: `  # Bring a manifest of OpenShift 3 to current versions
+Commands with -f convert files automatically. This command shows the result.`,
+		Example: `  # Convert a manifest of OpenShift 3 to current versions
   oc convert -f app.yaml > converted.yaml`,
 		Args: cobra.NoArgs,
 		Run: func(command *cobra.Command, _ []string) {
@@ -42,7 +42,7 @@ Commands that take -f convert by themselves; this shows what they make of a file
 				paths, err := files(name, recursive)
 				util.CheckErr(err)
 				if len(paths) == 0 {
-					util.CheckErr(fmt.Errorf("read manifest: there is no file %q", name))
+					util.CheckErr(fmt.Errorf("read manifest: file %q does not exist", name))
 				}
 				for _, path := range paths {
 					text, err := o.read(path)
@@ -53,13 +53,13 @@ Commands that take -f convert by themselves; this shows what they make of a file
 		},
 	}
 	flags := command.Flags()
-	flags.StringSliceVarP(&names, "filename", "f", nil, "Files, directories or - for standard input.")
-	flags.BoolVarP(&recursive, "recursive", "R", false, "Read the directories below as well.")
-	flags.StringVarP(&output, "output", "o", "yaml", "yaml or json.")
+	flags.StringSliceVarP(&names, "filename", "f", nil, "Files, directories, or - for standard input.")
+	flags.BoolVarP(&recursive, "recursive", "R", false, "Read subdirectories, too.")
+	flags.StringVarP(&output, "output", "o", "yaml", "Output format: yaml or json.")
 	return command
 }
 
-// writeConverted prints the objects of a file, and as warnings what was changed.
+// writeConverted prints the objects of a file, and prints changes as warnings.
 func writeConverted(streams genericiooptions.IOStreams, path string, text []byte, output string) error {
 	converted, changes := manifest.Convert(text)
 	for _, change := range changes {

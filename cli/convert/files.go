@@ -17,10 +17,9 @@ import (
 	"github.com/slipway-platform/slipway/cli/manifest"
 )
 
-// AcceptOldManifests makes a command and those below it accept, with -f, objects of API versions
-// that are no longer served. Files are read first; one that holds such objects is replaced by a
-// converted copy, which is removed when the command ends. Files behind URLs are left to the
-// command.
+// AcceptOldManifests makes a command and its subcommands accept, with -f, objects of API versions
+// that are no longer served. It replaces files that contain such objects by converted copies, and
+// removes the copies when the command ends. It leaves URLs to the command.
 func AcceptOldManifests(command *cobra.Command, fatal func(message string, code int), streams genericiooptions.IOStreams) {
 	for _, child := range command.Commands() {
 		AcceptOldManifests(child, fatal, streams)
@@ -42,7 +41,7 @@ func AcceptOldManifests(command *cobra.Command, fatal func(message string, code 
 			fatal(files.withNames(message), code)
 		})
 		defer util.BehaviorOnFatal(fatal)
-		recursive, _ := command.Flags().GetBool("recursive") // false where there is no such flag
+		recursive, _ := command.Flags().GetBool("recursive") // false if the flag does not exist
 		replaced, err := files.convert(names.GetSlice(), recursive)
 		util.CheckErr(err)
 		if replaced != nil {
@@ -52,7 +51,7 @@ func AcceptOldManifests(command *cobra.Command, fatal func(message string, code 
 	}
 }
 
-// oldManifests are converted copies of files.
+// oldManifests contains converted copies of files.
 type oldManifests struct {
 	streams genericiooptions.IOStreams
 	dir     string
@@ -60,11 +59,11 @@ type oldManifests struct {
 	names []string
 }
 
-// extensions are the files that a directory is read for.
+// extensions are the extensions of files that are read in a directory.
 var extensions = []string{".json", ".yaml", ".yml"}
 
-// convert returns names in which files with old objects are replaced by copies, or nil if there are
-// none.
+// convert replaces names of files with old objects by names of converted copies. It returns nil if
+// there are none.
 func (o *oldManifests) convert(names []string, recursive bool) ([]string, error) {
 	var (
 		replaced []string
@@ -91,7 +90,7 @@ func (o *oldManifests) convert(names []string, recursive bool) ([]string, error)
 	return replaced, nil
 }
 
-// convertAll returns paths with copies instead of what needed conversion, or nil.
+// convertAll replaces paths of files that need conversion by paths of copies, or returns nil.
 func (o *oldManifests) convertAll(paths []string) ([]string, error) {
 	copies, changed := slices.Clone(paths), false
 	for i, path := range paths {
@@ -117,7 +116,7 @@ func (o *oldManifests) convertAll(paths []string) ([]string, error) {
 	return copies, nil
 }
 
-// readOnce reports whether what was read cannot be read again: standard input, a pipe.
+// readOnce reports whether a file can be read only once, such as standard input or a pipe.
 func readOnce(path string) bool {
 	info, err := os.Stat(path)
 	return path == stdin || err == nil && !info.Mode().IsRegular()
@@ -146,7 +145,7 @@ func (o *oldManifests) write(path string, text []byte) (string, error) {
 	if o.dir == "" {
 		dir, err := os.MkdirTemp("", "oc-manifests-")
 		if err != nil {
-			return "", fmt.Errorf("make directory for converted manifests: %w", err)
+			return "", fmt.Errorf("create directory for converted manifests: %w", err)
 		}
 		o.dir = dir
 	}
@@ -156,7 +155,7 @@ func (o *oldManifests) write(path string, text []byte) (string, error) {
 	}
 	file, err := os.CreateTemp(o.dir, "*-"+filepath.Base(path))
 	if err != nil {
-		return "", fmt.Errorf("make converted manifest: %w", err)
+		return "", fmt.Errorf("create converted manifest: %w", err)
 	}
 	_, err = io.Copy(file, bytes.NewReader(text))
 	if closed := file.Close(); err == nil {
@@ -180,8 +179,8 @@ func (o *oldManifests) remove() {
 	}
 }
 
-// files are the paths that a file name stands for: itself, those of a directory or of a pattern, or
-// none for a URL and for what does not exist, which the command tells better.
+// files returns the paths for a file name: itself, or those of a directory or pattern. It returns
+// none for a URL or a missing file, which the command reports better.
 func files(name string, recursive bool) ([]string, error) {
 	if name == stdin {
 		return []string{name}, nil
@@ -194,7 +193,7 @@ func files(name string, recursive bool) ([]string, error) {
 	if !info.IsDir() {
 		return []string{name}, nil
 	}
-	var found []string
+	var paths []string
 	err = filepath.WalkDir(name, func(path string, entry os.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -202,12 +201,12 @@ func files(name string, recursive bool) ([]string, error) {
 		case entry.IsDir() && path != name && !recursive:
 			return filepath.SkipDir
 		case !entry.IsDir() && slices.Contains(extensions, filepath.Ext(path)):
-			found = append(found, path)
+			paths = append(paths, path)
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list manifests: %w", err)
 	}
-	return found, nil
+	return paths, nil
 }

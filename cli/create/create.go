@@ -1,5 +1,4 @@
-// Package create creates single objects: the commands below `oc create` that kubectl lacks, and
-// `oc expose`.
+// Package create contains the commands below `oc create` that kubectl lacks, and `oc expose`.
 package create
 
 import (
@@ -15,22 +14,22 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-// Creation is a command below `oc create` that makes one object.
+// Creation is a command below `oc create` that creates one object.
 type Creation struct {
 	Use, Short, Long, Example string
 	aliases                   []string
 	Args                      cobra.PositionalArgs
-	// resource is where the object is made, of the current project where it is namespaced, and kind
-	// the object's.
+	// resource is the resource of the object, in the current project if it is namespaced. kind is its
+	// kind.
 	Resource   schema.GroupVersionResource
 	Kind       string
 	namespaced bool
-	// flags adds flags; object makes the object of the arguments.
+	// flags adds flags. object returns the object for the arguments.
 	flags  func(*cobra.Command)
 	Object func(cmd *cobra.Command, args []string) (map[string]any, error)
 }
 
-// command is the cobra command of a creation, with `-o` and `--dry-run`.
+// command returns the cobra command of a creation, with `-o` and `--dry-run`.
 func (c Creation) Command(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	print := genericclioptions.NewPrintFlags("created").WithTypeSetter(scheme.Scheme)
 	command := &cobra.Command{

@@ -23,47 +23,46 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-// routeGenerator is what --generator calls the making of routes; services are made by the other
-// ones.
+// routeGenerator is the value of --generator for routes. Other values are for services.
 const routeGenerator = "route/v1"
 
-// NewExpose returns `oc expose`: a route of a service, and a service of anything else, as kubectl
-// does it.
+// NewExpose returns `oc expose`: it creates a route for a service, and with kubectl's code a
+// service for anything else.
 func NewExpose(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := kubectlexpose.NewCmdExposeService(factory, streams)
 	command.Use = "expose (-f FILENAME | TYPE NAME) [--port=port] [--name=name] [--hostname=host] [--path=path]"
 	command.Short = "Expose a replicated application as a service or route"
-	command.Long = `Make a route to a service, or a service for anything that has pods.
+	command.Long = `Create a route for a service, or a service for anything that has pods.
 
-A route gets the labels of its service and leads to its first port unless --port names another one. To make a second service of
+A route gets the labels of its service and uses its first port unless --port is set. To create a second service for
 a service: --generator=service/v1.`
-	command.Example = `  # A route to the service web, and one with a host name of its own
+	command.Example = `  # Create a route for the service web, and one with its own host name
   oc expose service web
   oc expose service web --name=shop --hostname=www.example.com --path=/shop
 
-  # A service for the pods of a deployment config
+  # Create a service for the pods of a deployment config
   oc expose dc/web --port=8080`
 	flags := command.Flags()
-	flags.String("generator", "", "What is made: route/v1, or service/v1 or service/v2. By default a route of a service, and a service of anything else.")
-	flags.String("hostname", "", "Host name of the route; by default one is made up.")
+	flags.String("generator", "", "What to create: route/v1, service/v1 or service/v2. The default for a service is a route, and for anything else a service.")
+	flags.String("hostname", "", "Host name of the route. By default, the router generates one.")
 	flags.String("path", "", "Path that the route serves.")
-	flags.String("wildcard-policy", "", "None, or Subdomain for every host of the domain.")
+	flags.String("wildcard-policy", "", "Wildcard policy: None, or Subdomain for every host of the domain.")
 	service := command.Run
 	command.Run = func(command *cobra.Command, args []string) {
-		found, err := exposed(factory, command, args)
+		services, err := exposed(factory, command, args)
 		util.CheckErr(err)
-		if found == nil {
+		if services == nil {
 			service(command, args)
 			return
 		}
-		for _, one := range found {
+		for _, one := range services {
 			util.CheckErr(exposeService(command.Context(), factory, streams, command, one))
 		}
 	}
 	return command
 }
 
-// exposed are the services that routes shall be made of; nil says that services shall be made.
+// exposed returns the services for which to create routes, or nil to create services.
 func exposed(factory util.Factory, command *cobra.Command, args []string) ([]*corev1.Service, error) {
 	generator := util.GetFlagString(command, "generator")
 	if generator != "" && generator != routeGenerator {
@@ -87,7 +86,7 @@ func exposed(factory util.Factory, command *cobra.Command, args []string) ([]*co
 	for _, info := range infos {
 		if kind := info.Mapping.GroupVersionKind; kind.Group != "" || kind.Kind != "Service" {
 			if generator == routeGenerator || services != nil {
-				return nil, fmt.Errorf("%s is no service, of which alone a route can be made", info.ObjectName())
+				return nil, fmt.Errorf("%s is not a service; a route needs a service", info.ObjectName())
 			}
 			return nil, nil
 		}
@@ -119,8 +118,7 @@ func exposeService(ctx context.Context, factory util.Factory, streams genericioo
 	}.run(ctx, factory, print, streams, command, nil)
 }
 
-// routeTo is the route to a service that flags describe. It leads to the first port unless they
-// name one.
+// routeTo returns the route to a service for the flags. The default port is the first one.
 func routeTo(service *corev1.Service, flag func(string) string) (*routev1.Route, error) {
 	route := &routev1.Route{ObjectMeta: metav1.ObjectMeta{Name: service.Name, Labels: service.Labels}}
 	if name := flag("name"); name != "" {
@@ -135,7 +133,7 @@ func routeTo(service *corev1.Service, flag func(string) string) (*routev1.Route,
 	}
 	for _, name := range []string{"protocol", "target-port", "type", "external-ip", "load-balancer-ip", "cluster-ip", "session-affinity", "selector"} {
 		if flag(name) != "" && !(name == "protocol" && strings.EqualFold(flag(name), "TCP")) {
-			return nil, fmt.Errorf("--%s is for services; a route is made of service %q: add --generator=service/v1 to make a service", name, service.Name)
+			return nil, fmt.Errorf("--%s is only for services, but the command creates a route for service %q; to create a service, add --generator=service/v1", name, service.Name)
 		}
 	}
 	route.Spec = routev1.RouteSpec{
@@ -158,7 +156,7 @@ func routeTo(service *corev1.Service, flag func(string) string) (*routev1.Route,
 		return route, nil
 	}
 	if len(service.Spec.Ports) > 0 {
-		return nil, fmt.Errorf("service %q does not serve TCP, without which there is no route", service.Name)
+		return nil, fmt.Errorf("service %q has no TCP port, which a route needs", service.Name)
 	}
-	return nil, errors.New("service " + service.Name + " has no port: name one with --port")
+	return nil, errors.New("service " + service.Name + " has no port: set --port")
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-func TestARouteIsMadeOfAService(t *testing.T) {
+func TestExposeCreatesRoute(t *testing.T) {
 	named, number, word := corev1.ServicePort{Name: "web", Port: 80, Protocol: "TCP"}, corev1.ServicePort{Port: 80, TargetPort: intstr.FromInt32(8080)}, corev1.ServicePort{Port: 80, TargetPort: intstr.FromString("http")}
 	datagrams := corev1.ServicePort{Name: "dns", Port: 53, Protocol: "UDP"}
 	for _, c := range []struct {
@@ -22,7 +22,7 @@ func TestARouteIsMadeOfAService(t *testing.T) {
 		{"", []corev1.ServicePort{number}, "front  front: 8080 map[app:front]"},
 		{"", []corev1.ServicePort{word}, "front  front: <nil> map[app:front]"},
 		{"", []corev1.ServicePort{datagrams, named}, "front  front: web map[app:front]"},
-		{"", []corev1.ServicePort{datagrams}, "error does not serve TCP"},
+		{"", []corev1.ServicePort{datagrams}, "error has no TCP port"},
 		{"", nil, "error --port"},
 		{"port=9090", nil, "front  front: 9090 map[app:front]"},
 		{"port=admin name=shop hostname=a.com path=/x wildcard-policy=Subdomain labels=a=b", []corev1.ServicePort{named}, "shop a.com/x Subdomain front: admin map[a:b]"},

@@ -14,20 +14,19 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// NewClusterQuota returns `oc create clusterresourcequota`, which is `oc create clusterquota` as
-// well.
+// NewClusterQuota returns `oc create clusterresourcequota`, with the alias clusterquota.
 func NewClusterQuota(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	return Creation{
 		Use: "clusterresourcequota NAME --project-label-selector=KEY=VALUE [--hard=RESOURCE=QUANTITY]...", aliases: []string{"clusterquota"},
 		Short: "Create a cluster resource quota",
-		Long:  "Create a quota that counts several projects together: those with a label, or with an annotation such as who requested them.",
-		Example: `  # All projects that were requested by user-bob have 10 pods together
+		Long:  "Create a quota over several projects: those with a label, or with an annotation such as the requester.",
+		Example: `  # Limit all projects of the requester user-bob to 10 pods in total
   oc create clusterresourcequota limit-bob --project-annotation-selector=openshift.io/requester=user-bob --hard=pods=10`,
 		Args: cobra.ExactArgs(1), Resource: quotav1.GroupVersion.WithResource("clusterresourcequotas"), Kind: "ClusterResourceQuota",
 		flags: func(command *cobra.Command) {
 			command.Flags().StringToString("project-annotation-selector", nil, "Annotations of the projects, as KEY=VALUE.")
 			command.Flags().StringToString("project-label-selector", nil, "Labels of the projects, as KEY=VALUE.")
-			command.Flags().StringSlice("hard", nil, "How much of a resource they may have, as RESOURCE=QUANTITY; can be given several times.")
+			command.Flags().StringSlice("hard", nil, "Limit of a resource, as RESOURCE=QUANTITY. Can be repeated.")
 		},
 		Object: func(command *cobra.Command, args []string) (map[string]any, error) {
 			annotations, _ := command.Flags().GetStringToString("project-annotation-selector")
@@ -41,7 +40,7 @@ func NewClusterQuota(factory util.Factory, streams genericiooptions.IOStreams) *
 				selector["annotations"] = anyMap(annotations)
 			}
 			if len(selector) == 0 {
-				return nil, errors.New("say which projects are counted with --project-annotation-selector or --project-label-selector")
+				return nil, errors.New("select the projects with --project-annotation-selector or --project-label-selector")
 			}
 			hard := map[string]any{}
 			for _, limit := range limits {
@@ -59,22 +58,22 @@ func NewClusterQuota(factory util.Factory, streams genericiooptions.IOStreams) *
 }
 
 func anyMap(m map[string]string) map[string]any {
-	made := map[string]any{}
+	values := map[string]any{}
 	for key, value := range m {
-		made[key] = value
+		values[key] = value
 	}
-	return made
+	return values
 }
 
 // NewStream returns `oc create imagestream`.
 func NewStream(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	return Creation{
 		Use: "imagestream NAME", aliases: []string{"is"}, Short: "Create a new empty image stream",
-		Long:    "Create an image stream without tags. Builds, pushes and imports give it some.",
+		Long:    "Create an image stream without tags. Builds, pushes and imports add tags.",
 		Example: "  oc create imagestream mysql",
 		Args:    cobra.ExactArgs(1), Resource: imagev1.GroupVersion.WithResource("imagestreams"), Kind: "ImageStream", namespaced: true,
 		flags: func(command *cobra.Command) {
-			command.Flags().Bool("lookup-local", false, "Let pods of the project name the stream's tags as their images.")
+			command.Flags().Bool("lookup-local", false, "Allow pods of the project to use the stream's tags as their images.")
 		},
 		Object: func(command *cobra.Command, args []string) (map[string]any, error) {
 			object := map[string]any{"metadata": map[string]any{"name": args[0]}}
@@ -91,21 +90,21 @@ func NewStreamTag(factory util.Factory, streams genericiooptions.IOStreams) *cob
 	return Creation{
 		Use: "imagestreamtag NAME:TAG (--from=[PROJECT/]NAME:TAG | --from-image=IMAGE)", aliases: []string{"istag"},
 		Short: "Create a new image stream tag",
-		Long:  "Create a tag of an image stream, which is made as well if it is not there, from another tag or from an image of a registry.",
-		Example: `  # A tag that is what another tag is
+		Long:  "Create a tag of an image stream, from another tag or from an image of a registry. If the image stream does not exist, the command creates it.",
+		Example: `  # Create a tag that is equal to another tag
   oc create imagestreamtag mysql:latest --from=mysql:5.7
 
-  # A tag that follows an image of a registry
+  # Create a tag that tracks an image of a registry
   oc create imagestreamtag mysql:5.7 --from-image=mysql:5.7 --scheduled`,
 		Args: cobra.ExactArgs(1), Resource: imagev1.GroupVersion.WithResource("imagestreamtags"), Kind: "ImageStreamTag", namespaced: true,
 		flags: func(command *cobra.Command) {
 			flags := command.Flags()
-			flags.String("from", "", "Tag or image of a stream, as NAME:TAG or NAME@ID, of this project or as PROJECT/NAME:TAG.")
+			flags.String("from", "", "Tag or image of a stream, as NAME:TAG or NAME@ID in this project, or as PROJECT/NAME:TAG.")
 			flags.String("from-image", "", "Image of a registry.")
-			flags.Bool("reference", false, "Name the image without importing it.")
-			flags.Bool("insecure", false, "The registry may be asked without TLS.")
-			flags.Bool("scheduled", false, "Look for a new image from time to time.")
-			flags.String("reference-policy", "source", "How others get the image: source, from its registry, or local, through the cluster's.")
+			flags.Bool("reference", false, "Reference the image without importing it.")
+			flags.Bool("insecure", false, "Allow connections to the registry without TLS.")
+			flags.Bool("scheduled", false, "Import the image again periodically.")
+			flags.String("reference-policy", "source", "From where pods pull the image: source (its registry) or local (the cluster's registry).")
 			flags.StringToStringP("annotation", "A", nil, "Annotations of the tag, as KEY=VALUE.")
 		},
 		Object: func(command *cobra.Command, args []string) (map[string]any, error) {
@@ -114,7 +113,7 @@ func NewStreamTag(factory util.Factory, streams genericiooptions.IOStreams) *cob
 	}.Command(factory, streams)
 }
 
-// streamTagOf makes the tag that the flags describe.
+// streamTagOf returns the tag for the flags.
 func streamTagOf(command *cobra.Command, name string) (map[string]any, error) {
 	if stream, tag, ok := strings.Cut(name, ":"); !ok || stream == "" || tag == "" {
 		return nil, fmt.Errorf("image stream tag %q must be NAME:TAG", name)
@@ -155,7 +154,7 @@ func NewConfig(factory util.Factory, streams genericiooptions.IOStreams) *cobra.
 	return Creation{
 		Use: "deploymentconfig NAME --image=IMAGE -- [COMMAND] [args...]", aliases: []string{"dc"},
 		Short:   "Create a deployment config that uses a given image",
-		Long:    "Create a deployment configuration of one container, which is deployed whenever its template changes.",
+		Long:    "Create a deployment configuration with one container. A change of its template starts a deployment.",
 		Example: "  oc create deploymentconfig my-nginx --image=nginx",
 		Args:    cobra.MinimumNArgs(1), Resource: appsv1.GroupVersion.WithResource("deploymentconfigs"), Kind: "DeploymentConfig", namespaced: true,
 		flags: func(command *cobra.Command) { command.Flags().String("image", "", "Image of the container.") },

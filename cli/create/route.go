@@ -13,20 +13,20 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// NewRoute returns `oc create route`, with a command for each place where TLS can end.
+// NewRoute returns `oc create route`, with a command for each kind of TLS termination.
 func NewRoute(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use: "route", Short: "Expose containers externally via secured routes",
-		Long: "Make a route with TLS to a service. For one without TLS: oc expose service NAME.",
+		Long: "Create a route with TLS to a service. For a route without TLS, use oc expose service NAME.",
 		Run:  util.DefaultSubCommandRun(streams.ErrOut),
 	}
 	for _, kind := range []struct {
 		termination routev1.TLSTerminationType
 		short, text string
 	}{
-		{routev1.TLSTerminationEdge, "Create a route that uses edge TLS termination", "TLS ends at the router, which speaks HTTP with the service."},
-		{routev1.TLSTerminationPassthrough, "Create a route that uses passthrough TLS termination", "TLS ends at the service; the router passes it on as it is."},
-		{routev1.TLSTerminationReencrypt, "Create a route that uses reencrypt TLS termination", "TLS ends at the router, which speaks TLS with the service too."},
+		{routev1.TLSTerminationEdge, "Create a route that uses edge TLS termination", "The router terminates TLS and sends HTTP to the service."},
+		{routev1.TLSTerminationPassthrough, "Create a route that uses passthrough TLS termination", "The service terminates TLS. The router forwards the connection unchanged."},
+		{routev1.TLSTerminationReencrypt, "Create a route that uses reencrypt TLS termination", "The router terminates TLS and opens a TLS connection to the service."},
 	} {
 		command.AddCommand(Creation{
 			Use: string(kind.termination) + " [NAME] --service=SERVICE", Short: kind.short, Long: kind.text,
@@ -43,27 +43,27 @@ func NewRoute(factory util.Factory, streams genericiooptions.IOStreams) *cobra.C
 
 func routeFlags(command *cobra.Command, termination routev1.TLSTerminationType) {
 	flags := command.Flags()
-	flags.String("service", "", "Service that the route leads to.")
-	flags.String("hostname", "", "Host name of the route; by default the router chooses one.")
+	flags.String("service", "", "Service of the route.")
+	flags.String("hostname", "", "Host name of the route. By default, the router generates one.")
 	flags.String("port", "", "Name or number of the service's target port.")
-	flags.String("insecure-policy", "", "What becomes of requests without TLS: None, Allow or Redirect.")
-	flags.String("wildcard-policy", "", "None, or Subdomain for every host of the domain.")
+	flags.String("insecure-policy", "", "Action for requests without TLS: None, Allow or Redirect.")
+	flags.String("wildcard-policy", "", "Wildcard policy: None, or Subdomain for every host of the domain.")
 	if termination == routev1.TLSTerminationPassthrough {
 		return
 	}
 	flags.String("path", "", "Path that the route serves.")
 	flags.String("cert", "", "File of the certificate, in PEM.")
 	flags.String("key", "", "File of its key, in PEM.")
-	flags.String("ca-cert", "", "File of the authorities of the certificate, in PEM.")
+	flags.String("ca-cert", "", "File of the certificate authorities of the certificate, in PEM.")
 	if termination == routev1.TLSTerminationReencrypt {
-		flags.String("dest-ca-cert", "", "File of the authorities that the service's certificate must be of, in PEM.")
+		flags.String("dest-ca-cert", "", "File of the certificate authorities that verify the service's certificate, in PEM.")
 	}
 }
 
-// routeOf makes the route that the flags describe.
+// routeOf returns the route for the flags.
 func routeOf(command *cobra.Command, args []string, termination routev1.TLSTerminationType) (map[string]any, error) {
 	text := func(name string) string {
-		value, _ := command.Flags().GetString(name) // empty where the command has no such flag
+		value, _ := command.Flags().GetString(name) // empty if the command has no such flag
 		return value
 	}
 	service := serviceName(text("service"))

@@ -14,10 +14,10 @@ import (
 func NewUser(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	return Creation{
 		Use: "user USERNAME", Short: "Manually create a user (only needed if automatic creation is disabled)",
-		Long: `Create a user. Corresponding "identity" and "useridentitymapping" objects are needed as well,
-so that the user can log in.
+		Long: `Create a user. To log in, the user also needs an "identity" and a "useridentitymapping"
+object.
 
-Typically, identity providers make users at their first login by themselves.`,
+Usually, identity providers create users at their first login.`,
 		Example: `  # Create a user with the username "ajones" and the display name "Adam Jones"
   oc create user ajones --full-name="Adam Jones"`,
 		Args: cobra.ExactArgs(1), Resource: userv1.GroupVersion.WithResource("users"), Kind: "User",
@@ -36,7 +36,7 @@ Typically, identity providers make users at their first login by themselves.`,
 func NewIdentity(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	return Creation{
 		Use: "identity <PROVIDER_NAME>:<PROVIDER_USER_NAME>", Short: "Manually create an identity (only needed if automatic creation is disabled)",
-		Long: `Create an identity: who someone is for an identity provider. A "useridentitymapping" gives it to a user.`,
+		Long: `Create an identity: a user as one identity provider knows them. A "useridentitymapping" maps it to a user.`,
 		Example: `  # Create an identity with identity provider "acme_ldap" and the identity provider username "adamjones"
   oc create identity acme_ldap:adamjones`,
 		Args: cobra.ExactArgs(1), Resource: userv1.GroupVersion.WithResource("identities"), Kind: "Identity",
@@ -54,7 +54,7 @@ func NewIdentity(factory util.Factory, streams genericiooptions.IOStreams) *cobr
 func NewMapping(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	return Creation{
 		Use: "useridentitymapping <IDENTITY_NAME> <USER_NAME>", Short: "Manually map an identity to a user",
-		Long: `Map an identity to a user, who can log in by it then. An identity is of one user; a user may have several.`,
+		Long: `Map an identity to a user, who can then log in with it. An identity belongs to one user. A user can have several identities.`,
 		Example: `  # Map the identity "acme_ldap:adamjones" to the user "ajones"
   oc create useridentitymapping acme_ldap:adamjones ajones`,
 		Args: cobra.ExactArgs(2), Resource: userv1.GroupVersion.WithResource("useridentitymappings"), Kind: "UserIdentityMapping",

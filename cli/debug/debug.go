@@ -1,7 +1,7 @@
-// Package debug makes `oc debug`: a copy of a pod that runs a shell, for as long as somebody uses
-// it.
+// Package debug contains `oc debug`, which starts a copy of a pod with a shell and removes it
+// afterwards.
 //
-// Source: OpenShift 3.11's client; debugging of nodes is that of later ones.
+// Source: OpenShift 3.11's client. Debugging of nodes is as in later versions.
 package debug
 
 import (
@@ -26,13 +26,13 @@ import (
 	"k8s.io/kubectl/pkg/util/term"
 )
 
-// debugging is one call of the command.
+// debugging contains the state of `oc debug`.
 type debugging struct {
 	genericiooptions.IOStreams
-	wishes
+	options
 	clients kubernetes.Interface
 	files   resource.FilenameOptions
-	// attach joins the streams to those of a container that runs.
+	// attach connects the streams to those of a running container.
 	attach func(pod *corev1.Pod, container string, handler *interrupt.Handler) error
 
 	forceTerminal, noTerminal, noInput, asRoot bool
@@ -45,13 +45,13 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 	command := &cobra.Command{
 		Use:   "debug TYPE/NAME [NAME=VALUE...] [-c CONTAINER] [-- COMMAND]",
 		Short: "Launch a new instance of a pod for debugging",
-		Long: `Start a copy of a pod, or of what a deployment config or something else makes, with a shell in place of its command.
+		Long: `Start a copy of a pod, or of the pod of a deployment config or another controller, with a shell instead of its command.
 
-The copy has no labels and no probes, so that nothing counts on it, and is removed when the shell or command ends. Variables
-of its environment may be set or, with a minus sign behind their names, removed. The copy runs with the rights that you may
-use: --as-root is refused where no security context constraint of yours allows it.
+The copy has no labels and no probes, so that no controller or service uses it. It is removed when the shell or command ends. You can set
+variables of its environment, or remove them with a minus sign after their names. The copy runs with your rights:
+--as-root fails if none of your security context constraints allows it.
 
-A tag of an image stream is debugged in a pod with its image. For a node there is a privileged pod of --image, with the files of the node below /host.`,
+A tag of an image stream is debugged in a pod with its image. A node is debugged in a privileged pod of --image, with the node's files in /host.`,
 		Example: `  oc debug dc/web
   oc debug dc/web -c side MODE=verbose -- env
   oc debug dc/web --as-user=1000000
@@ -94,24 +94,24 @@ A tag of an image stream is debugged in a pod with its image. For a node there i
 
 func (d *debugging) addFlags(command *cobra.Command) {
 	util.AddDryRunFlag(command)
-	util.AddFilenameOptionFlags(command, &d.files, "naming what to debug.")
+	util.AddFilenameOptionFlags(command, &d.files, "naming the object to debug.")
 	flags := command.Flags()
-	flags.StringVarP(&d.container, "container", "c", "", "Name of the container; the first one by default.")
-	flags.StringVar(&d.image, "image", "", "Image for the container in place of its own.")
-	flags.StringVar(&d.nodeName, "node-name", "", "Name of the node to run on; any by default.")
-	flags.BoolVar(&d.asRoot, "as-root", false, "Run as root; with =false, as anybody but root.")
-	flags.Int64Var(&d.user, "as-user", -1, "Number of the user to run as.")
+	flags.StringVarP(&d.container, "container", "c", "", "Name of the container. The default is the first one.")
+	flags.StringVar(&d.image, "image", "", "Image of the container, instead of its own.")
+	flags.StringVar(&d.nodeName, "node-name", "", "Name of the node to run on. The default is any node.")
+	flags.BoolVar(&d.asRoot, "as-root", false, "Run as root. With =false, run as any user except root.")
+	flags.Int64Var(&d.user, "as-user", -1, "UID to run as.")
 	flags.BoolVar(&d.keepAnnotations, "keep-annotations", false, "Keep the pod's annotations.")
 	flags.BoolVar(&d.keepLiveness, "keep-liveness", false, "Keep the liveness and startup probes.")
 	flags.BoolVar(&d.keepReadiness, "keep-readiness", false, "Keep the readiness probes.")
 	flags.BoolVar(&d.keepInitContainers, "keep-init-containers", true, "Keep the init containers.")
-	flags.BoolVar(&d.oneContainer, "one-container", false, "Leave out the other containers.")
-	flags.BoolVarP(&d.forceTerminal, "tty", "t", false, "Use a terminal, also for a command.")
-	flags.BoolVarP(&d.noTerminal, "no-tty", "T", false, "Use no terminal.")
-	flags.BoolVarP(&d.noInput, "no-stdin", "I", false, "Pass no input on.")
+	flags.BoolVar(&d.oneContainer, "one-container", false, "Remove the other containers.")
+	flags.BoolVarP(&d.forceTerminal, "tty", "t", false, "Use a terminal, even with a command.")
+	flags.BoolVarP(&d.noTerminal, "no-tty", "T", false, "Do not use a terminal.")
+	flags.BoolVarP(&d.noInput, "no-stdin", "I", false, "Do not connect standard input.")
 }
 
-// read takes the command and the environment from arguments and returns the others.
+// read splits the arguments into objects, which it returns, environment and command.
 func (d *debugging) read(command *cobra.Command, args []string) (names []string, err error) {
 	if at := command.ArgsLenAtDash(); at >= 0 {
 		args, d.command = args[:at], args[at:]
@@ -130,9 +130,9 @@ func (d *debugging) read(command *cobra.Command, args []string) (names []string,
 	case d.forceTerminal && (d.noTerminal || d.noInput):
 		return nil, errors.New("give -t without -T and -I")
 	case d.root != nil && d.user >= 0:
-		return nil, errors.New("give only one of --as-root and --as-user")
+		return nil, errors.New("use only one of --as-root and --as-user")
 	case command.Flags().Changed("as-user") && d.user < 0:
-		return nil, errors.New("--as-user must be the number of a user, 0 or above")
+		return nil, errors.New("--as-user must be a UID, 0 or above")
 	case len(names) != 1 && util.IsFilenameSliceEmpty(d.files.Filenames, d.files.Kustomize):
 		return nil, errors.New("name one thing to debug as TYPE/NAME, or a file by -f")
 	}
@@ -144,7 +144,7 @@ func (d *debugging) read(command *cobra.Command, args []string) (names []string,
 	return names, nil
 }
 
-// connect makes what the pod is run with.
+// connect creates the client.
 func (d *debugging) connect(factory util.Factory) error {
 	clients, err := factory.KubernetesClientSet()
 	if err != nil {
@@ -167,7 +167,7 @@ func (d *debugging) connect(factory util.Factory) error {
 	return nil
 }
 
-// find reads the object that is debugged.
+// find returns the object to debug.
 func (d *debugging) find(factory util.Factory, names []string) (*resource.Info, error) {
 	namespace, enforce, err := factory.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
@@ -180,7 +180,7 @@ func (d *debugging) find(factory util.Factory, names []string) (*resource.Info, 
 	}
 	infos, err := builder.Do().Infos()
 	if err == nil && len(infos) != 1 {
-		err = errors.New("only one thing can be debugged at a time")
+		err = errors.New("debug needs exactly one object")
 	}
 	if err != nil {
 		return nil, err
@@ -188,7 +188,7 @@ func (d *debugging) find(factory util.Factory, names []string) (*resource.Info, 
 	return infos[0], nil
 }
 
-// logs shows what a container says until it ends.
+// logs prints the log of a container until it ends.
 func (d *debugging) logs(ctx context.Context, pod *corev1.Pod, container string) error {
 	stream, err := d.clients.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: container, Follow: true}).Stream(ctx)
 	if err != nil {

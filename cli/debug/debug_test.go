@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// source returns what is debugged: a pod, or a ReplicationController of such pods.
+// source returns the object to debug: a pod, or a ReplicationController of such pods.
 func source(t *testing.T, kind string) runtime.Object {
 	t.Helper()
 	pod := `
@@ -50,8 +50,8 @@ spec:
 	}
 }
 
-// said returns what matters of a pod for debugging, in few words.
-func said(pod *corev1.Pod) string {
+// summary summarizes the properties of a pod that matter for debugging.
+func summary(pod *corev1.Pod) string {
 	text := fmt.Sprintf("%s node=%s labels=%d note=%s", pod.Spec.RestartPolicy, pod.Spec.NodeName, len(pod.Labels), pod.Annotations["note"])
 	for _, c := range pod.Spec.InitContainers {
 		text += " init:" + c.Name
@@ -82,50 +82,51 @@ func said(pod *corev1.Pod) string {
 	return text
 }
 
-func TestAPodIsCopiedForDebugging(t *testing.T) {
+func TestDebugCopiesPod(t *testing.T) {
 	yes, no := true, false
 	const side = `; side=side [] []`
 	for _, c := range []struct {
-		kind   string
-		wishes wishes
-		want   string
+		kind    string
+		options options
+		want    string
 	}{
-		{"pods", wishes{user: -1, keepInitContainers: true, terminal: true, input: true}, `Never node= labels=0 note= init:prepare; web=web ["sh"] [] A=old B=old tty=true stdin=true` + side},
-		{"replicationcontrollers", wishes{user: -1, keepAnnotations: true, keepLiveness: true, keepReadiness: true, nodeName: "two"},
+		{"pods", options{user: -1, keepInitContainers: true, terminal: true, input: true}, `Never node= labels=0 note= init:prepare; web=web ["sh"] [] A=old B=old tty=true stdin=true` + side},
+		{"replicationcontrollers", options{user: -1, keepAnnotations: true, keepLiveness: true, keepReadiness: true, nodeName: "two"},
 			`Never node=two labels=0 note=kept; web=web ["sh"] [] A=old B=old live ready` + side},
-		{"pods", wishes{user: -1, keepAnnotations: true, oneContainer: true, container: "side", image: "tools"}, `Never node= labels=0 note=kept; side=tools ["sh"] []`},
-		{"pods", wishes{user: -1, root: &yes, oneContainer: true, environment: []string{"A=new=1", "B-", "C="}}, `Never node= labels=0 note=; web=web ["sh"] [] A=new=1 C= user=0 notroot=false`},
-		{"pods", wishes{user: -1, root: &no, oneContainer: true}, `Never node= labels=0 note=; web=web ["sh"] [] A=old B=old notroot=true`},
-		{"pods", wishes{user: 77, oneContainer: true}, `Never node= labels=0 note=; web=web ["sh"] [] A=old B=old user=77 notroot=false`},
-		{"nodes", wishes{user: -1, image: "tools"}, `Never node=one.example.com labels=0 note=; container-00=tools ["sh"] [] user=0`},
+		{"pods", options{user: -1, keepAnnotations: true, oneContainer: true, container: "side", image: "tools"}, `Never node= labels=0 note=kept; side=tools ["sh"] []`},
+		{"pods", options{user: -1, root: &yes, oneContainer: true, environment: []string{"A=new=1", "B-", "C="}}, `Never node= labels=0 note=; web=web ["sh"] [] A=new=1 C= user=0 notroot=false`},
+		{"pods", options{user: -1, root: &no, oneContainer: true}, `Never node= labels=0 note=; web=web ["sh"] [] A=old B=old notroot=true`},
+		{"pods", options{user: 77, oneContainer: true}, `Never node= labels=0 note=; web=web ["sh"] [] A=old B=old user=77 notroot=false`},
+		{"nodes", options{user: -1, image: "tools"}, `Never node=one.example.com labels=0 note=; container-00=tools ["sh"] [] user=0`},
 	} {
-		c.wishes.command = []string{"sh"}
-		pod, original, err := c.wishes.of(source(t, c.kind), c.kind)
+		c.options.command = []string{"sh"}
+		pod, original, err := c.options.of(source(t, c.kind), c.kind)
 		if err != nil {
-			t.Errorf("%+v: %v", c.wishes, err)
+			t.Errorf("%+v: %v", c.options, err)
 			continue
 		}
-		if diff := cmp.Diff(c.want, said(pod)); diff != "" {
+		if diff := cmp.Diff(c.want, summary(pod)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.kind, diff)
 		}
-		if c.kind == "pods" && c.wishes.container == "" && (original != "serve --fast" || pod.Annotations[sourceResource] != "pods/web" || pod.Annotations[sourceContainer] != "web" || !strings.HasPrefix(pod.Name, "web-debug-")) {
+		if c.kind == "pods" && c.options.container == "" && (original != "serve --fast" || pod.Annotations[sourceResource] != "pods/web" || pod.Annotations[sourceContainer] != "web" || !strings.HasPrefix(pod.Name, "web-debug-")) {
 			t.Errorf("command %q replaced in pod %q: %v", original, pod.Name, pod.Annotations)
 		}
 	}
 	for want, c := range map[string]struct {
-		kind   string
-		wishes wishes
+		kind    string
+		options options
 	}{
-		"only web, side": {"pods", wishes{container: "x"}}, "--image": {"nodes", wishes{}}, "it is no pod": {"services", wishes{}}, `read "A"`: {"pods", wishes{environment: []string{"A"}}},
+		"only web, side": {"pods", options{container: "x"}}, "--image": {"nodes", options{}}, "it is not a pod": {"services", options{}}, `read "A"`: {"pods", options{environment: []string{"A"}}},
 	} {
-		if _, _, err := c.wishes.of(source(t, c.kind), c.kind); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := c.options.of(source(t, c.kind), c.kind); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
 }
 
-// TestThePodGoesWhenItsCommandEnds runs pods of a cluster that gives them the states here at once.
-func TestThePodGoesWhenItsCommandEnds(t *testing.T) {
+// TestDebugPodIsRemovedWhenCommandEnds uses a cluster that gives pods the states of the test case
+// immediately.
+func TestDebugPodIsRemovedWhenCommandEnds(t *testing.T) {
 	finished := func(code int32) corev1.ContainerState {
 		return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code}}
 	}
@@ -150,7 +151,7 @@ func TestThePodGoesWhenItsCommandEnds(t *testing.T) {
 			return name == "is removed", pod, nil
 		})
 		var out, errOut strings.Builder
-		d := &debugging{clients: clients, timeout: time.Minute, IOStreams: genericiooptions.IOStreams{Out: &out, ErrOut: &errOut}, wishes: wishes{input: c.input}}
+		d := &debugging{clients: clients, timeout: time.Minute, IOStreams: genericiooptions.IOStreams{Out: &out, ErrOut: &errOut}, options: options{input: c.input}}
 		d.attach = func(*corev1.Pod, string, *interrupt.Handler) error { out.WriteString("attached"); return nil }
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-debug", Annotations: map[string]string{sourceContainer: "web"}}}
 		err := d.run(t.Context(), pod, "serve")
@@ -159,27 +160,27 @@ func TestThePodGoesWhenItsCommandEnds(t *testing.T) {
 			problem = err.Error()
 		}
 		if !strings.Contains(problem, c.problem) || (problem == "") != (c.problem == "") || out.String() != c.says {
-			t.Errorf("%s: says %q, %v", name, out.String(), err)
+			t.Errorf("%s: prints %q, %v", name, out.String(), err)
 		}
 		var exit exec.CodeExitError
 		if errors.As(err, &exit) != (c.exitCode != 0) || exit.Code != c.exitCode {
-			t.Errorf("%s: ends with %v", name, err)
+			t.Errorf("%s: fails with %v", name, err)
 		}
-		if left, err := clients.CoreV1().Pods("shop").List(t.Context(), metav1.ListOptions{}); err != nil || len(left.Items) != 0 {
-			t.Errorf("%s: leaves %v, %v", name, left, err)
+		if remaining, err := clients.CoreV1().Pods("shop").List(t.Context(), metav1.ListOptions{}); err != nil || len(remaining.Items) != 0 {
+			t.Errorf("%s: remaining %v, %v", name, remaining, err)
 		}
 	}
 }
 
-func TestATagOfAnImageStreamIsDebuggedInAPodWithItsImage(t *testing.T) {
+func TestDebugOfImageStreamTagUsesItsImage(t *testing.T) {
 	tag := &imagev1.ImageStreamTag{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web:v1.2"}, Image: imagev1.Image{DockerImageReference: "registry.example.com/web@sha256:1"}}
-	w := &wishes{command: []string{"sh"}, user: -1}
+	w := &options{command: []string{"sh"}, user: -1}
 	pod, original, err := w.of(tag, "imagestreamtags")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.HasPrefix(pod.Name, "web-v1-2-debug-") || pod.Namespace != "shop" || pod.Spec.Containers[0].Image != tag.Image.DockerImageReference || original != "<image entrypoint>" {
-		t.Errorf("made %+v in place of %q", pod, original)
+		t.Errorf("created %+v instead of %q", pod, original)
 	}
 	if _, _, err := w.of(&imagev1.ImageStreamTag{}, "imagestreamtags"); err == nil || !strings.Contains(err.Error(), "no image yet") {
 		t.Errorf("a tag without image: %v", err)

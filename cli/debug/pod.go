@@ -21,23 +21,23 @@ const (
 	sourceResource  = "debug.openshift.io/source-resource"
 )
 
-// wishes are how a pod for debugging differs from the one that is debugged.
-type wishes struct {
+// options are the differences between the debug pod and its source.
+type options struct {
 	container, image, nodeName string
 	command                    []string
-	environment                []string // as NAME=VALUE, or NAME- for one that goes
+	environment                []string // as NAME=VALUE, or NAME- to remove one
 	terminal, input            bool
-	// root is nil for the user that the pod has, and false for any user but root. user is used
-	// unless it is negative.
+	// root is nil to keep the pod's user, and false for any user except root. user is used unless it
+	// is negative.
 	root *bool
 	user int64
 
 	keepAnnotations, keepLiveness, keepReadiness, keepInitContainers, oneContainer bool
 }
 
-// of makes the pod for an object that is a pod, makes pods, or is a node; resource is the object's.
-// original is the command that is replaced.
-func (w *wishes) of(object runtime.Object, resource string) (pod *corev1.Pod, original string, err error) {
+// of returns the debug pod for a pod, a controller of pods, an image stream tag or a node. resource
+// is the object's resource. original is the replaced command.
+func (w *options) of(object runtime.Object, resource string) (pod *corev1.Pod, original string, err error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
 		return nil, "", err
@@ -74,24 +74,24 @@ func (w *wishes) of(object runtime.Object, resource string) (pod *corev1.Pod, or
 	return pod, original, nil
 }
 
-// name returns one that no other pod has.
+// name returns a unique name for a pod.
 func name(of string) string {
-	const most = 50 // with the rest it is a host's name too
+	const most = 50 // the pod's name is also its host name
 	if len(of) > most {
 		of = of[:most]
 	}
 	return strings.Trim(strings.NewReplacer(".", "-", ":", "-", "@", "-", "_", "-").Replace(of), "-") + "-debug-" + rand.String(5)
 }
 
-// copyOf takes over the pod that an object is or makes. Nobody shall take the new pod for one of
-// the object's: it has no labels.
-func (w *wishes) copyOf(pod *corev1.Pod, object runtime.Object, source *unstructured.Unstructured) error {
+// copyOf returns a copy of the pod that an object is or creates. The copy has no labels, so that no
+// controller adopts it.
+func (w *options) copyOf(pod *corev1.Pod, object runtime.Object, source *unstructured.Unstructured) error {
 	has, err := polymorphichelpers.UpdatePodSpecForObjectFn(object, func(spec *corev1.PodSpec) error {
 		pod.Spec = *spec.DeepCopy()
 		return nil
 	})
 	if err != nil || !has {
-		return errors.Join(err, errors.New("it is no pod, node, tag of an image stream or something that makes pods"))
+		return errors.Join(err, errors.New("it is not a pod, a node, a tag of an image stream or a controller of pods"))
 	}
 	if !w.keepAnnotations {
 		return nil
@@ -103,7 +103,7 @@ func (w *wishes) copyOf(pod *corev1.Pod, object runtime.Object, source *unstruct
 	return err
 }
 
-// ofImage creates a pod of an image of a stream.
+// ofImage returns a pod with an image of a stream.
 func ofImage(pod *corev1.Pod, image *imagev1.Image) error {
 	if image.DockerImageReference == "" {
 		return errors.New("it has no image yet")
@@ -112,10 +112,10 @@ func ofImage(pod *corev1.Pod, image *imagev1.Image) error {
 	return nil
 }
 
-// onNode creates a pod that sees what the node sees, with its files below /host.
-func (w *wishes) onNode(pod *corev1.Pod, node *corev1.Node) error {
+// onNode returns a pod in the node's namespaces, with the node's files in /host.
+func (w *options) onNode(pod *corev1.Pod, node *corev1.Node) error {
 	if w.image == "" {
-		return errors.New("a node has no image: give one with --image")
+		return errors.New("a node has no image: set --image")
 	}
 	privileged, root := true, int64(0)
 	pod.Spec = corev1.PodSpec{
@@ -132,8 +132,8 @@ func (w *wishes) onNode(pod *corev1.Pod, node *corev1.Node) error {
 	return nil
 }
 
-// chosen is the container that is debugged, the first one where none is named.
-func (w *wishes) chosen(spec *corev1.PodSpec) (*corev1.Container, error) {
+// chosen returns the container to debug. The default is the first one.
+func (w *options) chosen(spec *corev1.PodSpec) (*corev1.Container, error) {
 	var names []string
 	for i := range spec.Containers {
 		if w.container == "" || w.container == spec.Containers[i].Name {
@@ -148,7 +148,7 @@ func (w *wishes) chosen(spec *corev1.PodSpec) (*corev1.Container, error) {
 }
 
 // change makes the container run the command.
-func (w *wishes) change(container *corev1.Container) error {
+func (w *options) change(container *corev1.Container) error {
 	container.Command, container.Args = w.command, nil
 	container.TTY, container.Stdin, container.StdinOnce = w.terminal, w.input, w.input
 	if w.image != "" {
@@ -188,9 +188,9 @@ func (w *wishes) change(container *corev1.Container) error {
 	return nil
 }
 
-// changePod takes away what would end or move the pod, or let it wait; container is the one that is
-// debugged.
-func (w *wishes) changePod(spec *corev1.PodSpec, container corev1.Container) {
+// changePod removes everything that could end, move or delay the pod. container is the container to
+// debug.
+func (w *options) changePod(spec *corev1.PodSpec, container corev1.Container) {
 	spec.RestartPolicy, spec.NodeName, spec.EphemeralContainers = corev1.RestartPolicyNever, w.nodeName, nil
 	if !w.keepInitContainers {
 		spec.InitContainers = nil

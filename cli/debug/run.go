@@ -20,7 +20,7 @@ import (
 	"k8s.io/utils/exec"
 )
 
-// rehearse gives the pod as it would be made.
+// rehearse prints the pod without creating it.
 func (d *debugging) rehearse(ctx context.Context, pod *corev1.Pod, dry util.DryRunStrategy) (*corev1.Pod, error) {
 	if dry != util.DryRunServer {
 		return pod, nil
@@ -28,8 +28,8 @@ func (d *debugging) rehearse(ctx context.Context, pod *corev1.Pod, dry util.DryR
 	return d.clients.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 }
 
-// run creates the pod, joins it, and removes it, also when the process is told to end. The error
-// has the code that the command ended with.
+// run creates the pod, attaches to it, and removes it, even if the process gets a signal. The error
+// contains the exit code of the command.
 func (d *debugging) run(ctx context.Context, pod *corev1.Pod, original string) error {
 	pods := d.clients.CoreV1().Pods(pod.Namespace)
 	fmt.Fprintf(d.ErrOut, "Debugging with pod/%s, original command: %s\n", pod.Name, original)
@@ -48,7 +48,7 @@ func (d *debugging) run(ctx context.Context, pod *corev1.Pod, original string) e
 	return handler.Run(func() error { return d.join(ctx, pod, handler) })
 }
 
-// join waits for the container, shows what it says until it ends, and gives its exit code.
+// join waits for the container, shows its output until it ends, and returns its exit code.
 func (d *debugging) join(ctx context.Context, pod *corev1.Pod, handler *interrupt.Handler) error {
 	container := pod.Annotations[sourceContainer]
 	fmt.Fprintln(d.ErrOut, "Waiting for pod to start ...")
@@ -79,7 +79,7 @@ func (d *debugging) join(ctx context.Context, pod *corev1.Pod, handler *interrup
 	return nil
 }
 
-// wait watches the pod until something is so.
+// wait watches the pod until a condition is true.
 func (d *debugging) wait(ctx context.Context, pod *corev1.Pod, is func(*corev1.Pod) (bool, error)) (*corev1.Pod, error) {
 	pods, one := d.clients.CoreV1().Pods(pod.Namespace), fields.OneTermEqualSelector("metadata.name", pod.Name).String()
 	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
@@ -93,13 +93,13 @@ func (d *debugging) wait(ctx context.Context, pod *corev1.Pod, is func(*corev1.P
 		},
 	}, d.clients)
 	errRemoved := errors.New("it was removed")
-	there := func(all cache.Store) (bool, error) {
+	exists := func(all cache.Store) (bool, error) {
 		if len(all.ListKeys()) == 0 {
 			return false, errRemoved
 		}
 		return false, nil
 	}
-	event, err := watchtools.UntilWithSync(ctx, source, &corev1.Pod{}, there, func(event watch.Event) (bool, error) {
+	event, err := watchtools.UntilWithSync(ctx, source, &corev1.Pod{}, exists, func(event watch.Event) (bool, error) {
 		seen, ok := event.Object.(*corev1.Pod)
 		if event.Type == watch.Deleted || !ok {
 			return false, errRemoved
@@ -112,8 +112,8 @@ func (d *debugging) wait(ctx context.Context, pod *corev1.Pod, is func(*corev1.P
 	return event.Object.(*corev1.Pod), nil
 }
 
-// started reports whether the container runs or has run. What keeps it from that for ever is an
-// error.
+// started reports whether the container has started. It returns an error if the container cannot
+// start.
 func started(pod *corev1.Pod, container string) (bool, error) {
 	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		never := []string{"ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError"}
@@ -124,7 +124,7 @@ func started(pod *corev1.Pod, container string) (bool, error) {
 	return stateOf(pod, container).Running != nil || ended(pod, container), nil
 }
 
-// ended reports whether the container does nothing more.
+// ended reports whether the container has ended.
 func ended(pod *corev1.Pod, container string) bool {
 	return stateOf(pod, container).Terminated != nil || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }

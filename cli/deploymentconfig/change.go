@@ -18,30 +18,32 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// Rollback goes back to the pod template of a revision, 0 for the last but one, and says so.
+// Rollback restores the pod template of a revision, or for 0 that of the previous one, and returns
+// a message.
 func (c *Client) Rollback(object runtime.Object, annotations map[string]string, revision int64, dry util.DryRunStrategy) (string, error) {
 	accessor, err := meta.Accessor(object)
 	if err != nil {
 		return "", err
 	}
 	ctx := context.Background()
-	asked := &appsv1.DeploymentConfigRollback{
+	rollback := &appsv1.DeploymentConfigRollback{
 		Name: accessor.GetName(), UpdatedAnnotations: annotations, Spec: appsv1.DeploymentConfigRollbackSpec{Revision: revision, IncludeTemplate: true},
 	}
 	if dry == util.DryRunClient {
-		made, err := c.Earlier(ctx, accessor.GetNamespace(), asked)
+		earlier, err := c.Earlier(ctx, accessor.GetNamespace(), rollback)
 		if err != nil {
 			return "", err
 		}
-		text, err := json.MarshalIndent(made.Spec.Template, "", "  ")
+		text, err := json.MarshalIndent(earlier.Spec.Template, "", "  ")
 		return string(text), err
 	}
-	_, err = c.GoBack(ctx, accessor.GetNamespace(), asked, dry == util.DryRunServer)
+	_, err = c.GoBack(ctx, accessor.GetNamespace(), rollback, dry == util.DryRunServer)
 	return "rolled back", err
 }
 
-// Target is what `oc rollback NAME` goes back to: the deployment of that name, or of a
-// configuration the wanted version, or for 0 the newest one before the latest that is complete.
+// Target returns the deployment to which `oc rollback NAME` goes back: the deployment with that
+// name, or that of a configuration with the requested version, or for 0 the newest complete one
+// before the latest.
 func (c *Client) Target(ctx context.Context, namespace, name string, version int64) (config string, deployment int64, err error) {
 	dc, err := c.apps.DeploymentConfigs(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -66,20 +68,20 @@ func (c *Client) Target(ctx context.Context, namespace, name string, version int
 	return "", 0, fmt.Errorf("roll back deployment config %q: no deployment before the latest one is complete", name)
 }
 
-// Earlier is a configuration as it was in an earlier deployment; it is not stored.
-func (c *Client) Earlier(ctx context.Context, namespace string, asked *appsv1.DeploymentConfigRollback) (*appsv1.DeploymentConfig, error) {
-	return c.apps.DeploymentConfigs(namespace).Rollback(ctx, asked.Name, asked, metav1.CreateOptions{})
+// Earlier returns a configuration as it was in an earlier deployment. It does not store it.
+func (c *Client) Earlier(ctx context.Context, namespace string, rollback *appsv1.DeploymentConfigRollback) (*appsv1.DeploymentConfig, error) {
+	return c.apps.DeploymentConfigs(namespace).Rollback(ctx, rollback.Name, rollback, metav1.CreateOptions{})
 }
 
-// GoBack stores an earlier configuration and starts its deployment, where no trigger does.
-func (c *Client) GoBack(ctx context.Context, namespace string, asked *appsv1.DeploymentConfigRollback, dry bool) (stored *appsv1.DeploymentConfig, err error) {
+// GoBack stores an earlier configuration and starts its deployment, unless a trigger does.
+func (c *Client) GoBack(ctx context.Context, namespace string, rollback *appsv1.DeploymentConfigRollback, dry bool) (stored *appsv1.DeploymentConfig, err error) {
 	options := metav1.UpdateOptions{}
 	if dry {
 		options.DryRun = []string{metav1.DryRunAll}
 	}
-	// The controller writes its status meanwhile.
+	// The controller can write the status at the same time.
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		earlier, err := c.Earlier(ctx, namespace, asked)
+		earlier, err := c.Earlier(ctx, namespace, rollback)
 		if err != nil {
 			return err
 		}
@@ -96,7 +98,7 @@ func (c *Client) instantiate(ctx context.Context, namespace string, request *app
 	return c.apps.DeploymentConfigs(namespace).Instantiate(ctx, request.Name, request, metav1.CreateOptions{})
 }
 
-// latest is a configuration with its latest deployment, which may be missing.
+// latest returns a configuration with its latest deployment, or nil.
 func (c *Client) latest(ctx context.Context, namespace, name string) (*appsv1.DeploymentConfig, *corev1.ReplicationController, error) {
 	dc, err := c.apps.DeploymentConfigs(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil || dc.Status.LatestVersion == 0 {
@@ -109,15 +111,15 @@ func (c *Client) latest(ctx context.Context, namespace, name string) (*appsv1.De
 	return dc, rc, err
 }
 
-// Deploy starts a deployment with the present images. Like Cancel and Retry it gives the
-// configuration and says what was done.
+// Deploy starts a deployment with the current images. Like Cancel and Retry, it returns the
+// configuration and a message.
 func (c *Client) Deploy(ctx context.Context, namespace, name string, again bool) (*appsv1.DeploymentConfig, string, error) {
 	dc, rc, err := c.latest(ctx, namespace, name)
 	switch {
 	case err != nil:
 		return nil, "", err
 	case dc.Spec.Paused:
-		return nil, "", fmt.Errorf("cannot deploy a paused deployment config; resume it with: oc rollout resume dc/%s", name)
+		return nil, "", fmt.Errorf("cannot deploy a paused deployment config; to resume it, use oc rollout resume dc/%s", name)
 	case rc != nil && !rollout.Ended(rc) && !again:
 		return nil, "", fmt.Errorf("#%d is already in progress (%s)", rollout.Version(rc), rollout.Phase(rc))
 	}
@@ -125,13 +127,13 @@ func (c *Client) Deploy(ctx context.Context, namespace, name string, again bool)
 	return dc, "rolled out", err
 }
 
-// Start is Deploy where none is under way.
+// Start is like Deploy, but does nothing if a deployment is in progress.
 func (c *Client) Start(ctx context.Context, namespace, name string) (*appsv1.DeploymentConfig, string, error) {
 	return c.Deploy(ctx, namespace, name, false)
 }
 
-// EnableTriggers lets the images of a configuration start deployments again, and gives their names;
-// one without such triggers is an error.
+// EnableTriggers enables the image triggers of a configuration and returns their names. It fails if
+// the configuration has none.
 func (c *Client) EnableTriggers(ctx context.Context, namespace, name string) (images []string, err error) {
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		dc, err := c.apps.DeploymentConfigs(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -146,7 +148,7 @@ func (c *Client) EnableTriggers(ctx context.Context, namespace, name string) (im
 			}
 		}
 		if len(images) == 0 {
-			return fmt.Errorf("deployment config %q has no triggers by image; add one with: oc set triggers dc/%s --from-image", name, name)
+			return fmt.Errorf("deployment config %q has no image triggers; to add one, use oc set triggers dc/%s --from-image", name, name)
 		}
 		_, err = c.apps.DeploymentConfigs(namespace).Update(ctx, dc, metav1.UpdateOptions{})
 		return err
@@ -154,7 +156,7 @@ func (c *Client) EnableTriggers(ctx context.Context, namespace, name string) (im
 	return images, err
 }
 
-// Cancel ends the deployment that is under way.
+// Cancel ends the deployment that is in progress.
 func (c *Client) Cancel(ctx context.Context, namespace, name string) (*appsv1.DeploymentConfig, string, error) {
 	dc, rc, err := c.latest(ctx, namespace, name)
 	switch {
@@ -165,7 +167,7 @@ func (c *Client) Cancel(ctx context.Context, namespace, name string) (*appsv1.De
 	case rc == nil || rollout.Ended(rc):
 		return dc, "no rollout is in progress", nil
 	case rollout.Cancelled(rc):
-		return dc, fmt.Sprintf("rollout #%d is cancelled already", rollout.Version(rc)), nil
+		return dc, fmt.Sprintf("rollout #%d is already cancelled", rollout.Version(rc)), nil
 	}
 	err = c.annotate(ctx, rc, map[string]any{
 		appsv1.DeploymentCancelledAnnotation: "true", appsv1.DeploymentStatusReasonAnnotation: rollout.CancelledByUser,
@@ -173,7 +175,7 @@ func (c *Client) Cancel(ctx context.Context, namespace, name string) (*appsv1.De
 	return dc, fmt.Sprintf("rollout #%d cancelled", rollout.Version(rc)), err
 }
 
-// Retry starts the latest deployment, which has failed, once more.
+// Retry starts the latest deployment again, if it failed.
 func (c *Client) Retry(ctx context.Context, namespace, name string) (*appsv1.DeploymentConfig, string, error) {
 	dc, rc, err := c.latest(ctx, namespace, name)
 	switch {
@@ -192,7 +194,7 @@ func (c *Client) Retry(ctx context.Context, namespace, name string) (*appsv1.Dep
 		return nil, "", err
 	}
 	now := int64(0)
-	for _, pod := range pods.Items { // their names are needed again
+	for _, pod := range pods.Items { // new pods use their names
 		if err := c.core.Pods(namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil && !apierrors.IsNotFound(err) {
 			return nil, "", fmt.Errorf("remove pod %q of the failed deployment: %w", pod.Name, err)
 		}

@@ -12,12 +12,13 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// deploy is what `oc deploy` shall do; it shows the deployments where that is nothing.
+// deploy contains the state of `oc deploy`. Without an action, it prints the deployments.
 type deploy struct {
 	latest, retry, cancel, enable, follow bool
 }
 
-// NewDeploy returns `oc deploy`, which OpenShift 3 had before `oc rollout` knew deployment configs.
+// NewDeploy returns `oc deploy`. OpenShift 3 had it before `oc rollout` supported deployment
+// configs.
 func NewDeploy(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	d := &deploy{}
 	command := &cobra.Command{
@@ -25,7 +26,7 @@ func NewDeploy(factory util.Factory, streams genericiooptions.IOStreams) *cobra.
 		Short: "View, start, cancel, or retry a deployment",
 		Long: `Show the deployments of a deployment config, or start, retry or cancel one.
 
-oc rollout does the same with more choices.`,
+oc rollout has more options.`,
 		Example: `  oc deploy web
   oc deploy web --latest --follow
   oc deploy web --cancel`,
@@ -40,24 +41,24 @@ oc rollout does the same with more choices.`,
 		},
 	}
 	flags := command.Flags()
-	flags.BoolVar(&d.latest, "latest", false, "Start a new deployment with the present images.")
-	flags.BoolVar(&d.retry, "retry", false, "Retry the latest deployment, which has failed.")
+	flags.BoolVar(&d.latest, "latest", false, "Start a new deployment with the current images.")
+	flags.BoolVar(&d.retry, "retry", false, "Retry the latest deployment, if it failed.")
 	flags.BoolVar(&d.cancel, "cancel", false, "Cancel the deployment that is in progress.")
-	flags.BoolVar(&d.enable, "enable-triggers", false, "Let new images start deployments again.")
-	flags.BoolVar(&d.follow, "follow", false, "With --latest or --retry, show the deployment's log until it ends.")
+	flags.BoolVar(&d.enable, "enable-triggers", false, "Enable image triggers.")
+	flags.BoolVar(&d.follow, "follow", false, "With --latest or --retry, print the deployment's log until it ends.")
 	return command
 }
 
 func (d *deploy) validate() error {
 	chosen := 0
-	for _, given := range []bool{d.latest, d.retry, d.cancel, d.enable} {
-		if given {
+	for _, set := range []bool{d.latest, d.retry, d.cancel, d.enable} {
+		if set {
 			chosen++
 		}
 	}
 	switch {
 	case chosen > 1:
-		return errors.New("give only one of --latest, --retry, --cancel and --enable-triggers")
+		return errors.New("use only one of --latest, --retry, --cancel and --enable-triggers")
 	case d.follow && !d.latest && !d.retry:
 		return errors.New("--follow needs --latest or --retry")
 	}
@@ -85,16 +86,16 @@ func (d *deploy) run(ctx context.Context, client *Client, namespace, name string
 		}
 		return err
 	}
-	start, said := client.Retry, "Retried"
+	start, message := client.Retry, "Retried"
 	if d.latest {
-		said = "Started deployment"
+		message = "Started deployment"
 		start = client.Start
 	}
 	dc, _, err := start(ctx, namespace, name)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s #%d\n", said, dc.Status.LatestVersion)
+	fmt.Fprintf(out, "%s #%d\n", message, dc.Status.LatestVersion)
 	if d.follow {
 		return client.Follow(ctx, namespace, name, dc.Status.LatestVersion, out)
 	}

@@ -1,8 +1,8 @@
-// Package deploymentconfig lets kubectl's commands work on DeploymentConfigs: rollout history,
-// status, undo, pause, resume and restart, set, logs, exec, attach and expose. kubectl asks
-// functions about each object, and lets others stand before its own.
+// Package deploymentconfig makes kubectl's commands support DeploymentConfigs: rollout history,
+// status, undo, pause, resume and restart, set, logs, exec, attach and expose. kubectl calls
+// functions for each object, which this package replaces.
 //
-// What `rollout status` and `rollout history` say is what OpenShift 3.11's client says.
+// The messages of `rollout status` and `rollout history` are those of OpenShift 3.11's client.
 package deploymentconfig
 
 import (
@@ -27,8 +27,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// Teach registers the kind and our functions with kubectl, whose variables they are. It is for the
-// start of a process.
+// Teach registers the kind and this package's functions in kubectl's variables. Call it once, at
+// the start of the process.
 func Teach() error {
 	if err := appsv1.Install(scheme.Scheme); err != nil {
 		return fmt.Errorf("register deployment configs: %w", err)
@@ -70,7 +70,7 @@ func Teach() error {
 	return nil
 }
 
-// teachPods lets functions that know ReplicationControllers take DeploymentConfigs for those: exec,
+// teachPods makes functions that support ReplicationControllers accept DeploymentConfigs: exec,
 // attach, port-forward, logs --all-pods and expose use them.
 func teachPods() {
 	attachable := polymorphichelpers.AttachablePodForObjectFn
@@ -93,8 +93,8 @@ func teachPods() {
 	polymorphichelpers.MultiProtocolsForObjectFn = ofController(polymorphichelpers.MultiProtocolsForObjectFn)
 }
 
-// controller creates a ReplicationController with the pods of a DeploymentConfig; other objects
-// stay as they are.
+// controller converts a DeploymentConfig to a ReplicationController with its pods. It returns other
+// objects unchanged.
 func controller(object runtime.Object) runtime.Object {
 	dc, ok := object.(*appsv1.DeploymentConfig)
 	if !ok {
@@ -110,7 +110,7 @@ func ofController[T any](of func(runtime.Object) (T, error)) func(runtime.Object
 	return func(object runtime.Object) (T, error) { return of(controller(object)) }
 }
 
-// ours reports whether a resource is the one of DeploymentConfigs.
+// ours reports whether a resource is that of DeploymentConfigs.
 func ours(mapping *meta.RESTMapping) bool {
 	return mapping.Resource.GroupResource() == appsv1.GroupVersion.WithResource("deploymentconfigs").GroupResource()
 }
@@ -132,8 +132,8 @@ func pausing(others func(runtime.Object) ([]byte, error), pause bool) func(runti
 	}
 }
 
-// restarting marks the pod template with the present time, as kubectl marks those of its own kinds.
-// A trigger by configuration deploys it.
+// restarting adds the current time to the pod template, as kubectl does. A config change trigger
+// then starts a deployment.
 func restarting(others func(runtime.Object) ([]byte, error)) func(runtime.Object) ([]byte, error) {
 	return func(object runtime.Object) ([]byte, error) {
 		dc, ok := object.(*appsv1.DeploymentConfig)
@@ -143,7 +143,7 @@ func restarting(others func(runtime.Object) ([]byte, error)) func(runtime.Object
 		case dc.Spec.Paused:
 			return nil, errors.New("can't restart paused deployment config (run rollout resume first)")
 		case !rollout.HasTrigger(dc, appsv1.DeploymentTriggerOnConfigChange):
-			return nil, fmt.Errorf("nothing deploys it when its template changes; use oc rollout latest dc/%s", dc.Name)
+			return nil, fmt.Errorf("no trigger deploys it when its template changes; use oc rollout latest dc/%s", dc.Name)
 		case dc.Spec.Template == nil:
 			dc.Spec.Template = &corev1.PodTemplateSpec{}
 		}
@@ -152,7 +152,7 @@ func restarting(others func(runtime.Object) ([]byte, error)) func(runtime.Object
 	}
 }
 
-// Client is what shows and changes deployments.
+// Client shows and changes deployments.
 type Client struct {
 	apps appsclient.AppsV1Interface
 	core coreclient.CoreV1Interface
@@ -166,7 +166,7 @@ func connect(getter genericclioptions.RESTClientGetter) (*Client, error) {
 	return New(config)
 }
 
-// New connects.
+// New returns a client.
 func New(config *rest.Config) (*Client, error) {
 	apps, err := appsclient.NewForConfig(config)
 	if err != nil {
@@ -179,7 +179,7 @@ func New(config *rest.Config) (*Client, error) {
 	return &Client{apps, core}, nil
 }
 
-// deployments are those of a configuration, the newest one first.
+// deployments returns the deployments of a configuration, newest first.
 func (c *Client) deployments(ctx context.Context, namespace, name string) (all []*corev1.ReplicationController, err error) {
 	list, err := c.core.ReplicationControllers(namespace).List(ctx, metav1.ListOptions{LabelSelector: rollout.Selector(name).String()})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-func TestStatusSaysWhatTheRolloutWaitsFor(t *testing.T) {
+func TestStatusReportsWhatRolloutWaitsFor(t *testing.T) {
 	image := appsv1.DeploymentTriggerPolicy{Type: appsv1.DeploymentTriggerOnImageChange}
 	progressing := func(reason, message string) []appsv1.DeploymentCondition {
 		return []appsv1.DeploymentCondition{{Type: appsv1.DeploymentAvailable}, {Type: appsv1.DeploymentProgressing, Reason: reason, Message: message}}
@@ -32,7 +32,7 @@ func TestStatusSaysWhatTheRolloutWaitsFor(t *testing.T) {
 		"another revision":   {status: appsv1.DeploymentConfigStatus{LatestVersion: 2}, revision: 1, problem: "desired revision (1) is different from the running revision (2)"},
 		"unseen":             {status: appsv1.DeploymentConfigStatus{LatestVersion: 1}, want: "to be observed"},
 		"complete":           {status: appsv1.DeploymentConfigStatus{LatestVersion: 1, ObservedGeneration: 3, Conditions: progressing("NewReplicationControllerAvailable", `replication controller "web-1" is there`)}, want: "\"web-1\" is there\n", done: true},
-		"not begun":          {status: appsv1.DeploymentConfigStatus{LatestVersion: 2, ObservedGeneration: 3, Conditions: progressing("NewReplicationControllerAvailable", `"web-1" is there`)}, want: "to be completed"},
+		"not started":        {status: appsv1.DeploymentConfigStatus{LatestVersion: 2, ObservedGeneration: 3, Conditions: progressing("NewReplicationControllerAvailable", `"web-1" is there`)}, want: "to be completed"},
 		"failed":             {status: appsv1.DeploymentConfigStatus{LatestVersion: 1, ObservedGeneration: 3, Conditions: progressing("ProgressDeadlineExceeded", `"web-1" is slow`)}, done: true, problem: `"web-1" is slow`},
 		"cancelled":          {status: appsv1.DeploymentConfigStatus{LatestVersion: 1, ObservedGeneration: 3, Conditions: progressing("RolloutCancelled", `"web-1" is not wanted`)}, done: true, problem: `"web-1" is not wanted`},
 		"new pods to come":   {spec: appsv1.DeploymentConfigSpec{Replicas: 3}, status: appsv1.DeploymentConfigStatus{LatestVersion: 1, ObservedGeneration: 3, UpdatedReplicas: 1}, want: "1 out of 3 new replicas"},
@@ -55,7 +55,7 @@ func TestStatusSaysWhatTheRolloutWaitsFor(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatRunsIsPaused(t *testing.T) {
+func TestPauseAndResumeRejectRepeats(t *testing.T) {
 	if err := appsv1.Install(scheme.Scheme); err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestOnlyWhatRunsIsPaused(t *testing.T) {
 	}
 }
 
-func TestARestartMarksThePodTemplate(t *testing.T) {
+func TestRestartAnnotatesPodTemplate(t *testing.T) {
 	if err := appsv1.Install(scheme.Scheme); err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestARestartMarksThePodTemplate(t *testing.T) {
 	}
 }
 
-func TestTriggersByImageAreEnabledAgain(t *testing.T) {
+func TestImageTriggersAreEnabled(t *testing.T) {
 	image := func(stream string) appsv1.DeploymentTriggerPolicy {
 		return appsv1.DeploymentTriggerPolicy{Type: appsv1.DeploymentTriggerOnImageChange, ImageChangeParams: &appsv1.DeploymentTriggerImageChangeParams{From: corev1.ObjectReference{Name: stream}}}
 	}
@@ -111,7 +111,7 @@ func TestTriggersByImageAreEnabledAgain(t *testing.T) {
 	if err != nil || !stored.Spec.Triggers[0].ImageChangeParams.Automatic || !stored.Spec.Triggers[1].ImageChangeParams.Automatic {
 		t.Errorf("stored %+v: %v", stored, err)
 	}
-	if _, err := client.EnableTriggers(t.Context(), "shop", "bare"); err == nil || !strings.Contains(err.Error(), "no triggers by image") {
+	if _, err := client.EnableTriggers(t.Context(), "shop", "bare"); err == nil || !strings.Contains(err.Error(), "no image triggers") {
 		t.Errorf("without a trigger: %v", err)
 	}
 }

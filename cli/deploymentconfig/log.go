@@ -15,13 +15,13 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-// Log asks the server for the log of a configuration's deployment: the one of a version, or the
-// latest where that is 0. What is no DeploymentConfig is left to others.
+// Log requests the log of a configuration's deployment: that of a version, or for 0 the latest. It
+// leaves other objects to kubectl.
 func Log(version int64, others polymorphichelpers.LogsForObjectFunc) polymorphichelpers.LogsForObjectFunc {
 	return func(getter genericclioptions.RESTClientGetter, object, options runtime.Object, timeout time.Duration, all bool) (map[corev1.ObjectReference]rest.ResponseWrapper, error) {
 		dc, ok := object.(*appsv1.DeploymentConfig)
 		if !ok && version != 0 {
-			return nil, fmt.Errorf("read log: only deployment configs have versions; leave out --version")
+			return nil, fmt.Errorf("read log: only deployment configs have versions; remove --version")
 		}
 		if !ok {
 			return others(getter, object, options, timeout, all)
@@ -51,13 +51,13 @@ func (c *Client) Follow(ctx context.Context, namespace, name string, version int
 	return err
 }
 
-// log asks for the log of a configuration's deployments.
+// log requests the log of a configuration's deployments.
 func (c *Client) log(namespace, name string, options *appsv1.DeploymentLogOptions) *rest.Request {
 	return c.apps.RESTClient().Get().Namespace(namespace).Resource("deploymentconfigs").Name(name).SubResource("log").
 		VersionedParams(options, scheme.ParameterCodec)
 }
 
-// logOptions returns those of a pod's log for a deployment's.
+// logOptions converts the options of a pod's log to those of a deployment's log.
 func logOptions(of *corev1.PodLogOptions, version int64) *appsv1.DeploymentLogOptions {
 	options := &appsv1.DeploymentLogOptions{
 		Container: of.Container, Follow: of.Follow, Previous: of.Previous, SinceSeconds: of.SinceSeconds, SinceTime: of.SinceTime,

@@ -19,13 +19,13 @@ import (
 // NewRollback returns `oc rollback`.
 func NewRollback(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	print := genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme)
-	asked, dry := &appsv1.DeploymentConfigRollback{Spec: appsv1.DeploymentConfigRollbackSpec{IncludeTemplate: true}}, false
+	rollback, dry := &appsv1.DeploymentConfigRollback{Spec: appsv1.DeploymentConfigRollbackSpec{IncludeTemplate: true}}, false
 	command := &cobra.Command{
 		Use:   "rollback (dc/NAME | DEPLOYMENT) [--to-version=N]",
 		Short: "Revert part of an application back to a previous deployment",
 		Long: `Go back to the pods of an earlier deployment of a deployment config.
 
-Triggers by image are switched off, so that they do not undo it at once; switch them on again with
+The command disables image triggers, because they could undo the rollback. To enable them again:
 oc set triggers dc/NAME --auto.`,
 		Args: cobra.ExactArgs(1),
 		Run: func(command *cobra.Command, args []string) {
@@ -33,15 +33,15 @@ oc set triggers dc/NAME --auto.`,
 			util.CheckErr(err)
 			client, namespace, err := deployments(factory)
 			util.CheckErr(err)
-			asked.Name, asked.Spec.Revision, err = client.Target(command.Context(), namespace, name, asked.Spec.Revision)
+			rollback.Name, rollback.Spec.Revision, err = client.Target(command.Context(), namespace, name, rollback.Spec.Revision)
 			util.CheckErr(err)
 			if dry || *print.OutputFormat != "" {
-				earlier, err := client.Earlier(command.Context(), namespace, asked)
+				earlier, err := client.Earlier(command.Context(), namespace, rollback)
 				util.CheckErr(err)
 				util.CheckErr(showEarlier(command.Context(), factory, streams.Out, print, earlier))
 				return
 			}
-			stored, err := client.GoBack(command.Context(), namespace, asked, false)
+			stored, err := client.GoBack(command.Context(), namespace, rollback, false)
 			util.CheckErr(err)
 			fmt.Fprintf(streams.Out, "deploymentconfig.apps.openshift.io/%s rolled back\n", stored.Name)
 			var disabled []string
@@ -57,17 +57,16 @@ oc set triggers dc/NAME --auto.`,
 		},
 	}
 	flags := command.Flags()
-	flags.Int64Var(&asked.Spec.Revision, "to-version", 0, "Version of the deployment to go back to; the newest complete one before the latest by default.")
-	flags.BoolVar(&asked.Spec.IncludeTriggers, "change-triggers", false, "Go back to its triggers too.")
-	flags.BoolVar(&asked.Spec.IncludeStrategy, "change-strategy", false, "Go back to its strategy too.")
-	flags.BoolVar(&asked.Spec.IncludeReplicationMeta, "change-scaling-settings", false, "Go back to its number of pods and selector too.")
-	flags.BoolVarP(&dry, "dry-run", "d", false, "Show what it would be, and change nothing.")
+	flags.Int64Var(&rollback.Spec.Revision, "to-version", 0, "Version of the deployment to go back to. The default is the newest complete one before the latest.")
+	flags.BoolVar(&rollback.Spec.IncludeTriggers, "change-triggers", false, "Restore its triggers, too.")
+	flags.BoolVar(&rollback.Spec.IncludeStrategy, "change-strategy", false, "Restore its strategy, too.")
+	flags.BoolVar(&rollback.Spec.IncludeReplicationMeta, "change-scaling-settings", false, "Restore its replica count and selector, too.")
+	flags.BoolVarP(&dry, "dry-run", "d", false, "Print the result without changing anything.")
 	print.AddFlags(command)
 	return command
 }
 
-// showEarlier prints what a configuration would be: as oc describe does, or in the format that is
-// asked for.
+// showEarlier prints the resulting configuration: as oc describe does, or in the requested format.
 func showEarlier(ctx context.Context, factory util.Factory, out io.Writer, print *genericclioptions.PrintFlags, earlier *appsv1.DeploymentConfig) error {
 	if *print.OutputFormat != "" {
 		printer, err := print.ToPrinter()

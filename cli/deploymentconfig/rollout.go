@@ -13,8 +13,8 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-// deploying is a command that does something to the deployments of a DeploymentConfig, which it
-// gives back with what was done.
+// deploying is a command that changes the deployments of a DeploymentConfig. It returns the
+// configuration and a message.
 type deploying struct {
 	use, short string
 	do         func(client *Client, ctx context.Context, namespace, name string) (dc *appsv1.DeploymentConfig, done string, err error)
@@ -26,12 +26,12 @@ func NewRollout(factory util.Factory, streams genericiooptions.IOStreams) []*cob
 	deploy := func(client *Client, ctx context.Context, namespace, name string) (*appsv1.DeploymentConfig, string, error) {
 		return client.Deploy(ctx, namespace, name, again)
 	}
-	latest := newDeploying(factory, streams, deploying{"latest dc/NAME", "Start a new rollout with the present images, also where nothing has changed", deploy})
-	latest.Flags().BoolVar(&again, "again", false, "Start it even though one is in progress, which is cancelled.")
+	latest := newDeploying(factory, streams, deploying{"latest dc/NAME", "Start a new rollout with the current images, even if nothing has changed", deploy})
+	latest.Flags().BoolVar(&again, "again", false, "Start it even if a rollout is in progress, which the command cancels.")
 	return []*cobra.Command{
 		latest,
 		newDeploying(factory, streams, deploying{"cancel dc/NAME", "Cancel the rollout that is in progress", (*Client).Cancel}),
-		newDeploying(factory, streams, deploying{"retry dc/NAME", "Retry the latest rollout, which has failed", (*Client).Retry}),
+		newDeploying(factory, streams, deploying{"retry dc/NAME", "Retry the latest rollout, if it failed", (*Client).Retry}),
 	}
 }
 
@@ -59,11 +59,11 @@ func newDeploying(factory util.Factory, streams genericiooptions.IOStreams, own 
 		},
 	}
 	print.AddFlags(command)
-	command.Flags().Lookup("output").Usage += " Or revision, for the number of the rollout alone."
+	command.Flags().Lookup("output").Usage += " Or revision, for only the number of the rollout."
 	return command
 }
 
-// deployments connects to the deployments of the current project.
+// deployments returns a client for the deployments of the current project.
 func deployments(factory util.Factory) (*Client, string, error) {
 	namespace, _, err := factory.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
@@ -77,15 +77,15 @@ func deployments(factory util.Factory) (*Client, string, error) {
 	return client, namespace, err
 }
 
-// configName is the name of a DeploymentConfig, which may stand behind its resource.
+// configName returns the name of a DeploymentConfig. Its resource can precede it.
 func configName(arg string) (string, error) {
-	resource, name, found := strings.Cut(arg, "/")
-	if !found {
+	resource, name, ok := strings.Cut(arg, "/")
+	if !ok {
 		return arg, nil
 	}
 	switch strings.TrimSuffix(resource, "."+appsv1.GroupName) {
 	case "dc", "deploymentconfig", "deploymentconfigs":
 		return name, nil
 	}
-	return "", fmt.Errorf("%s is no deployment config; only these have such rollouts", arg)
+	return "", fmt.Errorf("%s is not a deployment config; this command needs one", arg)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// ViewHistory is the table of all deployments, or the pod template of one.
+// ViewHistory returns the table of all deployments, or the pod template of one.
 func (c *Client) ViewHistory(namespace, name string, revision int64) (string, error) {
 	all, err := c.deployments(context.Background(), namespace, name)
 	if err != nil {
@@ -47,11 +47,11 @@ func (c *Client) ViewHistory(namespace, name string, revision int64) (string, er
 	if revision > 0 {
 		return "", fmt.Errorf("unable to find the specified revision %d of deployment config %q", revision, name)
 	}
-	err = table.Flush() // before the text is read
+	err = table.Flush() // the buffer is flushed before the text is read
 	return text.String(), err
 }
 
-// GetHistory are the deployments by their versions.
+// GetHistory returns the deployments by their versions.
 func (c *Client) GetHistory(namespace, name string) (map[int64]runtime.Object, error) {
 	all, err := c.deployments(context.Background(), namespace, name)
 	if err != nil {
@@ -64,11 +64,11 @@ func (c *Client) GetHistory(namespace, name string) (map[int64]runtime.Object, e
 	return history, nil
 }
 
-// statusViewer says how the latest deployment is.
+// statusViewer reports the status of the latest deployment.
 type statusViewer struct{}
 
-// Status is a line that ends with a newline, and whether there is nothing more to wait for. A
-// deployment that has failed is an error.
+// Status returns a line that ends with a newline, and whether the rollout is complete. A failed
+// deployment is an error.
 func (statusViewer) Status(object runtime.Unstructured, revision int64) (string, bool, error) {
 	dc := &appsv1.DeploymentConfig{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.UnstructuredContent(), dc); err != nil {
@@ -90,7 +90,8 @@ func (statusViewer) Status(object runtime.Unstructured, revision int64) (string,
 		if condition.Type != appsv1.DeploymentProgressing {
 			continue
 		}
-		// Until the controller has seen the latest deployment, the condition tells of the one before.
+		// Until the controller has observed the latest deployment, the condition is that of the previous
+		// one.
 		ofLatest := strings.Contains(condition.Message, strconv.Quote(rollout.Name(dc.Name, latest)))
 		switch reason := appsv1.DeploymentConditionReason(condition.Reason); {
 		case reason == appsv1.NewReplicationControllerAvailableReason && ofLatest:

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// shownDeployments are how many deployments of a configuration are written, newest first.
+// shownDeployments is the maximum number of deployments that are written, newest first.
 const shownDeployments = 3
 
 // deploymentConfig writes a deployment configuration and its deployments.
@@ -44,7 +44,7 @@ func deploymentConfig(p *page, c *appsv1.DeploymentConfig) error {
 	return deployments(p, c)
 }
 
-// triggers are what a configuration is deployed by, such as Config and Image(demo@latest,
+// triggers returns the triggers of a configuration, such as Config and Image(demo@latest,
 // auto=true).
 func triggers(list []appsv1.DeploymentTriggerPolicy) (texts []string) {
 	for _, trigger := range list {
@@ -58,7 +58,7 @@ func triggers(list []appsv1.DeploymentTriggerPolicy) (texts []string) {
 	return texts
 }
 
-// hooks writes what runs before, between and after.
+// hooks writes the hooks before, during and after a deployment.
 func hooks(p *page, strategy appsv1.DeploymentStrategy) {
 	if custom := strategy.CustomParams; custom != nil {
 		p.field("  Image", custom.Image)
@@ -91,7 +91,7 @@ func hook(p *page, when string, h *appsv1.LifecycleHook) {
 	}
 }
 
-// podTemplate writes a template of pods as kubectl does, under OpenShift's heading.
+// podTemplate writes a pod template as kubectl does, with OpenShift's heading.
 func (p *page) podTemplate(template *corev1.PodTemplateSpec) {
 	var text bytes.Buffer
 	kubectl.DescribePodTemplate(template, kubectl.NewPrefixWriter(&text))
@@ -101,13 +101,13 @@ func (p *page) podTemplate(template *corev1.PodTemplateSpec) {
 
 // deployments writes the latest deployments of a configuration with their pods.
 func deployments(p *page, c *appsv1.DeploymentConfig) error {
-	found, err := objects.List[corev1.ReplicationController](p.ctx, p.client, corev1.SchemeGroupVersion.WithResource("replicationcontrollers"), c.Namespace,
+	controllers, err := objects.List[corev1.ReplicationController](p.ctx, p.client, corev1.SchemeGroupVersion.WithResource("replicationcontrollers"), c.Namespace,
 		metav1.ListOptions{LabelSelector: labels.Set{appsv1.DeploymentConfigAnnotation: c.Name}.String()})
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(found, func(a, b corev1.ReplicationController) int { return cmp.Compare(versionOf(b), versionOf(a)) })
-	for i, one := range found[:min(len(found), shownDeployments)] {
+	slices.SortFunc(controllers, func(a, b corev1.ReplicationController) int { return cmp.Compare(versionOf(b), versionOf(a)) })
+	for i, one := range controllers[:min(len(controllers), shownDeployments)] {
 		latest := ""
 		if versionOf(one) == c.Status.LatestVersion {
 			latest = " (latest)"

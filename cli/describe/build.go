@@ -15,10 +15,10 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// shownBuilds are how many builds of a configuration are written, newest first.
+// shownBuilds is the maximum number of builds that are written, newest first.
 const shownBuilds = 10
 
-// buildConfig writes a build configuration, what starts it, and its builds.
+// buildConfig writes a build configuration, its triggers and its builds.
 func buildConfig(p *page, c *buildv1.BuildConfig) error {
 	p.metadata(c.ObjectMeta)
 	latest := "Never built"
@@ -47,7 +47,8 @@ func buildConfig(p *page, c *buildv1.BuildConfig) error {
 	return builds(p, c)
 }
 
-// webhooks writes the addresses that start a build; who may not know the secret sees where it goes.
+// webhooks writes the URLs that start a build. For a user without access to the secret, it writes a
+// placeholder.
 func webhooks(p *page, c *buildv1.BuildConfig) {
 	for _, trigger := range c.Spec.Triggers {
 		for name, hook := range map[string]*buildv1.WebHookTrigger{
@@ -65,7 +66,7 @@ func webhooks(p *page, c *buildv1.BuildConfig) {
 	}
 }
 
-// common writes what builds and their configurations share.
+// common writes the properties that builds and their configurations share.
 func common(p *page, c buildv1.CommonSpec) {
 	p.field("Strategy", strategyName(c.Strategy))
 	source(p, c)
@@ -153,7 +154,7 @@ func strategy(p *page, s buildv1.BuildStrategy) {
 	}
 }
 
-// reference returns the kind and name of another object, with its project where it names one.
+// reference returns the kind and name of another object, and its project if it is set.
 func reference(r *corev1.ObjectReference) string {
 	name := r.Name
 	if r.Namespace != "" {
@@ -164,21 +165,21 @@ func reference(r *corev1.ObjectReference) string {
 
 // builds writes the latest builds of a configuration.
 func builds(p *page, c *buildv1.BuildConfig) error {
-	found, err := objects.List[buildv1.Build](p.ctx, p.client, buildv1.GroupVersion.WithResource("builds"), c.Namespace,
+	builds, err := objects.List[buildv1.Build](p.ctx, p.client, buildv1.GroupVersion.WithResource("builds"), c.Namespace,
 		metav1.ListOptions{LabelSelector: labels.Set{buildv1.BuildConfigLabel: c.Name}.String()})
-	if err != nil || len(found) == 0 {
+	if err != nil || len(builds) == 0 {
 		return err
 	}
-	slices.SortFunc(found, func(a, b buildv1.Build) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
+	slices.SortFunc(builds, func(a, b buildv1.Build) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
 	p.line("\nBuild\tStatus\tDuration\tCreation Time")
-	for _, one := range found[:min(len(found), shownBuilds)] {
-		p.line("%s\t%s\t%s\t%s", one.Name, strings.ToLower(string(one.Status.Phase)), p.took(one), one.CreationTimestamp.UTC().Format("2006-01-02 15:04:05 -0700 MST"))
+	for _, one := range builds[:min(len(builds), shownBuilds)] {
+		p.line("%s\t%s\t%s\t%s", one.Name, strings.ToLower(string(one.Status.Phase)), p.duration(one), one.CreationTimestamp.UTC().Format("2006-01-02 15:04:05 -0700 MST"))
 	}
 	return nil
 }
 
-// took returns how long a build took, or has been running.
-func (p *page) took(b buildv1.Build) string {
+// duration returns the duration of a build.
+func (p *page) duration(b buildv1.Build) string {
 	switch {
 	case b.Status.StartTimestamp == nil:
 		return "waiting for " + p.now.Sub(b.CreationTimestamp.Time).Round(time.Second).String()
@@ -200,7 +201,7 @@ func build(p *page, b *buildv1.Build) error {
 	if b.Status.StartTimestamp != nil {
 		p.field("Started", b.Status.StartTimestamp.UTC().Format(time.RFC1123))
 	}
-	p.field("Duration", p.took(*b))
+	p.field("Duration", p.duration(*b))
 	for _, stage := range b.Status.Stages {
 		p.line("  %s:\t%dms", stage.Name, stage.DurationMilliseconds)
 	}

@@ -1,9 +1,9 @@
-// Package describe is `oc describe` for OpenShift's kinds, with the fields and headings of
-// OpenShift 3.11; kinds of Kubernetes are described by kubectl.
+// Package describe contains `oc describe` for OpenShift's kinds, with the fields and headings of
+// OpenShift 3.11. kubectl describes Kubernetes' kinds.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, 3.5.2.7.1 (image streams and tags); 3.11
+// Sources: OpenShift Container Platform 3.9 Architecture, 3.5.2.7.1 (image streams and tags); 3.11
 // Cluster Administration, 3.4 (deployment configurations), 15.3 (security context constraints) and
-// 18.3 (quotas); the fields of the other kinds are those of the client of 3.11.
+// 18.3 (quotas). The fields of the other kinds are those of 3.11's client.
 package describe
 
 import (
@@ -32,10 +32,10 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// none stands for what is not set.
+// none is the text for an unset value.
 const none = "<none>"
 
-// For finds the describer of a kind: ours for OpenShift's kinds, kubectl's for others. It is a
+// For returns the describer of a kind: ours for OpenShift's kinds, kubectl's for others. It is a
 // DescriberFunc of kubectl.
 func For(getter genericclioptions.RESTClientGetter, mapping *meta.RESTMapping) (kubectl.ResourceDescriber, error) {
 	write, ok := kinds()[mapping.GroupVersionKind.GroupKind()]
@@ -48,15 +48,15 @@ func For(getter genericclioptions.RESTClientGetter, mapping *meta.RESTMapping) (
 	}
 	client, err := dynamic.NewForConfig(rest.CopyConfig(config))
 	if err != nil {
-		return nil, fmt.Errorf("make client: %w", err)
+		return nil, fmt.Errorf("create client: %w", err)
 	}
 	return describer{client: client, server: config.Host, resource: mapping.Resource, write: write, now: time.Now}, nil
 }
 
-// writer writes what is said of one kind.
+// writer writes the description of one kind.
 type writer func(p *page, content map[string]any) error
 
-// of creates a writer of one for a Go type.
+// of returns a writer for a Go type.
 func of[T any](write func(p *page, object *T) error) writer {
 	return func(p *page, content map[string]any) error {
 		object := new(T)
@@ -76,9 +76,9 @@ type describer struct {
 	now      func() time.Time
 }
 
-// Describe reads an object and writes what is to say of it.
+// Describe reads an object and returns its description.
 func (d describer) Describe(namespace, name string, settings kubectl.DescriberSettings) (string, error) {
-	ctx := context.Background() // kubectl gives none
+	ctx := context.Background() // kubectl passes none
 	object, err := d.client.Resource(d.resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return "", err
@@ -93,13 +93,13 @@ func (d describer) Describe(namespace, name string, settings kubectl.DescriberSe
 	return p.align()
 }
 
-// Given describes an object of OpenShift as it is given, which need not be stored. The client,
-// which may be nil for a template, reads what belongs to it.
+// Given describes an object of OpenShift that need not be stored. client reads related objects. It
+// can be nil for a template.
 func Given(ctx context.Context, client dynamic.Interface, server string, object runtime.Object) (string, error) {
 	kind := object.GetObjectKind().GroupVersionKind().GroupKind()
 	write, ok := kinds()[kind]
 	if !ok {
-		return "", fmt.Errorf("describe %s: its kind is none of OpenShift's", kind)
+		return "", fmt.Errorf("describe %s: it is not a kind of OpenShift", kind)
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
@@ -112,7 +112,7 @@ func Given(ctx context.Context, client dynamic.Interface, server string, object 
 	return p.align()
 }
 
-// page is the text in the making: fields are written with tabs, which are aligned at the end.
+// page is the text under construction. Tabs separate the columns, which are aligned at the end.
 type page struct {
 	ctx    context.Context
 	client dynamic.Interface
@@ -131,21 +131,21 @@ func (p *page) align() (string, error) {
 	return out.String(), err
 }
 
-// line writes a line as it is.
+// line writes a line unchanged.
 func (p *page) line(format string, args ...any) {
 	printers.WriteEscaped(&p.text, fmt.Sprintf(format, args...)+"\n")
 }
 
-// field writes a name and its value, or that there is none.
+// field writes a name and its value, or a placeholder if the value is empty.
 func (p *page) field(name string, value any) {
 	text := fmt.Sprint(value)
 	p.line("%s:\t%s", name, cmp.Or(text, none))
 }
 
-// list writes a name and values with commas between.
+// list writes a name and values, separated by commas.
 func (p *page) list(name string, values []string) { p.field(name, strings.Join(values, ",")) }
 
-// lines writes a name and values, one to a line.
+// lines writes a name and values, one on each line.
 func (p *page) lines(name string, values []string) {
 	if len(values) == 0 {
 		values = []string{none}
@@ -156,7 +156,7 @@ func (p *page) lines(name string, values []string) {
 	}
 }
 
-// metadata writes what every kind begins with.
+// metadata writes the fields that every description starts with.
 func (p *page) metadata(m metav1.ObjectMeta) {
 	p.field("Name", m.Name)
 	if m.Namespace != "" {
@@ -169,7 +169,7 @@ func (p *page) metadata(m metav1.ObjectMeta) {
 	p.lines("Annotations", pairs(annotations))
 }
 
-// ago returns how long ago something was.
+// ago returns how long ago a time was.
 func (p *page) ago(t metav1.Time) string {
 	if t.IsZero() {
 		return none
@@ -186,7 +186,7 @@ func pairs(m map[string]string) []string {
 	return all
 }
 
-// texts are values of a type of text.
+// texts converts values of a string type to strings.
 func texts[T ~string](values []T) []string {
 	all := make([]string, len(values))
 	for i, value := range values {
@@ -195,7 +195,7 @@ func texts[T ~string](values []T) []string {
 	return all
 }
 
-// optional returns what a pointer points to, or nothing.
+// optional returns the value of a pointer, or nothing.
 func optional[T any](value *T) any {
 	if value == nil {
 		return none
@@ -203,13 +203,13 @@ func optional[T any](value *T) any {
 	return *value
 }
 
-// events writes what happened to an object. Who may not read events sees none.
+// events writes the events of an object. It writes none for users without access.
 func (p *page) events(namespace string, uid types.UID) {
-	found, err := objects.List[corev1.Event](p.ctx, p.client, corev1.SchemeGroupVersion.WithResource("events"), cmp.Or(namespace, metav1.NamespaceDefault),
+	list, err := objects.List[corev1.Event](p.ctx, p.client, corev1.SchemeGroupVersion.WithResource("events"), cmp.Or(namespace, metav1.NamespaceDefault),
 		metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(uid)})
 	if err != nil {
 		return
 	}
 	p.line("")
-	kubectl.DescribeEvents(&corev1.EventList{Items: found}, kubectl.NewPrefixWriter(&p.text))
+	kubectl.DescribeEvents(&corev1.EventList{Items: list}, kubectl.NewPrefixWriter(&p.text))
 }

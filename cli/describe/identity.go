@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// user writes a user and says of each identity whether it leads back to the user.
+// user writes a user. For each identity it checks that the identity refers to the user.
 func user(p *page, u *userv1.User) error {
 	p.metadata(u.ObjectMeta)
 	if u.FullName != "" {
@@ -22,14 +22,14 @@ func user(p *page, u *userv1.User) error {
 	var identities []string
 	for _, name := range u.Identities {
 		text := name
-		found, err := objects.Get[userv1.Identity](p.ctx, p.client, userv1.GroupVersion.WithResource("identities"), "", name)
+		identity, err := objects.Get[userv1.Identity](p.ctx, p.client, userv1.GroupVersion.WithResource("identities"), "", name)
 		switch {
 		case apierrors.IsNotFound(err):
 			text += " (Error: Identity does not exist)"
 		case err != nil:
 			text += fmt.Sprintf(" (Error: %v)", err)
-		case found.User.Name != u.Name || found.User.UID != u.UID:
-			text += fmt.Sprintf(" (Error: Identity is of the user %q)", found.User.Name)
+		case identity.User.Name != u.Name || identity.User.UID != u.UID:
+			text += fmt.Sprintf("(Error: Identity belongs to the user %q)", identity.User.Name)
 		}
 		identities = append(identities, text)
 	}
@@ -37,21 +37,21 @@ func user(p *page, u *userv1.User) error {
 	return nil
 }
 
-// identity writes an identity and says whether its user knows it.
+// identity writes an identity and checks that its user refers to it.
 func identity(p *page, i *userv1.Identity) error {
 	p.metadata(i.ObjectMeta)
 	p.field("Provider", i.ProviderName)
 	p.field("Provider User Name", i.ProviderUserName)
 	name := i.User.Name
 	if name != "" {
-		found, err := objects.Get[userv1.User](p.ctx, p.client, userv1.GroupVersion.WithResource("users"), "", name)
+		user, err := objects.Get[userv1.User](p.ctx, p.client, userv1.GroupVersion.WithResource("users"), "", name)
 		switch {
 		case apierrors.IsNotFound(err):
 			name += " (Error: User does not exist)"
 		case err != nil:
 			name += fmt.Sprintf(" (Error: %v)", err)
-		case found.UID != i.User.UID:
-			name += " (Error: Actual user UID is " + string(found.UID) + ")"
+		case user.UID != i.User.UID:
+			name += " (Error: Actual user UID is " + string(user.UID) + ")"
 		}
 	}
 	p.field("User Name", name)
@@ -96,7 +96,7 @@ func oauthClient(p *page, c *oauthv1.OAuthClient) error {
 	return nil
 }
 
-// seconds returns a time, or that the server's counts.
+// seconds returns a duration, or text for the server's default.
 func seconds(value *int32) string {
 	switch {
 	case value == nil:
@@ -127,7 +127,7 @@ func authorizeToken(p *page, t *oauthv1.OAuthAuthorizeToken) error {
 	return nil
 }
 
-// token is what tokens of every kind have.
+// token contains the fields that tokens of every kind have.
 func (p *page) token(meta metav1.ObjectMeta, scopes []string, expires int64, user, uid, client string) {
 	p.metadata(meta)
 	p.list("Scopes", scopes)
@@ -137,14 +137,15 @@ func (p *page) token(meta metav1.ObjectMeta, scopes []string, expires int64, use
 	p.field("Client Name", client)
 }
 
-// remaining returns how long a token still counts; one that expires in 0 seconds has no end.
-func (p *page) remaining(made time.Time, expires int64) string {
+// remaining returns how long a token is still valid. A token that expires in 0 seconds never
+// expires.
+func (p *page) remaining(created time.Time, expires int64) string {
 	if expires == 0 {
 		return "<never>"
 	}
-	left := made.Add(time.Duration(expires) * time.Second).Sub(p.now).Round(time.Second)
-	if left <= 0 {
+	remaining := created.Add(time.Duration(expires) * time.Second).Sub(p.now).Round(time.Second)
+	if remaining <= 0 {
 		return "<expired>"
 	}
-	return left.String()
+	return remaining.String()
 }

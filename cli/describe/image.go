@@ -12,8 +12,8 @@ import (
 	imagev1 "github.com/openshift/api/image/v1"
 )
 
-// imageStream writes a stream and for each tag where it comes from and what it was; a star marks
-// what it is.
+// imageStream writes a stream. For each tag, it writes the source and the history. A star marks the
+// current image.
 func imageStream(p *page, s *imagev1.ImageStream) error {
 	p.metadata(s.ObjectMeta)
 	p.field("Docker Pull Spec", s.Status.DockerImageRepository)
@@ -29,32 +29,32 @@ func imageStream(p *page, s *imagev1.ImageStream) error {
 			images[event.Image] = true
 		}
 	}
-	wanted := map[string]imagev1.TagReference{}
+	specs := map[string]imagev1.TagReference{}
 	for _, tag := range s.Spec.Tags {
-		wanted[tag.Name], tags[tag.Name] = tag, true
+		specs[tag.Name], tags[tag.Name] = tag, true
 	}
 	p.field("Unique Images", len(images))
 	p.field("Tags", len(tags))
 	for _, name := range slices.Sorted(maps.Keys(tags)) {
 		p.line("\n%s", name)
-		tag(p, wanted[name], history[name])
+		tag(p, specs[name], history[name])
 	}
 	return nil
 }
 
-// tag writes one tag of a stream: what it should be, and what it is and was.
-func tag(p *page, wanted imagev1.TagReference, history imagev1.NamedTagEventList) {
+// tag writes one tag of a stream: its specification, its current image and its former images.
+func tag(p *page, spec imagev1.TagReference, history imagev1.NamedTagEventList) {
 	switch {
-	case wanted.From == nil:
+	case spec.From == nil:
 		p.line("  no spec tag")
-	case wanted.Reference:
-		p.line("  reference to %s", wanted.From.Name)
-	case wanted.ImportPolicy.Scheduled:
-		p.line("  updates automatically from %s", wanted.From.Name)
+	case spec.Reference:
+		p.line("  reference to %s", spec.From.Name)
+	case spec.ImportPolicy.Scheduled:
+		p.line("  updates automatically from %s", spec.From.Name)
 	default:
-		p.line("  tagged from %s", wanted.From.Name)
+		p.line("  tagged from %s", spec.From.Name)
 	}
-	if wanted.ImportPolicy.Insecure {
+	if spec.ImportPolicy.Insecure {
 		p.line("    will use insecure HTTPS or HTTP connections")
 	}
 	for _, condition := range history.Conditions {
@@ -108,7 +108,7 @@ func image(p *page, i *imagev1.Image) error {
 	return nil
 }
 
-// size returns how large an image is, with its first and last layer.
+// size returns the size of an image, with its first and last layer.
 func size(total int64, layers []imagev1.ImageLayer) string {
 	text := bytesOf(total)
 	layers = slices.DeleteFunc(slices.Clone(layers), func(l imagev1.ImageLayer) bool { return l.LayerSize == 0 })
@@ -122,7 +122,7 @@ func size(total int64, layers []imagev1.ImageLayer) string {
 		bytesOf(layers[0].LayerSize), bytesOf(layers[len(layers)-1].LayerSize))
 }
 
-// bytesOf returns a number of bytes for people, such as 251.2 MB.
+// bytesOf formats a number of bytes, such as 251.2 MB.
 func bytesOf(n int64) string {
 	return units.CustomSize("%.4g %s", float64(n), 1000, []string{"B", "kB", "MB", "GB", "TB", "PB"})
 }

@@ -16,8 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// kinds returns the writers of OpenShift's kinds. A kind that is not here is described by its
-// fields alone.
+// kinds contains the writers of OpenShift's kinds. For other kinds, kubectl writes all fields.
 func kinds() map[schema.GroupKind]writer {
 	return map[schema.GroupKind]writer{
 		{Group: projectv1.GroupName, Kind: "Project"}: of(project),

@@ -41,7 +41,7 @@ func project(p *page, o *projectv1.Project) error {
 	return nil
 }
 
-// section writes what kubectl says of some objects, without its own heading.
+// section writes kubectl's description of objects, without its heading.
 func (p *page) section(name string, count int, write func(kubectl.PrefixWriter)) {
 	if count == 0 {
 		p.field(name, "")
@@ -54,7 +54,7 @@ func (p *page) section(name string, count int, write func(kubectl.PrefixWriter))
 	p.text.WriteString(rows)
 }
 
-// clusterQuota writes a quota of several projects, as the administrator or as a project sees it.
+// clusterQuota writes a quota over several projects, as an administrator or as a project sees it.
 func clusterQuota(p *page, q *quotav1.ClusterResourceQuota) error {
 	p.metadata(q.ObjectMeta)
 	var namespaces []string

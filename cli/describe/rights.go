@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// role writes a role or a cluster role, with its rules as OpenShift 3 shows them.
+// role writes a role or a cluster role. Its rules look as in OpenShift 3.
 func role(p *page, r *authorizationv1.Role) error {
 	p.metadata(r.ObjectMeta)
 	p.line("Verbs\tNon-Resource URLs\tResource Names\tAPI Groups\tResources")
@@ -21,7 +21,7 @@ func role(p *page, r *authorizationv1.Role) error {
 	return nil
 }
 
-// roleBinding writes a binding of either sort.
+// roleBinding writes a binding of either kind.
 func roleBinding(p *page, b *authorizationv1.RoleBinding) error {
 	p.metadata(b.ObjectMeta)
 	p.field("Role", b.RoleRef.Namespace+"/"+b.RoleRef.Name)
@@ -39,7 +39,7 @@ func roleBinding(p *page, b *authorizationv1.RoleBinding) error {
 	return nil
 }
 
-// restriction writes whom a project's administrators may bind.
+// restriction writes which subjects a project's administrators can bind.
 func restriction(p *page, r *authorizationv1.RoleBindingRestriction) error {
 	p.metadata(r.ObjectMeta)
 	selectors := func(list []metav1.LabelSelector) (all []string) {
@@ -109,7 +109,7 @@ func constraints(p *page, c *securityv1.SecurityContextConstraints) error {
 	return nil
 }
 
-// strategies writes what the constraints set for users, labels and groups.
+// strategies writes the constraints' strategies for users, labels and groups.
 func strategies(p *page, c *securityv1.SecurityContextConstraints) {
 	p.line("  Run As User Strategy: %s\t", c.RunAsUser.Type)
 	p.field("    UID", optional(c.RunAsUser.UID))

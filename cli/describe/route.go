@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// route writes a route: who serves its host, and what answers behind it.
+// route writes a route, the routers that admitted it, and its endpoints.
 func route(p *page, r *routev1.Route) error {
 	p.metadata(r.ObjectMeta)
 	host := cmp.Or(r.Spec.Host, "<auto>")
@@ -62,7 +62,7 @@ func weight(backend routev1.RouteTargetReference) int32 {
 	return *backend.Weight
 }
 
-// exposed writes whether a router serves a host.
+// exposed writes whether a router admits a host.
 func exposed(p *page, host string, ingress routev1.RouteIngress) {
 	for _, condition := range ingress.Conditions {
 		if condition.Type != routev1.RouteAdmitted {
@@ -86,16 +86,16 @@ func exposed(p *page, host string, ingress routev1.RouteIngress) {
 	}
 }
 
-// endpoints writes the addresses behind a service.
+// endpoints writes the addresses of a service.
 func endpoints(p *page, namespace, service string) {
-	found, err := objects.List[discoveryv1.EndpointSlice](p.ctx, p.client, discoveryv1.SchemeGroupVersion.WithResource("endpointslices"), namespace,
+	slices, err := objects.List[discoveryv1.EndpointSlice](p.ctx, p.client, discoveryv1.SchemeGroupVersion.WithResource("endpointslices"), namespace,
 		metav1.ListOptions{LabelSelector: labels.Set{discoveryv1.LabelServiceName: service}.String()})
 	if err != nil {
 		p.field("Endpoints", fmt.Sprintf("<error: %v>", err))
 		return
 	}
 	var addresses []string
-	for _, slice := range found {
+	for _, slice := range slices {
 		for _, port := range slice.Ports {
 			for _, endpoint := range slice.Endpoints {
 				for _, address := range endpoint.Addresses {
@@ -104,15 +104,15 @@ func endpoints(p *page, namespace, service string) {
 			}
 		}
 	}
-	const shown = 3
-	text := strings.Join(addresses[:min(len(addresses), shown)], ", ")
-	if len(addresses) > shown {
-		text += fmt.Sprintf(" + %d more...", len(addresses)-shown)
+	const maxShown = 3
+	text := strings.Join(addresses[:min(len(addresses), maxShown)], ", ")
+	if len(addresses) > maxShown {
+		text += fmt.Sprintf(" + %d more...", len(addresses)-maxShown)
 	}
 	p.field("Endpoints", text)
 }
 
-// template writes the parameters of a template and what it makes.
+// template writes the parameters of a template and its objects.
 func template(p *page, t *templatev1.Template) error {
 	p.metadata(t.ObjectMeta)
 	p.field("Description", t.Annotations["description"])

@@ -1,4 +1,4 @@
-// Package export prints objects so that they can be created elsewhere: `oc export`.
+// Package export contains `oc export`, which prints objects so that they can be created elsewhere.
 package export
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// export is `oc export`: objects as they can be created elsewhere.
+// export contains the state of `oc export`.
 type export struct {
 	resource.FilenameOptions
 	genericiooptions.IOStreams
@@ -38,14 +38,14 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 	command := &cobra.Command{
 		Use:   "export RESOURCE/NAME ... [options]",
 		Short: "Export resources so they can be used elsewhere",
-		Long: `Print objects without what belongs to this cluster alone, so that they can be created elsewhere, or as a template.
+		Long: `Print objects without the properties that belong to this cluster, so that they can be created elsewhere, or as a template.
 
-What the server fills in goes: identities, versions, times, states, addresses of services, nodes of pods, and the tokens of service
-accounts. --exact keeps what the object's author may have set, such as the project and the address of a service; --raw changes nothing.`,
-		Example: `  # The service and the deployment configuration of an application
+The command removes everything that the server sets: UIDs, versions, times, status, addresses of services, nodes of pods, and the tokens of service
+accounts. --exact keeps properties that the object's author can set, such as the project and the address of a service. --raw changes nothing.`,
+		Example: `  # Export the service and the deployment configuration of an application
   oc export svc,dc -l app=shop
 
-  # A template of everything in the project
+  # Export everything in the project as a template
   oc export all --as-template=shop`,
 		Run: func(command *cobra.Command, args []string) {
 			if o.exact && o.raw {
@@ -60,8 +60,8 @@ accounts. --exact keeps what the object's author may have set, such as the proje
 	o.print.AddFlags(command)
 	util.AddFilenameOptionFlags(command, &o.FilenameOptions, "of the objects to export.")
 	flags := command.Flags()
-	flags.StringVar(&o.template, "as-template", "", "Print a template of this name, which makes the objects.")
-	flags.BoolVar(&o.exact, "exact", false, "Keep what the author of an object may have set.")
+	flags.StringVar(&o.template, "as-template", "", "Print a template with this name that contains the objects.")
+	flags.BoolVar(&o.exact, "exact", false, "Keep properties that the author of an object can set.")
 	flags.BoolVar(&o.raw, "raw", false, "Change nothing.")
 	flags.StringVarP(&o.selector, "selector", "l", "", "Labels of the objects.")
 	flags.BoolVar(&o.everywhere, "all-namespaces", false, "Export from every project.")
@@ -69,12 +69,12 @@ accounts. --exact keeps what the object's author may have set, such as the proje
 }
 
 func (o *export) run(factory util.Factory, args []string) error {
-	namespace, given, err := factory.ToRawKubeConfigLoader().Namespace()
+	namespace, enforce, err := factory.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
 		return err
 	}
 	result := factory.NewBuilder().Unstructured().NamespaceParam(namespace).DefaultNamespace().AllNamespaces(o.everywhere).
-		FilenameParam(given, &o.FilenameOptions).LabelSelectorParam(o.selector).ResourceTypeOrNameArgs(true, args...).
+		FilenameParam(enforce, &o.FilenameOptions).LabelSelectorParam(o.selector).ResourceTypeOrNameArgs(true, args...).
 		ContinueOnError().Latest().Flatten().Do()
 	infos, err := result.Infos()
 	if err != nil {
@@ -102,7 +102,7 @@ func (o *export) run(factory util.Factory, args []string) error {
 	return printer.PrintObj(exported, o.Out)
 }
 
-// together is one object for the printer: the only one, a list or a template.
+// together returns one object for the printer: the only one, a list or a template.
 func (o *export) together(all []runtime.Object) (runtime.Object, error) {
 	if o.template == "" {
 		if len(all) == 1 {
@@ -124,12 +124,12 @@ func (o *export) together(all []runtime.Object) (runtime.Object, error) {
 	return template, nil
 }
 
-// serverFields are what the server fills into metadata; an author's project goes as well unless it
-// is exact.
+// serverFields are the fields of metadata that the server sets. Unless exact is set, the project is
+// removed, too.
 var serverFields = []string{"uid", "resourceVersion", "creationTimestamp", "selfLink", "generation", "managedFields", "deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences"}
 
-// kindFields are further fields, by kind, that belong to a cluster: those that always go, and those
-// that exact keeps.
+// kindFields are further fields that belong to a cluster, by kind: those that are always removed,
+// and those that exact keeps.
 var kindFields = map[string]struct{ always, unlessExact [][]string }{
 	"Service":               {nil, [][]string{{"spec", "clusterIP"}, {"spec", "clusterIPs"}, {"spec", "healthCheckNodePort"}}},
 	"Pod":                   {[][]string{{"spec", "nodeName"}}, [][]string{{"spec", "serviceAccount"}}},
@@ -142,7 +142,7 @@ var kindFields = map[string]struct{ always, unlessExact [][]string }{
 	"BuildConfig":           {nil, [][]string{{"spec", "nodeSelector"}}},
 }
 
-// strip takes from an object what belongs to this cluster alone.
+// strip removes everything that belongs to this cluster from an object.
 func strip(object *unstructured.Unstructured, exact bool) {
 	for _, field := range serverFields {
 		unstructured.RemoveNestedField(object.Object, "metadata", field)
@@ -173,7 +173,7 @@ func strip(object *unstructured.Unstructured, exact bool) {
 	}
 }
 
-// stripTokens takes the secrets from a service account that the server made for it.
+// stripTokens removes the secrets that the server created from a service account.
 func stripTokens(object *unstructured.Unstructured) {
 	for _, field := range []string{"secrets", "imagePullSecrets"} {
 		list, _, _ := unstructured.NestedSlice(object.Object, field)
@@ -193,8 +193,8 @@ func hasPrefixes(text string, prefixes ...string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return len(text) > len(p) && text[:len(p)] == p })
 }
 
-// stripTriggered takes from the triggers of a deployment configuration which image they saw last:
-// elsewhere it is another one.
+// stripTriggered removes the last image from the triggers of a deployment configuration, because it
+// is different elsewhere.
 func stripTriggered(object *unstructured.Unstructured) {
 	triggers, ok, _ := unstructured.NestedSlice(object.Object, "spec", "triggers")
 	if !ok {

@@ -10,9 +10,9 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects/objectstest"
 )
 
-// TestExportedObjectsFitElsewhere strips the objects of testdata/export.yaml; the golden files have
-// what is left.
-func TestExportedObjectsFitElsewhere(t *testing.T) {
+// TestExportStripsClusterFields strips the objects of testdata/export.yaml. The golden files
+// contain the results.
+func TestExportStripsClusterFields(t *testing.T) {
 	for name, exact := range map[string]bool{"export.golden": false, "export-exact.golden": true} {
 		text := ""
 		for _, object := range objectstest.Load(t, "testdata/export.yaml") {
@@ -27,18 +27,18 @@ func TestExportedObjectsFitElsewhere(t *testing.T) {
 	}
 }
 
-func TestATemplateOfObjectsMakesThem(t *testing.T) {
+func TestExportedTemplateContainsObjects(t *testing.T) {
 	objects := []runtime.Object{&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "front"}}}}
-	made, err := (&export{template: "shop"}).together(objects)
+	template, err := (&export{template: "shop"}).together(objects)
 	if err != nil {
 		t.Fatal(err)
 	}
-	content, err := yaml.Marshal(made)
+	content, err := yaml.Marshal(template)
 	if err != nil {
 		t.Fatal(err)
 	}
 	objectstest.Golden(t, "testdata/export-template.golden", string(content))
 	if one, _ := (&export{}).together(objects); one != objects[0] {
-		t.Errorf("one object becomes %v", one)
+		t.Errorf("one object results in %v", one)
 	}
 }

@@ -1,4 +1,4 @@
-// Package group manages groups of users: `oc adm groups`.
+// Package group contains `oc adm groups`, which manages groups of users.
 package group
 
 import (
@@ -24,7 +24,7 @@ import (
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use: "groups", Short: "Manage groups",
-		Long: "Manage groups of users, which roles and security context constraints are given to.",
+		Long: "Manage groups of users. Roles and security context constraints can be granted to groups.",
 		Run:  util.DefaultSubCommandRun(streams.ErrOut),
 	}
 	command.AddCommand(newGroupsNew(factory, streams),
@@ -40,7 +40,7 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 func newGroupsNew(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	return create.Creation{
 		Use: "new GROUP [USER ...]", Short: "Create a new group",
-		Long: "Create a new group, with users if any are named. They need not exist yet.",
+		Long: "Create a new group, optionally with users. The users need not exist yet.",
 		Example: `  # Add a group with no users
   oc adm groups new my-group
 
@@ -102,7 +102,7 @@ func quoted(names []string) string {
 	return strings.ReplaceAll(strings.Join(list, ", "), "%", "%%")
 }
 
-// changeGroup changes the users of a group, again if someone else changes it at the same time.
+// changeGroup changes the users of a group. It retries after a conflict.
 func changeGroup(ctx context.Context, factory util.Factory, name string, dryRun util.DryRunStrategy, change func([]string) []string) (group *unstructured.Unstructured, err error) {
 	client, err := factory.DynamicClient()
 	if err != nil {

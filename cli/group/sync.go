@@ -28,7 +28,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/stringsource"
 )
 
-// What marks a group of the cluster that comes from a directory, as in OpenShift 3.
+// These labels and annotations mark a group that comes from a directory, as in OpenShift 3.
 const (
 	ldapHostLabel = "openshift.io/ldap.host"
 	ldapURLKey    = "openshift.io/ldap.url"
@@ -36,7 +36,7 @@ const (
 	ldapTimeKey   = "openshift.io/ldap.sync-time"
 )
 
-// ldapGroups are the groups of a directory beside those of the cluster, for the commands sync and
+// ldapGroups contains the groups of a directory and of the cluster, for the commands sync and
 // prune.
 type ldapGroups struct {
 	genericiooptions.IOStreams
@@ -52,9 +52,9 @@ func newGroupsSync(factory util.Factory, streams genericiooptions.IOStreams) *co
 	o := &ldapGroups{IOStreams: streams, now: time.Now}
 	command := &cobra.Command{
 		Use: "sync [--type=TYPE] [WHITELIST] [--whitelist=WHITELIST-FILE] --sync-config=CONFIG-FILE [--confirm]", Short: "Sync groups with records from an external provider",
-		Long: `Sync groups with records from an LDAP directory. Groups of the cluster are made or get the users of the directory's groups.
+		Long: `Sync groups with records from an LDAP directory. The command creates groups in the cluster, and gives existing groups the users of the directory's groups.
 
-Without --confirm nothing is changed: the groups are printed as they would be.`,
+Without --confirm, the command prints the resulting groups and changes nothing.`,
 		Example: `  # Sync all groups with an LDAP server
   oc adm groups sync --sync-config=/path/to/ldap-sync-config.yaml --confirm
 
@@ -71,7 +71,7 @@ Without --confirm nothing is changed: the groups are printed as they would be.`,
 		},
 	}
 	o.flags(command)
-	command.Flags().StringVar(&o.kind, "type", "ldap", "which groups white and blacklist are of, and which are synced: ldap (all of the directory) or openshift (those that were synced before)")
+	command.Flags().StringVar(&o.kind, "type", "ldap", "which groups to sync, and to which the whitelist and blacklist apply: ldap (all of the directory) or openshift (those that were synced before)")
 	return command
 }
 
@@ -80,9 +80,9 @@ func NewGroupsPrune(factory util.Factory, streams genericiooptions.IOStreams) *c
 	o := &ldapGroups{IOStreams: streams, now: time.Now}
 	command := &cobra.Command{
 		Use: "prune [WHITELIST] [--whitelist=WHITELIST-FILE] [--blacklist=BLACKLIST-FILE] --sync-config=CONFIG-FILE [--confirm]", Short: "Remove groups that reference missing records on an external provider",
-		Long: `Remove groups that came from an LDAP directory and are not there any more.
+		Long: `Remove groups that came from an LDAP directory and no longer exist there.
 
-Without --confirm nothing is removed: the groups that would be are printed.`,
+Without --confirm, the command lists the groups and removes nothing.`,
 		Example: `  # Prune all orphaned groups
   oc adm groups prune --sync-config=/path/to/ldap-sync-config.yaml --confirm`,
 		DisableFlagsInUseLine: true,
@@ -98,15 +98,15 @@ Without --confirm nothing is removed: the groups that would be are printed.`,
 
 func (o *ldapGroups) flags(command *cobra.Command) {
 	command.Flags().StringVar(&o.configFile, "sync-config", "", "path to the sync configuration (kind LDAPSyncConfig)")
-	command.Flags().StringVar(&o.whitelist, "whitelist", "", "path to a file with the only groups to look at, one a line")
-	command.Flags().StringVar(&o.blacklist, "blacklist", "", "path to a file with groups to leave alone, one a line")
-	command.Flags().BoolVar(&o.confirm, "confirm", false, "if true, change groups; otherwise only show what would change")
+	command.Flags().StringVar(&o.whitelist, "whitelist", "", "path to a file with the only groups to use, one on each line")
+	command.Flags().StringVar(&o.blacklist, "blacklist", "", "path to a file with groups to ignore, one on each line")
+	command.Flags().BoolVar(&o.confirm, "confirm", false, "if true, change groups; otherwise print the changes")
 }
 
 // open reads the configuration and connects to the directory and the cluster.
 func (o *ldapGroups) open(ctx context.Context, factory util.Factory) error {
 	if o.configFile == "" {
-		return errors.New("--sync-config is required: name the file of a LDAPSyncConfig")
+		return errors.New("--sync-config is required: set it to the file of an LDAPSyncConfig")
 	}
 	if o.kind != "" && o.kind != "ldap" && o.kind != "openshift" {
 		return fmt.Errorf("--type %q must be ldap or openshift", o.kind)
@@ -128,7 +128,7 @@ func (o *ldapGroups) open(ctx context.Context, factory util.Factory) error {
 	return err
 }
 
-// serverOf is how a directory's server is reached.
+// serverOf returns how to connect to a directory's server.
 func serverOf(config *legacyv1.LDAPSyncConfig) (ldap.Server, error) {
 	password, err := stringsource.Read(config.BindPassword)
 	if err != nil {
@@ -144,12 +144,12 @@ func serverOf(config *legacyv1.LDAPSyncConfig) (ldap.Server, error) {
 	}
 	server.TLS.RootCAs = x509.NewCertPool()
 	if !server.TLS.RootCAs.AppendCertsFromPEM(content) {
-		return ldap.Server{}, fmt.Errorf("read certificate authority %q: it holds no certificate", config.CA)
+		return ldap.Server{}, fmt.Errorf("read certificate authority %q: no certificate in the file", config.CA)
 	}
 	return server, nil
 }
 
-// chosen narrows a list to a whitelist, from arguments and a file, without a blacklist.
+// chosen restricts a list to a whitelist, from arguments and a file, and removes a blacklist.
 func (o *ldapGroups) chosen(all, arguments []string, nameOf func(string) string) ([]string, error) {
 	white, err := readList(o.whitelist)
 	if err != nil {
@@ -166,7 +166,7 @@ func (o *ldapGroups) chosen(all, arguments []string, nameOf func(string) string)
 	return slices.DeleteFunc(all, leave), nil
 }
 
-// readList reads the lines of a file; group/<name> is a name too.
+// readList reads the lines of a file. A line can be group/<name>, too.
 func readList(file string) (lines []string, err error) {
 	if file == "" {
 		return nil, nil
@@ -183,24 +183,24 @@ func readList(file string) (lines []string, err error) {
 	return lines, nil
 }
 
-// synced gives the groups of the cluster that come from the directory, by their UIDs there.
+// synced returns the groups of the cluster that come from the directory, by their UIDs there.
 func (o *ldapGroups) synced(ctx context.Context) (map[string]*unstructured.Unstructured, error) {
 	list, err := o.groups.List(ctx, metav1.ListOptions{LabelSelector: ldapHostLabel + "=" + o.directory.Host})
 	if err != nil {
 		return nil, err
 	}
-	found := map[string]*unstructured.Unstructured{}
+	groups := map[string]*unstructured.Unstructured{}
 	for i := range list.Items {
 		group := &list.Items[i]
 		if group.GetAnnotations()[ldapURLKey] == o.directory.Address {
-			found[group.GetAnnotations()[ldapUIDKey]] = group
+			groups[group.GetAnnotations()[ldapUIDKey]] = group
 		}
 	}
-	return found, nil
+	return groups, nil
 }
 
-// sync makes and changes groups. It goes on after a group that cannot be read, and reports all
-// problems.
+// sync creates and changes groups. If it cannot read a group, it continues with the next one. Its
+// error contains all problems.
 func (o *ldapGroups) sync(ctx context.Context, arguments []string) error {
 	uids, nameOf := []string{}, func(uid string) string { return uid }
 	var err error
@@ -243,7 +243,7 @@ func (o *ldapGroups) syncOne(ctx context.Context, uid string) error {
 	case err != nil:
 		return err
 	case group.GetAnnotations()[ldapUIDKey] != uid || group.GetAnnotations()[ldapURLKey] != o.directory.Address:
-		return fmt.Errorf("group %q of the cluster is not that of %q in %s: it was made otherwise; rename one with groupUIDNameMapping", source.Name, uid, o.directory.Address)
+		return fmt.Errorf("group %q of the cluster does not come from %q in %s; to rename one of them, use groupUIDNameMapping", source.Name, uid, o.directory.Address)
 	}
 	labels, annotations := group.GetLabels(), group.GetAnnotations()
 	if labels == nil {
@@ -282,7 +282,7 @@ func printYAML(out io.Writer, group *unstructured.Unstructured) error {
 	return err
 }
 
-// prune removes groups whose record is gone.
+// prune removes groups whose record is deleted.
 func (o *ldapGroups) prune(ctx context.Context, arguments []string) error {
 	before, err := o.synced(ctx)
 	if err != nil {
@@ -300,7 +300,7 @@ func (o *ldapGroups) prune(ctx context.Context, arguments []string) error {
 	for _, uid := range uids {
 		_, err := o.directory.Group(uid)
 		if !errors.Is(err, groupsync.ErrNoGroup) {
-			continue // it is there, or cannot be read now, which is no reason to remove it
+			continue // the group exists, or cannot be read now, which is not a reason to remove it
 		}
 		name := before[uid].GetName()
 		if o.confirm {

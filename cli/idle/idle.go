@@ -1,5 +1,5 @@
-// Package idle makes `oc idle`: services are marked, and what gives them pods is scaled down until
-// somebody connects to them.
+// Package idle contains `oc idle`, which marks services as idle and scales down their pods until a
+// client connects.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, idling applications; the
 // annotations and messages are those of its client.
@@ -29,7 +29,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/idling"
 )
 
-// command is `oc idle`.
+// command contains the state of `oc idle`.
 type command struct {
 	genericiooptions.IOStreams
 	client          dynamic.Interface
@@ -41,13 +41,13 @@ type command struct {
 // New returns the command.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	o := &command{IOStreams: streams}
-	made := &cobra.Command{
+	command := &cobra.Command{
 		Use:   "idle (SERVICE ... | -l LABEL | --all | --resource-names-file FILENAME)",
 		Short: "Idle scalable resources",
-		Long: `Scale down what gives services their pods, until somebody connects to them.
+		Long: `Scale down the pods of services until a client connects to them.
 
-The deployment configurations, deployments, replication controllers and stateful sets whose pods a service selects are scaled to nothing. The
-first connection to the service is held, and they are scaled up to what they were.`,
+The command scales the deployment configurations, deployments, replication controllers and stateful sets whose pods a service selects to zero. The
+first connection to the service waits while they are scaled up again.`,
 		Example: "  # Idle the services of a file\n  oc idle --resource-names-file to-idle.txt",
 		Run: func(cmd *cobra.Command, args []string) {
 			namespace, _, err := factory.ToRawKubeConfigLoader().Namespace()
@@ -57,13 +57,13 @@ first connection to the service is held, and they are scaled up to what they wer
 			util.CheckErr(o.run(cmd.Context(), namespace, args))
 		},
 	}
-	flags := made.Flags()
+	flags := command.Flags()
 	flags.StringVarP(&o.selector, "selector", "l", "", "Labels of the services.")
 	flags.BoolVar(&o.all, "all", false, "Idle all services of the project.")
 	flags.BoolVarP(&o.everywhere, "all-namespaces", "A", false, "Idle services of every project.")
-	flags.StringVar(&o.file, "resource-names-file", "", "File with the names of services, one a line, as NAME or PROJECT/NAME.")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "Only say what would be idled.")
-	return made
+	flags.StringVar(&o.file, "resource-names-file", "", "File with the names of services, one on each line, as NAME or PROJECT/NAME.")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "Print what would be idled, without changing anything.")
+	return command
 }
 
 func (o *command) run(ctx context.Context, namespace string, args []string) error {
@@ -75,13 +75,13 @@ func (o *command) run(ctx context.Context, namespace string, args []string) erro
 		problems []error
 		all      []pair
 	)
-	for _, service := range services { // before anything is scaled, since services may share pods
-		found, err := o.find(ctx, service)
+	for _, service := range services { // before anything is scaled, because services can share pods
+		scalables, err := o.find(ctx, service)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("idle service %q: %w", service.Namespace+"/"+service.Name, err))
 			continue
 		}
-		all = append(all, pair{service, found})
+		all = append(all, pair{service, scalables})
 	}
 	now := time.Now().UTC().Format(time.RFC3339)
 	for _, one := range all {
@@ -94,11 +94,11 @@ func (o *command) run(ctx context.Context, namespace string, args []string) erro
 	return errors.Join(problems...)
 }
 
-// services are those that arguments and flags name.
-func (o *command) services(ctx context.Context, namespace string, args []string) (found []corev1.Service, err error) {
+// services returns the services of the arguments and flags.
+func (o *command) services(ctx context.Context, namespace string, args []string) (services []corev1.Service, err error) {
 	ways := 0
-	for _, given := range []bool{len(args) > 0, o.selector != "", o.all, o.file != ""} {
-		if given {
+	for _, set := range []bool{len(args) > 0, o.selector != "", o.all, o.file != ""} {
+		if set {
 			ways++
 		}
 	}
@@ -115,8 +115,8 @@ func (o *command) services(ctx context.Context, namespace string, args []string)
 		if o.everywhere {
 			namespace = ""
 		}
-		found, err := objects.List[corev1.Service](ctx, o.client, resource, namespace, metav1.ListOptions{LabelSelector: o.selector})
-		return slices.DeleteFunc(found, func(s corev1.Service) bool { return len(s.Spec.Selector) == 0 }), err
+		services, err := objects.List[corev1.Service](ctx, o.client, resource, namespace, metav1.ListOptions{LabelSelector: o.selector})
+		return slices.DeleteFunc(services, func(s corev1.Service) bool { return len(s.Spec.Selector) == 0 }), err
 	}
 	for _, name := range args {
 		in := namespace
@@ -130,12 +130,12 @@ func (o *command) services(ctx context.Context, namespace string, args []string)
 		if err != nil {
 			return nil, err
 		}
-		found = append(found, *service)
+		services = append(services, *service)
 	}
-	return found, nil
+	return services, nil
 }
 
-// names are the lines of a file.
+// names returns the lines of a file.
 func names(file string) (all []string, err error) {
 	opened, err := os.Open(file)
 	if err != nil {
@@ -151,33 +151,33 @@ func names(file string) (all []string, err error) {
 	return all, lines.Err()
 }
 
-// pair is a service with what gives it its pods.
+// pair is a service with its scalable controllers.
 type pair struct {
 	service   corev1.Service
 	scalables []scalable
 }
 
-// find finds what gives a service its pods.
+// find returns the scalable controllers of a service.
 func (o *command) find(ctx context.Context, service corev1.Service) ([]scalable, error) {
 	switch {
 	case len(service.Spec.Selector) == 0:
 		return nil, errors.New("it selects no pods")
 	case service.Spec.ClusterIP == corev1.ClusterIPNone:
-		return nil, errors.New("it has no address, so that nothing can be held for it")
+		return nil, errors.New("it has no address, so connections cannot be held")
 	}
 	pods, err := objects.List[corev1.Pod](ctx, o.client, corev1.SchemeGroupVersion.WithResource("pods"), service.Namespace,
 		metav1.ListOptions{LabelSelector: labels.SelectorFromSet(service.Spec.Selector).String()})
 	if err != nil {
 		return nil, err
 	}
-	found, err := o.scalables(ctx, service.Namespace, pods)
-	if err == nil && len(found) == 0 {
-		err = errors.New("no valid scalable resources found to idle: its pods have no controller that can be scaled, or there are none")
+	scalables, err := o.scalables(ctx, service.Namespace, pods)
+	if err == nil && len(scalables) == 0 {
+		err = errors.New("no valid scalable resources found to idle: it has no pods, or no controller of its pods can be scaled")
 	}
-	return found, err
+	return scalables, err
 }
 
-// mark marks a service as idle: from then on connections to it are held.
+// mark marks a service as idle. From then on, the node holds connections to it.
 func (o *command) mark(ctx context.Context, one pair, now string) error {
 	var targets []idling.Target
 	for _, scalable := range one.scalables {
@@ -201,7 +201,7 @@ func (o *command) mark(ctx context.Context, one pair, now string) error {
 	return nil
 }
 
-// scale scales what gives a service its pods to nothing, unless that was done for another service.
+// scale scales the controllers of a service to zero, unless that was done for another service.
 func (o *command) scale(ctx context.Context, one pair, now string, scaled map[string]bool) error {
 	for _, target := range one.scalables {
 		name := one.service.Namespace + "/" + target.Name

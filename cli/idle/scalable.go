@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/idling"
 )
 
-// scalable is a controller of pods, with the number of pods that it has.
+// scalable is a controller of pods, with its replica count.
 type scalable struct {
 	idling.Target
 	resource schema.GroupVersionResource
@@ -30,43 +30,42 @@ var kinds = map[schema.GroupKind]schema.GroupVersionResource{
 	{Group: appsv1.GroupName, Kind: "DeploymentConfig"}: appsv1.GroupVersion.WithResource("deploymentconfigs"),
 }
 
-// scalables are the outermost controllers of pods that can be scaled and have pods, each once.
+// scalables returns the outermost scalable controllers of pods, each once.
 func (o *command) scalables(ctx context.Context, namespace string, pods []corev1.Pod) (all []scalable, err error) {
 	for _, pod := range pods {
-		found, err := o.controller(ctx, namespace, metav1.GetControllerOf(&pod))
+		controller, err := o.controller(ctx, namespace, metav1.GetControllerOf(&pod))
 		if err != nil {
 			return nil, err
 		}
-		if found != nil && found.Replicas > 0 && !slices.Contains(all, *found) {
-			all = append(all, *found)
+		if controller != nil && controller.Replicas > 0 && !slices.Contains(all, *controller) {
+			all = append(all, *controller)
 		}
 	}
 	return all, nil
 }
 
-// controller climbs from a pod's owner to the outermost one that can be scaled. It is nil if there
-// is none.
-func (o *command) controller(ctx context.Context, namespace string, owner *metav1.OwnerReference) (found *scalable, err error) {
+// controller returns the outermost owner of a pod that can be scaled, or nil.
+func (o *command) controller(ctx context.Context, namespace string, owner *metav1.OwnerReference) (outermost *scalable, err error) {
 	for owner != nil {
 		version, err := schema.ParseGroupVersion(owner.APIVersion)
 		if err != nil {
 			return nil, err
 		}
-		resource, known := kinds[schema.GroupKind{Group: version.Group, Kind: owner.Kind}]
-		if !known {
-			return found, nil
+		resource, ok := kinds[schema.GroupKind{Group: version.Group, Kind: owner.Kind}]
+		if !ok {
+			return outermost, nil
 		}
 		object, err := o.client.Resource(resource).Namespace(namespace).Get(ctx, owner.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
-			return found, nil
+			return outermost, nil
 		}
 		if err != nil {
 			return nil, err
 		}
 		// 0 if there is none.
 		replicas, _, _ := unstructured.NestedInt64(object.Object, "spec", "replicas")
-		found = &scalable{idling.Target{Kind: owner.Kind, Group: version.Group, Name: owner.Name, Replicas: int32(replicas)}, resource}
+		outermost = &scalable{idling.Target{Kind: owner.Kind, Group: version.Group, Name: owner.Name, Replicas: int32(replicas)}, resource}
 		owner = metav1.GetControllerOf(object)
 	}
-	return found, nil
+	return outermost, nil
 }

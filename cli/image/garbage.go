@@ -10,16 +10,16 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// keeping says what stays though nothing uses it.
+// keeping contains the limits of what stays although it is unused.
 type keeping struct {
-	revisions int           // of each tag, the newest
-	younger   time.Duration // images, and the streams and history of that age
-	overSize  bool          // in place of both: only images over their project's limit go
-	external  bool          // images of other registries go too
-	namespace string        // only history of this project goes; all if empty
+	revisions int           // revisions of each tag
+	younger   time.Duration // images, streams and history that are younger
+	overSize  bool          // instead of both: remove only images that exceed their project's limit
+	external  bool          // also remove images of other registries
+	namespace string        // remove only history of this project, or of all if empty
 }
 
-// state is what is known of the cluster's images.
+// state contains the images of the cluster and their users.
 type state struct {
 	images  []imagev1.Image
 	streams []imagev1.ImageStream
@@ -27,7 +27,7 @@ type state struct {
 	limits  map[string]int64 // the largest image that each project allows, in bytes
 }
 
-// garbage is what nothing refers to: images, and the streams in whose history they are.
+// garbage contains the unreferenced images, and the streams whose history contains them.
 type garbage struct {
 	images  []imagev1.Image
 	streams []shorter
@@ -36,11 +36,10 @@ type garbage struct {
 // shorter is a stream without the garbage in its history.
 type shorter struct {
 	stream           *imagev1.ImageStream
-	updated, deleted []string // tags that have less history, and those that have none any more
+	updated, deleted []string // tags with a shorter history, and tags without any
 }
 
-// find chooses the garbage. An image stays if anything refers to it, also if that is only one entry
-// of one tag.
+// find returns the garbage. An image stays while any object or one entry of a tag refers to it.
 func (k keeping) find(s state, now time.Time) (found garbage) {
 	byName := map[string]*imagev1.Image{}
 	for i := range s.images {
@@ -59,7 +58,7 @@ func (k keeping) find(s state, now time.Time) (found garbage) {
 			going[image.Name] = true
 		}
 	}
-	for i := range s.images { // what is in an index goes no earlier than the index
+	for i := range s.images { // images of an index stay as long as the index
 		if !going[s.images[i].Name] {
 			keepIndex(&s.images[i], byName, going)
 		}
@@ -77,7 +76,7 @@ func (k keeping) find(s state, now time.Time) (found garbage) {
 	return found
 }
 
-// settled are the images that no stream names any more, not even in its history.
+// settled returns the images that are not in any stream, including its history.
 func (g garbage) settled(s state) (images []imagev1.Image) {
 	byName, going := map[string]*imagev1.Image{}, map[string]bool{}
 	for i := range s.images {
@@ -110,7 +109,7 @@ func keepIndex(image *imagev1.Image, byName map[string]*imagev1.Image, going map
 	}
 }
 
-// candidate reports whether an image may go at all.
+// candidate reports whether an image can be removed.
 func (k keeping) candidate(image *imagev1.Image, now time.Time) bool {
 	if !k.external && image.Annotations[record.Managed] != "true" {
 		return false
@@ -118,7 +117,7 @@ func (k keeping) candidate(image *imagev1.Image, now time.Time) bool {
 	return k.overSize || now.Sub(image.CreationTimestamp.Time) >= k.younger
 }
 
-// mark notes the images that a stream keeps.
+// mark records the images that a stream keeps.
 func (k keeping) mark(stream *imagev1.ImageStream, s state, byName map[string]*imagev1.Image, now time.Time, stays map[string]bool) {
 	name := stream.Namespace + "/" + stream.Name
 	all := k.namespace != "" && k.namespace != stream.Namespace || !k.overSize && now.Sub(stream.CreationTimestamp.Time) < k.younger
@@ -145,7 +144,7 @@ func (k keeping) mark(stream *imagev1.ImageStream, s state, byName map[string]*i
 	}
 }
 
-// over reports whether an image is larger than a project allows.
+// over reports whether an image exceeds a project's limit.
 func over(image *imagev1.Image, limits map[string]int64, namespace string) bool {
 	limit, limited := limits[namespace]
 	if image == nil || !limited {
@@ -166,7 +165,7 @@ func sizeOf(image *imagev1.Image) int64 {
 	return size
 }
 
-// without takes images out of a stream's history. ok is false if it has none of them.
+// without removes images from a stream's history. ok is false if it contains none of them.
 func without(stream *imagev1.ImageStream, going map[string]bool) (less shorter, ok bool) {
 	less.stream = stream.DeepCopy()
 	gone := func(event imagev1.TagEvent) bool { return going[event.Image] }
@@ -187,7 +186,7 @@ func without(stream *imagev1.ImageStream, going map[string]bool) (less shorter, 
 	return less, len(less.updated)+len(less.deleted) > 0
 }
 
-// inRegistry reports which manifests and blobs images have in the cluster's registry.
+// inRegistry returns the manifests and blobs of images in the cluster's registry.
 func inRegistry(images []imagev1.Image, streams []imagev1.ImageStream) (all []record.GarbageImage) {
 	repositories := map[string][]string{}
 	for _, stream := range streams {

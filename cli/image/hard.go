@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// hardPruning is `oc adm prune registry`.
+// hardPruning contains the state of `oc adm prune registry`.
 type hardPruning struct {
 	genericiooptions.IOStreams
 	registry asking
@@ -22,17 +22,17 @@ type hardPruning struct {
 	confirm  bool
 }
 
-// NewPruneRegistry returns `oc adm prune registry`, what `dockerregistry -prune=check` and
-// `-prune=delete` do in OpenShift 3.11.
+// NewPruneRegistry returns `oc adm prune registry`, which corresponds to `dockerregistry
+// -prune=check` and `-prune=delete` in OpenShift 3.11.
 func NewPruneRegistry(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	p := &hardPruning{IOStreams: streams}
 	command := &cobra.Command{
-		Use: "registry", Short: "Remove what no image refers to from the registry's disk",
-		Long: `Remove manifests and layers from the cluster's registry that no image of the API server refers to: what pushes left that came to nothing, what
-images had that were removed without the registry, and projects that are gone.
+		Use: "registry", Short: "Remove unreferenced content from the registry's storage",
+		Long: `Remove manifests and layers from the cluster's registry to which no image of the API server refers: content of failed pushes,
+of images that were removed without the registry, and of deleted projects.
 
-What is younger than an hour stays, since a push under way may need it. Pushes wait meanwhile. Without --confirm nothing is removed, only shown.`,
-		Example: `  # See what would go
+Content that is younger than an hour stays, because a push in progress can need it. Pushes wait during the command. Without --confirm, the command lists the content and removes nothing.`,
+		Example: `  # List what the command would remove
   oc adm prune registry
 
   # Remove it
@@ -51,7 +51,7 @@ What is younger than an hour stays, since a push under way may need it. Pushes w
 		},
 	}
 	flags := command.Flags()
-	flags.BoolVar(&p.confirm, "confirm", false, "Remove it.")
+	flags.BoolVar(&p.confirm, "confirm", false, "Remove the content. Without it, only list the content.")
 	p.at.flags(flags)
 	return command
 }

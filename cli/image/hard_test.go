@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-func TestTheRegistryIsAskedForAllThatNoImageRefersTo(t *testing.T) {
+func TestPruneRegistryRequestsUnreferencedContent(t *testing.T) {
 	for _, confirm := range []bool{false, true} {
 		var (
 			out   bytes.Buffer
@@ -29,21 +29,21 @@ func TestTheRegistryIsAskedForAllThatNoImageRefersTo(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !asked.Everything || asked.DryRun == confirm || len(asked.Images) > 0 {
-			t.Errorf("confirmed %t: the registry was asked for %+v", confirm, asked)
+			t.Errorf("confirmed %t: request %+v", confirm, asked)
 		}
 		said := map[bool]string{false: "Would delete 1 blobs\nWould free up 3MiB of disk space\n", true: "Deleted 1 blobs\nFreed up 3MiB of disk space\n"}[confirm]
 		if !strings.Contains(out.String(), id(1)) || !strings.HasSuffix(out.String(), said) {
-			t.Errorf("confirmed %t: it says\n%s", confirm, out.String())
+			t.Errorf("confirmed %t: output\n%s", confirm, out.String())
 		}
 	}
 }
 
-func TestARegistryThatDoesNotAnswerIsAnError(t *testing.T) {
+func TestPruneRegistryReportsUnreachableRegistry(t *testing.T) {
 	broken := errors.New("no route to the registry")
 	p := &hardPruning{IOStreams: genericiooptions.NewTestIOStreamsDiscard(), registry: func(context.Context, string, record.GarbageRequest) (record.Garbage, error) {
 		return record.Garbage{}, broken
 	}}
 	if err := p.run(t.Context(), ""); !errors.Is(err, broken) {
-		t.Errorf("it says %v", err)
+		t.Errorf("error %v", err)
 	}
 }

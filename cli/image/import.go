@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/describe"
 )
 
-// imageImport imports images into a stream.
+// imageImport contains the state of `oc import-image`.
 type imageImport struct {
 	genericiooptions.IOStreams
 	client    imageclient.ImageV1Interface
@@ -35,21 +35,21 @@ func NewImport(factory util.Factory, streams genericiooptions.IOStreams) *cobra.
 	command := &cobra.Command{
 		Use:   "import-image STREAM[:TAG]",
 		Short: "Import images from a registry into an image stream",
-		Long: `Reads what a tag of an image stream is pointed at from its registry again. Without TAG it is latest; with --all, all tags of the stream's repository, or
-those of the stream that are pointed at images.
+		Long: `Import the image of a tag again from its registry. The default tag is latest. With --all, import all tags of the stream's repository, or
+the tags of the stream that refer to images.
 
-With --confirm the stream is made, or its tag is. An image of a registry may be named in place of the stream then, which is called like it.`,
-		Example: `  # Look for a new image of the tag latest
+With --confirm, the command creates the stream or its tag. Then the argument can also be an image of a registry, and the stream has its name.`,
+		Example: `  # Import the current image of the tag latest
   oc import-image ruby
 
-  # Make a stream of an image
+  # Create a stream for an image
   oc import-image registry.example.com/team/ruby:2.5 --confirm
   oc import-image ruby:2.5 --from=registry.example.com/team/ruby:2.5 --confirm
 
-  # All tags of a repository
+  # Import all tags of a repository
   oc import-image ruby --from=registry.example.com/team/ruby --all --confirm
 
-  # Only see what there is
+  # Print the images without importing them
   oc import-image ruby --dry-run`,
 		Run: func(command *cobra.Command, args []string) {
 			if len(args) != 1 {
@@ -65,28 +65,28 @@ With --confirm the stream is made, or its tag is. An image of a registry may be 
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&i.from, "from", "", "An image or a repository to import from instead of what the tag is pointed at")
-	flags.BoolVar(&i.confirm, "confirm", false, "Make the image stream, or point its tag elsewhere")
+	flags.StringVar(&i.from, "from", "", "Image or repository to import from, instead of the current source of the tag")
+	flags.BoolVar(&i.confirm, "confirm", false, "Create the image stream, or change the source of the tag")
 	flags.BoolVar(&i.all, "all", false, "Import all tags of the repository")
-	flags.BoolVar(&i.dryRun, "dry-run", false, "Read the images of the registry, and change nothing")
-	flags.BoolVar(&i.insecure, "insecure", false, "Accept every certificate of the registry, and HTTP")
+	flags.BoolVar(&i.dryRun, "dry-run", false, "Read the images of the registry without importing them")
+	flags.BoolVar(&i.insecure, "insecure", false, "Accept any certificate of the registry, and plain HTTP")
 	flags.BoolVar(&i.scheduled, "scheduled", false, "Import periodically")
-	flags.StringVar(&i.mode, "import-mode", "Legacy", "What becomes of an index: Legacy takes one image of it, PreserveOriginal all")
-	flags.StringVar(&i.policy, "reference-policy", "source", "Where the images are pulled from: source or local, the cluster's registry")
+	flags.StringVar(&i.mode, "import-mode", "Legacy", "How to import an index: Legacy imports one image of it, PreserveOriginal all")
+	flags.StringVar(&i.policy, "reference-policy", "source", "From where pods pull the images: source, or local (the cluster's registry)")
 	return command
 }
 
-// target divides STREAM[:TAG]. An image of a registry stands for the stream that is called like it.
+// target splits STREAM[:TAG]. For an image of a registry, the stream has the image's name.
 func (i *imageImport) target(text string) (name, tag string, err error) {
 	name = text[strings.LastIndex(text, "/")+1:]
 	name, tag, tagged := strings.Cut(name, ":")
 	switch {
 	case strings.Contains(text, "@"):
-		return "", "", errors.New("an image is imported by its digest with oc tag")
+		return "", "", errors.New("to import an image by its digest, use oc tag")
 	case name == "" || tagged && tag == "":
 		return "", "", fmt.Errorf("%q is not the name of an image stream, such as ruby or ruby:2.5", text)
 	case tagged && i.all:
-		return "", "", fmt.Errorf("give either the tag %q or --all", tag)
+		return "", "", fmt.Errorf("use either the tag %q or --all", tag)
 	case !tagged && !i.all:
 		tag = "latest"
 	}
@@ -122,7 +122,7 @@ func (i *imageImport) run(ctx context.Context, text string) error {
 	return i.report(ctx, name, answer)
 }
 
-// report prints what became of the stream and of each tag. One that was not imported is an error.
+// report prints the result for the stream and each tag. It fails if a tag was not imported.
 func (i *imageImport) report(ctx context.Context, name string, answer *imagev1.ImageStreamImport) error {
 	statuses := answer.Status.Images
 	if repository := answer.Status.Repository; repository != nil {

@@ -24,7 +24,7 @@ func importable() *imagev1.ImageStream {
 	return stream
 }
 
-func TestWhatIsImported(t *testing.T) {
+func TestImportRequests(t *testing.T) {
 	whole := importable()
 	whole.Spec.DockerImageRepository = "registry.example.com/app"
 	for what, tt := range map[string]struct {
@@ -49,7 +49,7 @@ func TestWhatIsImported(t *testing.T) {
 		"all of another one":               {imageImport{all: true, from: "registry.example.com/b"}, whole, "", `imports the repository "registry.example.com/app"`},
 		"all of a first one":               {imageImport{all: true, from: "registry.example.com/b"}, importable(), "", "does not import a whole repository yet"},
 		"all of a new one, confirmed":      {imageImport{all: true, from: "registry.example.com/b", confirm: true}, whole, "", "all of registry.example.com/b"},
-		"all of nothing":                   {imageImport{all: true}, &imagev1.ImageStream{}, "", "has no tags that are pointed at images"},
+		"all of nothing":                   {imageImport{all: true}, &imagev1.ImageStream{}, "", "has no tags that refer to images"},
 	} {
 		request, err := tt.flags.request(tt.stream, tt.tag)
 		if err != nil {
@@ -62,7 +62,7 @@ func TestWhatIsImported(t *testing.T) {
 		for _, image := range request.Spec.Images {
 			got = append(got, image.To.Name+" "+image.From.Name)
 			if image.To.Name == "v1" && tt.flags.from == "" && !image.ImportPolicy.Scheduled {
-				t.Errorf("%s: the tag is not scheduled any more", what)
+				t.Errorf("%s: the tag is not scheduled anymore", what)
 			}
 		}
 		if repository := request.Spec.Repository; repository != nil {
@@ -74,7 +74,7 @@ func TestWhatIsImported(t *testing.T) {
 	}
 }
 
-func TestNamesOfWhatIsImported(t *testing.T) {
+func TestImportTargets(t *testing.T) {
 	for text, tt := range map[string]struct {
 		all  bool
 		want string

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// request reports what to import into a stream.
+// request returns what to import into a stream.
 func (i *imageImport) request(stream *imagev1.ImageStream, tag string) (request *imagev1.ImageStreamImport, err error) {
 	request = &imagev1.ImageStreamImport{ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: stream.Name}}
 	if !i.all {
@@ -25,7 +25,7 @@ func (i *imageImport) request(stream *imagev1.ImageStream, tag string) (request 
 	case from == "":
 		from = known
 	case from != known && !i.confirm && known == "":
-		return nil, errors.New("the image stream does not import a whole repository yet, pass --confirm to let it")
+		return nil, errors.New("the image stream does not import a whole repository yet, pass --confirm to change this")
 	case from != known && !i.confirm:
 		return nil, fmt.Errorf("the image stream imports the repository %q, pass --confirm to import %q instead", known, from)
 	}
@@ -46,19 +46,19 @@ func (i *imageImport) referencePolicy() imagev1.TagReferencePolicy {
 	return imagev1.TagReferencePolicy{Type: imagev1.SourceTagReferencePolicy}
 }
 
-// one is the import of one tag, or of the one that it follows.
+// one returns the import of one tag, or of the tag that it follows.
 func (i *imageImport) one(stream *imagev1.ImageStream, tag string) ([]imagev1.ImageImportSpec, error) {
 	existing, err := followed(stream, tag)
 	if err != nil {
 		return nil, err
 	}
 	if existing != nil && existing.From.Kind != "DockerImage" {
-		return nil, fmt.Errorf("tag %q is pointed at %s %q, which is not imported", tag, existing.From.Kind, existing.From.Name)
+		return nil, fmt.Errorf("tag %q refers to %s %q, which is not imported", tag, existing.From.Kind, existing.From.Name)
 	}
 	from := i.from
 	switch {
 	case existing != nil && from != "" && from != existing.From.Name && !i.confirm:
-		return nil, fmt.Errorf("tag %q is pointed at %q: pass --confirm to import from %q instead", existing.Name, existing.From.Name, from)
+		return nil, fmt.Errorf("tag %q refers to %q: pass --confirm to import from %q instead", existing.Name, existing.From.Name, from)
 	case existing != nil && (from == "" || from == existing.From.Name):
 		return []imagev1.ImageImportSpec{i.again(existing)}, nil
 	case from == "" && tag == "latest":
@@ -76,7 +76,7 @@ func (i *imageImport) one(stream *imagev1.ImageStream, tag string) ([]imagev1.Im
 	}}, nil
 }
 
-// every is the import of all tags of a stream that are pointed at images.
+// every returns the import of all tags of a stream that refer to images.
 func (i *imageImport) every(stream *imagev1.ImageStream) (specs []imagev1.ImageImportSpec, err error) {
 	for n := range stream.Spec.Tags {
 		if tag := &stream.Spec.Tags[n]; tag.From != nil && tag.From.Kind == "DockerImage" {
@@ -84,12 +84,12 @@ func (i *imageImport) every(stream *imagev1.ImageStream) (specs []imagev1.ImageI
 		}
 	}
 	if len(specs) == 0 {
-		return nil, fmt.Errorf("image stream %q has no tags that are pointed at images of registries: name a repository with --from", stream.Name)
+		return nil, fmt.Errorf("image stream %q has no tags that refer to images of registries: set a repository with --from", stream.Name)
 	}
 	return specs, nil
 }
 
-// again imports what a tag is pointed at, as it was imported before.
+// again returns the import of a tag with its previous settings.
 func (i *imageImport) again(tag *imagev1.TagReference) imagev1.ImageImportSpec {
 	policy := tag.ImportPolicy
 	policy.Insecure, policy.Scheduled = policy.Insecure || i.insecure, policy.Scheduled || i.scheduled
@@ -98,8 +98,8 @@ func (i *imageImport) again(tag *imagev1.TagReference) imagev1.ImageImportSpec {
 	}
 }
 
-// followed is the tag that is pointed at something when one follows those that follow tags of the
-// stream, nil if it does not exist or is pointed at nothing.
+// followed follows tags that refer to other tags of the stream, and returns the last one. It
+// returns nil if the tag does not exist or refers to nothing.
 func followed(stream *imagev1.ImageStream, name string) (*imagev1.TagReference, error) {
 	seen := map[string]bool{}
 	for !seen[name] {
@@ -118,7 +118,7 @@ func followed(stream *imagev1.ImageStream, name string) (*imagev1.TagReference, 
 		}
 		next, own := strings.CutPrefix(found.From.Name, stream.Name+":")
 		if foreign := found.From.Namespace != "" && found.From.Namespace != stream.Namespace; foreign || !own && strings.Contains(next, ":") {
-			return nil, fmt.Errorf("tag %q follows a tag of another image stream, %q: import that", name, found.From.Name)
+			return nil, fmt.Errorf("tag %q follows a tag of another image stream, %q: import that tag", name, found.From.Name)
 		}
 		name = next
 	}

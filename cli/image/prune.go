@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// pruning is `oc adm prune images`.
+// pruning contains the state of `oc adm prune images`.
 type pruning struct {
 	genericiooptions.IOStreams
 	client   dynamic.Interface
@@ -38,12 +38,12 @@ func NewPrune(factory util.Factory, streams genericiooptions.IOStreams) *cobra.C
 	p := &pruning{IOStreams: streams}
 	command := &cobra.Command{
 		Use: "images", Short: "Remove unreferenced images",
-		Long: `Remove images that nothing refers to: the history of image streams, the images, and what the cluster's registry holds of them.
+		Long: `Remove unreferenced images: the history of image streams, the images, and their content in the cluster's registry.
 
-An image stays while a tag is it, or was it among its last revisions, and while a pod, something that makes pods, a build or a build configuration
-names it. Without --confirm nothing is removed, only shown. The cluster's registry must be reachable: name its address with --registry-url where
-its own name is not known.`,
-		Example: `  # See what would go, keeping the last three revisions of each tag and what is younger than an hour
+An image stays while it is one of the last revisions of a tag, and while a pod, a controller of pods, a build or a build configuration
+refers to it. Without --confirm, the command lists the images and removes nothing. It must reach the cluster's registry: set --registry-url if
+the registry's own name cannot be resolved.`,
+		Example: `  # List what the command would remove, keeping three revisions of each tag and images that are younger than an hour
   oc adm prune images --keep-tag-revisions=3 --keep-younger-than=60m
 
   # Remove it
@@ -58,13 +58,13 @@ its own name is not known.`,
 		},
 	}
 	flags := command.Flags()
-	flags.BoolVar(&p.confirm, "confirm", false, "Remove them.")
-	flags.BoolVar(&p.keep.external, "all", true, "Remove also records of images of other registries, and what the cluster's registry kept of them.")
-	flags.IntVar(&p.keep.revisions, "keep-tag-revisions", 3, "How many images of each tag's history are kept.")
-	flags.DurationVar(&p.keep.younger, "keep-younger-than", time.Hour, "Keep images and image streams that are younger, and what ended pods younger than that used.")
-	flags.BoolVar(&p.keep.overSize, "prune-over-size-limit", false, "Remove images that are larger than the limit range (openshift.io/Image) of their project allows.")
-	flags.BoolVar(&p.pruneRegistry, "prune-registry", true, "Remove what the registry holds of the images. Otherwise it stays on the disk.")
-	flags.BoolVar(&p.ignoreInvalids, "ignore-invalid-refs", false, "Pass over references to images that cannot be read, instead of removing nothing.")
+	flags.BoolVar(&p.confirm, "confirm", false, "Remove the images. Without it, only list them.")
+	flags.BoolVar(&p.keep.external, "all", true, "Also remove images of other registries, and their content in the cluster's registry.")
+	flags.IntVar(&p.keep.revisions, "keep-tag-revisions", 3, "Number of images to keep in each tag's history.")
+	flags.DurationVar(&p.keep.younger, "keep-younger-than", time.Hour, "Keep younger images and image streams, and images that were used by younger pods that ended.")
+	flags.BoolVar(&p.keep.overSize, "prune-over-size-limit", false, "Remove images that exceed the limit range (openshift.io/Image) of their project.")
+	flags.BoolVar(&p.pruneRegistry, "prune-registry", true, "Remove the content of the images from the registry's storage.")
+	flags.BoolVar(&p.ignoreInvalids, "ignore-invalid-refs", false, "Ignore references to images that cannot be parsed, instead of removing nothing.")
 	p.at.flags(flags)
 	return command
 }
@@ -74,7 +74,7 @@ func (p *pruning) connect(factory util.Factory, command *cobra.Command) error {
 		return util.UsageErrorf(command, "--keep-tag-revisions and --keep-younger-than must not be negative")
 	}
 	if flags := command.Flags(); p.keep.overSize && (flags.Changed("keep-tag-revisions") || flags.Changed("keep-younger-than")) {
-		return util.UsageErrorf(command, "--prune-over-size-limit goes with neither --keep-tag-revisions nor --keep-younger-than")
+		return util.UsageErrorf(command, "--prune-over-size-limit cannot be used with --keep-tag-revisions or --keep-younger-than")
 	}
 	if flag := command.Flag("namespace"); flag != nil && flag.Changed {
 		p.keep.namespace = flag.Value.String()
@@ -112,7 +112,7 @@ func (p *pruning) run(ctx context.Context, now func() time.Time) error {
 		report.streams(found.streams)
 		request := record.GarbageRequest{Images: inRegistry(found.images, before.streams), DryRun: true}
 		if err := p.cleanRegistry(ctx, address, request, report); err != nil {
-			fmt.Fprintf(p.ErrOut, "What would go from the registry is not shown: %v\n", err)
+			fmt.Fprintf(p.ErrOut, "Cannot list content of the registry: %v\n", err)
 		}
 		report.images(found.images)
 		return nil
@@ -123,7 +123,7 @@ func (p *pruning) run(ctx context.Context, now func() time.Time) error {
 	return errors.Join(err, p.cleanRegistry(ctx, address, request, report))
 }
 
-// cleanRegistry asks the registry to remove what it has of images.
+// cleanRegistry requests that the registry removes the content of images.
 func (p *pruning) cleanRegistry(ctx context.Context, address string, request record.GarbageRequest, report *report) error {
 	if !p.pruneRegistry || len(request.Images) == 0 {
 		return nil
@@ -133,11 +133,11 @@ func (p *pruning) cleanRegistry(ctx context.Context, address string, request rec
 	return err
 }
 
-// maxRounds is how often a prune begins anew because streams change under it.
+// maxRounds is the maximum number of attempts if streams change during a prune.
 const maxRounds = 5
 
-// remove takes images out of streams, and then removes those that are still garbage. It returns the
-// images that went.
+// remove removes images from streams, and then the images that are still garbage. It returns the
+// removed images.
 func (p *pruning) remove(ctx context.Context, s state, now func() time.Time, report *report) (gone []imagev1.Image, err error) {
 	for round := 0; ; round++ {
 		found := p.keep.find(s, now())
@@ -145,20 +145,20 @@ func (p *pruning) remove(ctx context.Context, s state, now func() time.Time, rep
 			return p.removeImages(ctx, found.images)
 		}
 		if round == maxRounds {
-			// Streams change all the time: what they still name stays.
+			// Streams change all the time. Images that they still contain stay.
 			return p.removeImages(ctx, found.settled(s))
 		}
 		for _, less := range found.streams {
 			_, err := p.images.ImageStreams(less.stream.Namespace).UpdateStatus(ctx, less.stream, metav1.UpdateOptions{})
 			if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-				continue // it has changed: the next round finds out what it refers to now
+				continue // it has changed: the next round finds its references
 			}
 			if err != nil {
 				return nil, fmt.Errorf("update image stream %q: %w", less.stream.Namespace+"/"+less.stream.Name, err)
 			}
 			report.streams([]shorter{less})
 		}
-		// Again: something may have begun to use an image that has left the history.
+		// Read everything again, because a new object can use an image that left the history.
 		if s, err = p.read(ctx, now()); err != nil {
 			return nil, err
 		}
@@ -171,7 +171,7 @@ func (p *pruning) removeImages(ctx context.Context, images []imagev1.Image) (gon
 		conditions.ResourceVersion = &image.ResourceVersion
 		err := p.images.Images().Delete(ctx, image.Name, metav1.DeleteOptions{Preconditions: conditions})
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-			continue // it has changed: something is about to use it
+			continue // it has changed: an object is about to use it
 		}
 		if err != nil {
 			return gone, fmt.Errorf("remove image %q: %w", image.Name, err)
@@ -181,8 +181,8 @@ func (p *pruning) removeImages(ctx context.Context, images []imagev1.Image) (gon
 	return gone, nil
 }
 
-// read reads images before streams and streams before what uses them: what is made meanwhile is
-// seen by the later.
+// read reads images before streams, and streams before their users, so that it does not miss the
+// users of new objects.
 func (p *pruning) read(ctx context.Context, now time.Time) (s state, err error) {
 	images, err := p.images.Images().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -214,8 +214,7 @@ func (p *pruning) read(ctx context.Context, now time.Time) (s state, err error) 
 	return s, err
 }
 
-// addressOf returns the host of the cluster's registry as streams name it, the one for other
-// machines if there is one.
+// addressOf returns the host of the cluster's registry in streams, preferably the public one.
 func addressOf(streams []imagev1.ImageStream) string {
 	for _, stream := range streams {
 		for _, text := range slices.DeleteFunc([]string{stream.Status.PublicDockerImageRepository, stream.Status.DockerImageRepository}, func(s string) bool { return s == "" }) {

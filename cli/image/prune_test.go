@@ -107,7 +107,7 @@ func (c *cluster) prune(t *testing.T) (left []string) {
 	return left
 }
 
-func TestImagesThatNothingRefersToArePruned(t *testing.T) {
+func TestUnreferencedImagesArePruned(t *testing.T) {
 	c := newCluster(objectstest.Client(nil, kinds()...), picture(1), picture(2), picture(3), picture(4),
 		history("app", map[string][]int{"latest": {3, 2, 1}}), history("gone", map[string][]int{"v1": {3}}))
 	if left := c.prune(t); !slices.Equal(left, []string{"3"}) {
@@ -120,7 +120,7 @@ func TestImagesThatNothingRefersToArePruned(t *testing.T) {
 	}
 }
 
-func TestADryRunChangesNothing(t *testing.T) {
+func TestPruneDryRunChangesNothing(t *testing.T) {
 	c := newCluster(objectstest.Client(nil, kinds()...), picture(1), picture(2), history("app", map[string][]int{"latest": {2, 1}}))
 	c.confirm = false
 	if left := c.prune(t); len(left) != 2 || len(c.asked) != 1 || !c.asked[0].DryRun {
@@ -136,7 +136,7 @@ func TestADryRunChangesNothing(t *testing.T) {
 	}
 }
 
-func TestWhatIsKeptIsTheUsersChoice(t *testing.T) {
+func TestPruneKeepsImagesWithinLimits(t *testing.T) {
 	foreign := picture(2)
 	foreign.Annotations = nil
 	young := picture(3)
@@ -164,9 +164,9 @@ func TestWhatIsKeptIsTheUsersChoice(t *testing.T) {
 	}
 }
 
-// TestWhatObjectsReferToStays gives each kind of object in turn the image 1, which nothing else
+// TestReferencedImagesStay gives each kind of object in turn the image 1, which nothing else
 // keeps.
-func TestWhatObjectsReferToStays(t *testing.T) {
+func TestReferencedImagesStay(t *testing.T) {
 	loaded := objectstest.Load(t, "testdata/users.yaml")
 	if len(loaded) < 15 {
 		t.Fatalf("%d objects", len(loaded))
@@ -184,7 +184,7 @@ func TestWhatObjectsReferToStays(t *testing.T) {
 	}
 }
 
-func TestReferencesThatCannotBeReadStopThePrune(t *testing.T) {
+func TestInvalidReferencesStopPrune(t *testing.T) {
 	pod := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"namespace": "shop", "name": "odd"},
 		"spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "No Name!"}}},
@@ -199,7 +199,7 @@ func TestReferencesThatCannotBeReadStopThePrune(t *testing.T) {
 	}
 }
 
-func TestAnImageThatIsUsedMeanwhileStays(t *testing.T) {
+func TestImageThatGetsUsedDuringPruneStays(t *testing.T) {
 	using := objectstest.Client(nil, kinds()...)
 	c := newCluster(using, picture(1), picture(2), history("app", map[string][]int{"latest": {2, 1}}))
 	conflicts := 0
@@ -225,7 +225,7 @@ func TestAnImageThatIsUsedMeanwhileStays(t *testing.T) {
 	}
 }
 
-func TestAnImageThatChangesMeanwhileStays(t *testing.T) {
+func TestImageThatChangesDuringPruneStays(t *testing.T) {
 	c := newCluster(objectstest.Client(nil, kinds()...), picture(1), picture(2))
 	c.images.PrependReactor("delete", "images", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		deletion := action.(clienttesting.DeleteAction)
@@ -242,7 +242,7 @@ func TestAnImageThatChangesMeanwhileStays(t *testing.T) {
 	}
 }
 
-func TestTheTokenGoesToTheRegistryEncrypted(t *testing.T) {
+func TestRegistryTokenIsSentOverTLS(t *testing.T) {
 	for text, want := range map[string]string{
 		"registry.example.com":         "https://registry.example.com/admin/garbage",
 		"https://192.0.2.1:5000":       "https://192.0.2.1:5000/admin/garbage",

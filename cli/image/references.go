@@ -19,14 +19,14 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// references are the images that objects of the cluster refer to, with who does.
+// references contains the images to which objects of the cluster refer, and these objects.
 type references struct {
-	// images are named by digest, tags as <project>/<stream>:<tag>.
+	// images contains images by digest. tags contains tags as <project>/<stream>:<tag>.
 	images, tags map[string][]string
 	problems     []error
 }
 
-// workload is any object whose pods are made from a template; a cron job has one a level deeper.
+// workload is an object with a pod template. In a cron job, it is one level deeper.
 type workload struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
@@ -39,8 +39,8 @@ type workload struct {
 	} `json:"spec"`
 }
 
-// workloads returns the kinds that make pods. Deployment configurations are read apart, for their
-// triggers.
+// workloads returns the kinds with pod templates. Deployment configurations are read separately
+// because of their triggers.
 func workloads() map[string]schema.GroupVersionResource {
 	return map[string]schema.GroupVersionResource{
 		"replicationcontroller": {Version: "v1", Resource: "replicationcontrollers"},
@@ -53,8 +53,8 @@ func workloads() map[string]schema.GroupVersionResource {
 	}
 }
 
-// findReferences reads everything that may refer to an image. Pods that have ended count as long as
-// they are younger than an age.
+// findReferences reads all objects that can refer to an image. It ignores pods that ended and are
+// older than an age.
 func findReferences(ctx context.Context, client dynamic.Interface, namespace string, since time.Time) (*references, error) {
 	r := &references{images: map[string][]string{}, tags: map[string][]string{}}
 	pods, err := objects.List[corev1.Pod](ctx, client, corev1.SchemeGroupVersion.WithResource("pods"), namespace, metav1.ListOptions{})
@@ -125,8 +125,8 @@ func (r *references) addSpec(who, namespace string, spec *corev1.PodSpec) {
 	}
 }
 
-// addName notes an image as pods name it. A name with a tag may be that of a stream's, in whichever
-// registry: the cluster's has many names, and none for streams with local lookup.
+// addName records an image in a pod. A name with a tag can be the tag of a stream in any registry:
+// the cluster's registry has many names, and none for streams with local lookup.
 func (r *references) addName(who, namespace, text string) {
 	if text = strings.TrimSpace(text); text == "" {
 		return
@@ -151,7 +151,7 @@ func (r *references) addName(who, namespace, text string) {
 	r.tags[tag] = append(r.tags[tag], who)
 }
 
-// addObject notes what a reference to an image, an image of a stream or a tag names.
+// addObject records a reference to an image, an image of a stream, or a tag.
 func (r *references) addObject(who, namespace string, from *corev1.ObjectReference) {
 	if from == nil || from.Name == "" {
 		return
@@ -172,7 +172,7 @@ func (r *references) addObject(who, namespace string, from *corev1.ObjectReferen
 	}
 }
 
-// addTriggers notes the tags that the annotation image.openshift.io/triggers names.
+// addTriggers records the tags in the annotation image.openshift.io/triggers.
 func (r *references) addTriggers(who string, object *metav1.ObjectMeta) {
 	var triggers []struct {
 		From corev1.ObjectReference `json:"from"`
@@ -225,12 +225,12 @@ func (r *references) addBuild(who, namespace string, spec *buildv1.CommonSpec) {
 	}
 }
 
-// invalid returns the references that could not be read, all together.
+// invalid returns an error with all references that cannot be parsed.
 func (r *references) invalid() error {
 	if len(r.problems) == 0 {
 		return nil
 	}
-	return fmt.Errorf("nothing is removed, since these references cannot be read; fix them, or pass --ignore-invalid-refs:\n%w", errors.Join(r.problems...))
+	return fmt.Errorf("nothing is removed, because these references cannot be parsed; fix them, or use --ignore-invalid-refs:\n%w", errors.Join(r.problems...))
 }
 
 func who(kind string, object *metav1.ObjectMeta) string {

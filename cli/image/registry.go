@@ -18,26 +18,26 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// place says where the cluster's registry is and whom to believe there.
+// place describes the address of the cluster's registry and how to verify it.
 type place struct {
 	url, authority string
 	insecure       bool
 }
 
 func (p *place) flags(flags *pflag.FlagSet) {
-	flags.StringVar(&p.url, "registry-url", "", "Address of the cluster's registry, instead of the one that image streams name.")
-	flags.StringVar(&p.authority, "certificate-authority", "", "File with the certificate authority of the registry, instead of the API server's.")
-	flags.BoolVar(&p.insecure, "force-insecure", false, "Accept every certificate of the registry, and HTTP in --registry-url.")
+	flags.StringVar(&p.url, "registry-url", "", "Address of the cluster's registry, instead of the address in image streams.")
+	flags.StringVar(&p.authority, "certificate-authority", "", "File with the certificate authority of the registry. The default is that of the API server.")
+	flags.BoolVar(&p.insecure, "force-insecure", false, "Accept any certificate of the registry, and plain HTTP in --registry-url.")
 }
 
-// maxGarbage bounds the registry's answer, in bytes.
+// maxGarbage is the maximum size of the registry's response, in bytes.
 const maxGarbage = 256 << 20
 
-// asking asks the cluster's registry to remove garbage. The address is used unless the user has
-// given another.
+// asking sends a request for garbage collection to the cluster's registry. address is the default
+// address.
 type asking func(ctx context.Context, address string, request record.GarbageRequest) (record.Garbage, error)
 
-// connect makes what asks the registry to remove garbage, with the token of the user.
+// connect returns a function that sends requests for garbage collection with the user's token.
 func (p place) connect(config *rest.Config) (asking, error) {
 	unusable := func(err error) (asking, error) {
 		return func(context.Context, string, record.GarbageRequest) (record.Garbage, error) {
@@ -73,23 +73,23 @@ func (p place) connect(config *rest.Config) (asking, error) {
 	}, nil
 }
 
-// target is the URL of the registry. The token goes over TLS only, unless the user says otherwise.
+// target returns the URL of the registry. Without --force-insecure, it must use TLS.
 func (p place) target(address string) (string, error) {
 	if p.url != "" {
 		address = p.url
 	}
 	if address == "" {
-		return "", errors.New("no image stream names the cluster's registry: pass --registry-url")
+		return "", errors.New("no image stream contains the address of the cluster's registry: set --registry-url")
 	}
 	if !strings.Contains(address, "://") {
 		address = "https://" + address
 	}
 	parsed, err := url.Parse(address)
 	if err != nil || parsed.Host == "" || parsed.Scheme != "https" && parsed.Scheme != "http" {
-		return "", fmt.Errorf("--registry-url %q is not the address of a registry, such as https://registry.example.com", address)
+		return "", fmt.Errorf("--registry-url %q must be the address of a registry, such as https://registry.example.com", address)
 	}
 	if parsed.Scheme == "http" && !p.insecure {
-		return "", fmt.Errorf("--registry-url %q is not encrypted: pass --force-insecure to send your token there all the same", address)
+		return "", fmt.Errorf("--registry-url %q is not encrypted; to send your token there anyway, use --force-insecure", address)
 	}
 	return parsed.Scheme + "://" + parsed.Host + record.GarbagePath, nil
 }
@@ -106,18 +106,18 @@ func ask(ctx context.Context, client *http.Client, target string, wanted record.
 	request.Header.Set("Content-Type", "application/json")
 	answer, err := client.Do(request)
 	if err != nil {
-		return removed, fmt.Errorf("reach the registry (pass its address with --registry-url if it has another): %w", err)
+		return removed, fmt.Errorf("connect to the registry (to use another address, set --registry-url): %w", err)
 	}
 	defer answer.Body.Close()
 	content, err := io.ReadAll(io.LimitReader(answer.Body, maxGarbage))
 	if err != nil {
-		return removed, fmt.Errorf("read the registry's answer: %w", err)
+		return removed, fmt.Errorf("read the registry's response: %w", err)
 	}
 	if answer.StatusCode != http.StatusOK {
 		return removed, fmt.Errorf("clean the registry: %s: %s", answer.Status, bytes.TrimSpace(content[:min(len(content), 1000)]))
 	}
 	if err := json.Unmarshal(content, &removed); err != nil {
-		return removed, fmt.Errorf("read the registry's answer: %w", err)
+		return removed, fmt.Errorf("read the registry's response: %w", err)
 	}
 	return removed, nil
 }

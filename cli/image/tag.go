@@ -17,13 +17,13 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// tagger points tags of image streams at images, or removes them.
+// tagger contains the state of `oc tag`.
 type tagger struct {
 	client    imageclient.ImageV1Interface
 	namespace string
 	out       io.Writer
 
-	source                                        string // kind of the source, or empty to find out
+	source                                        string // kind of the source, or empty to detect it
 	alias, remove, insecure, reference, scheduled bool
 	policy                                        string
 }
@@ -34,11 +34,11 @@ func NewTag(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 	command := &cobra.Command{
 		Use:   "tag [--source=KIND] SOURCE DESTINATION... | tag -d TAG...",
 		Short: "Tag existing images into image streams",
-		Long: `Points tags of image streams at images.
+		Long: `Set tags of image streams to images.
 
-SOURCE is a tag of an image stream (STREAM:TAG or PROJECT/STREAM:TAG), an image of one
-(STREAM@ID) or an image in a registry. A tag becomes the image that the source tag is at
-the moment; with --alias it follows the source tag.`,
+SOURCE is a tag of an image stream (STREAM:TAG or PROJECT/STREAM:TAG), an image of a stream
+(STREAM@ID) or an image in a registry. The new tag gets the current image of a source tag.
+With --alias, it follows the source tag.`,
 		Example: `  oc tag openshift/ruby:2.5 yourproject/ruby:tip
   oc tag registry.example.com/team/app:v1 app:v1 --scheduled
   oc tag -d app:v1`,
@@ -60,17 +60,17 @@ the moment; with --alias it follows the source tag.`,
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&t.source, "source", "", "What the source is: imagestreamtag (istag), imagestreamimage (isimage) or docker")
-	flags.BoolVar(&t.alias, "alias", false, "Follow the source tag, which must be of the same image stream")
+	flags.StringVar(&t.source, "source", "", "Kind of the source: imagestreamtag (istag), imagestreamimage (isimage) or docker")
+	flags.BoolVar(&t.alias, "alias", false, "Follow the source tag, which must be in the same image stream")
 	flags.BoolVarP(&t.remove, "delete", "d", false, "Remove the tags")
-	flags.BoolVar(&t.insecure, "insecure", false, "Accept every certificate of the source's registry, and HTTP")
-	flags.BoolVar(&t.reference, "reference", false, "Only refer to the source, without importing it")
+	flags.BoolVar(&t.insecure, "insecure", false, "Accept any certificate of the source's registry, and plain HTTP")
+	flags.BoolVar(&t.reference, "reference", false, "Refer to the source without importing it")
 	flags.BoolVar(&t.scheduled, "scheduled", false, "Import the source periodically")
-	flags.StringVar(&t.policy, "reference-policy", "source", "Where the image is pulled from: source or local, the cluster's registry")
+	flags.StringVar(&t.policy, "reference-policy", "source", "From where pods pull the image: source, or local (the cluster's registry)")
 	return command
 }
 
-// qualified divides PROJECT/STREAM:TAG.
+// qualified splits PROJECT/STREAM:TAG.
 func (t *tagger) qualified(text string) (namespace, name string) {
 	if namespace, name, found := strings.Cut(text, "/"); found {
 		return namespace, name
@@ -82,7 +82,7 @@ func (t *tagger) removeAll(ctx context.Context, tags []string) error {
 	for _, text := range tags {
 		namespace, name := t.qualified(text)
 		if !strings.Contains(name, ":") {
-			return fmt.Errorf("%q is no tag: name it as STREAM:TAG", text)
+			return fmt.Errorf("%q is not a tag: use STREAM:TAG", text)
 		}
 		if err := t.client.ImageStreamTags(namespace).Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
 			return err
@@ -117,7 +117,7 @@ func (t *tagger) tagAll(ctx context.Context, source string, destinations []strin
 	return nil
 }
 
-// done reports what was done, in the words of OpenShift 3.
+// done prints the result in the words of OpenShift 3.
 func (t *tagger) done(tag string, from *corev1.ObjectReference) string {
 	switch {
 	case t.scheduled:
@@ -128,8 +128,8 @@ func (t *tagger) done(tag string, from *corev1.ObjectReference) string {
 	return fmt.Sprintf("Tag %s set to %s.", tag, from.Name)
 }
 
-// find reports what a source is. A tag of a stream stands for its image of this moment, unless it
-// is to be followed or only referred to.
+// find returns the source. A tag of a stream is resolved to its current image, unless the new tag
+// follows or only references it.
 func (t *tagger) find(ctx context.Context, source string) (*corev1.ObjectReference, error) {
 	namespace, name := t.qualified(source)
 	image := &corev1.ObjectReference{Kind: "DockerImage", Name: source}
@@ -140,7 +140,7 @@ func (t *tagger) find(ctx context.Context, source string) (*corev1.ObjectReferen
 		return &corev1.ObjectReference{Kind: "ImageStreamImage", Namespace: namespace, Name: name}, nil
 	case "istag", "imagestreamtag", "":
 	default:
-		return nil, fmt.Errorf("--source %q is none of imagestreamtag, imagestreamimage and docker", t.source)
+		return nil, fmt.Errorf("--source %q must be imagestreamtag, imagestreamimage or docker", t.source)
 	}
 	if t.source == "" && strings.Contains(name, "/") { // a registry with a path
 		return image, nil
@@ -166,8 +166,8 @@ func (t *tagger) find(ctx context.Context, source string) (*corev1.ObjectReferen
 	return &corev1.ObjectReference{Kind: "ImageStreamImage", Namespace: namespace, Name: stream + "@" + found.Image.Name}, nil
 }
 
-// otherwise takes a source that is not in the cluster for one in a registry, unless the user says
-// that it is in the cluster.
+// otherwise returns an image in a registry for a source that is not in the cluster, unless --source
+// requires the cluster.
 func (t *tagger) otherwise(image *corev1.ObjectReference, err error) (*corev1.ObjectReference, error) {
 	if t.source == "" && !t.alias && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err)) {
 		return image, nil
@@ -192,7 +192,7 @@ func (t *tagger) set(ctx context.Context, namespace, stream, tag string, from co
 	case "source", "":
 		wanted.Tag.ReferencePolicy.Type = imagev1.SourceTagReferencePolicy
 	default:
-		return fmt.Errorf("--reference-policy %q is neither source nor local", t.policy)
+		return fmt.Errorf("--reference-policy %q must be source or local", t.policy)
 	}
 	tags := t.client.ImageStreamTags(namespace)
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {

@@ -27,7 +27,7 @@ import (
 func NewTop(factory util.Factory, streams genericiooptions.IOStreams) []*cobra.Command {
 	command := func(use, short string, show func(ctx context.Context, images imageclient.ImageV1Interface, client dynamic.Interface, namespace string, out io.Writer) error) *cobra.Command {
 		return &cobra.Command{
-			Use: use, Short: short, Long: short + ", of all projects or of the one that --namespace names.", Args: cobra.NoArgs,
+			Use: use, Short: short, Long: short + ", of all projects or of the project of --namespace.", Args: cobra.NoArgs,
 			Run: func(command *cobra.Command, _ []string) {
 				config, err := factory.ToRESTConfig()
 				util.CheckErr(err)
@@ -49,7 +49,7 @@ func NewTop(factory util.Factory, streams genericiooptions.IOStreams) []*cobra.C
 	}
 }
 
-// topImages lists all images, the largest first.
+// topImages lists all images, largest first.
 func topImages(ctx context.Context, client imageclient.ImageV1Interface, using dynamic.Interface, namespace string, out io.Writer) error {
 	images, err := client.Images().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -89,7 +89,8 @@ func topImages(ctx context.Context, client imageclient.ImageV1Interface, using d
 	return table.Flush()
 }
 
-// usage reports which pods, and what made them, use images. current are the images of tags.
+// usage returns the pods and their controllers that use images. current contains the images of
+// tags.
 func usage(pods []corev1.Pod, current map[string]string) map[string][]string {
 	found := map[string][]string{}
 	for i := range pods {
@@ -115,7 +116,7 @@ func usage(pods []corev1.Pod, current map[string]string) map[string][]string {
 	return found
 }
 
-// parents are the images whose layers an image begins with.
+// parents returns the images whose layers an image starts with.
 func parents(image *imagev1.Image, all []imagev1.Image) (found []string) {
 	for i := range all {
 		mine, its := image.DockerImageLayers, all[i].DockerImageLayers
@@ -129,10 +130,10 @@ func parents(image *imagev1.Image, all []imagev1.Image) (found []string) {
 	return found
 }
 
-// maxName is how much of an image's name a list of images shows.
+// maxName is the maximum length of an image's name in a list.
 const maxName = 20
 
-// short returns the beginning of a long name.
+// short shortens a long name.
 func short(name string) string {
 	if len(name) <= maxName {
 		return name
@@ -140,7 +141,7 @@ func short(name string) string {
 	return name[:maxName-3] + "..."
 }
 
-// described reports whether the record of an image has its size and layers.
+// described reports whether the metadata of an image contains its size and layers.
 func described(image *imagev1.Image) string {
 	metadata, err := record.Metadata(image)
 	if err != nil || metadata.Size == 0 || len(image.DockerImageLayers) == 0 {
@@ -149,7 +150,7 @@ func described(image *imagev1.Image) string {
 	return "yes"
 }
 
-// list is texts in order, each once.
+// list returns distinct strings in order.
 func list(texts []string) string {
 	if len(texts) == 0 {
 		return "<none>"
@@ -157,7 +158,7 @@ func list(texts []string) string {
 	return strings.Join(slices.Compact(slices.Sorted(slices.Values(texts))), ", ")
 }
 
-// topStreams lists streams, the largest first.
+// topStreams lists streams, largest first.
 func topStreams(ctx context.Context, client imageclient.ImageV1Interface, _ dynamic.Interface, namespace string, out io.Writer) error {
 	images, err := client.Images().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -184,7 +185,7 @@ func topStreams(ctx context.Context, client imageclient.ImageV1Interface, _ dyna
 	return table.Flush()
 }
 
-// holding is what a stream has: each layer counts once, however many of its images have it.
+// holding is the content of a stream. Each layer counts once, even if several images have it.
 type holding struct {
 	name           string
 	storage        int64 // bytes

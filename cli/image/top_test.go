@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects/objectstest"
 )
 
-func TestImagesAndStreamsAreListedWithTheirUse(t *testing.T) {
+func TestTopListsImagesAndStreams(t *testing.T) {
 	base, child := picture(1), picture(2)
 	child.DockerImageLayers = append(base.DockerImageLayers[:1:1], child.DockerImageLayers...)
 	child.DockerImageMetadata = runtime.RawExtension{Raw: []byte(`{"Size": 3145828}`)}

@@ -1,10 +1,10 @@
-// Package language keeps kubectl from reading a dictionary where its texts are in the right
-// language already.
+// Package language prevents kubectl from reading a dictionary if its texts are already in the right
+// language.
 //
-// Importing it is what counts. kubectl's packages translate their texts while they are initialized,
-// and the first that does reads a whole dictionary, for English too, whose dictionary translates
-// each text into itself: a third of what the start of the client takes. Go initializes packages
-// whose imports are ready in the order of their paths, and ours are before kubectl's.
+// The import of this package has the effect. kubectl's packages translate their texts while they
+// are initialized, and the first of them reads a dictionary. The one for English translates each
+// text to itself, which takes a third of the client's start time. Go initializes packages in the
+// order of their paths once their imports are ready, so this package precedes kubectl's.
 package language
 
 import (
@@ -14,7 +14,7 @@ import (
 	"k8s.io/kubectl/pkg/util/i18n"
 )
 
-// Late is an error if kubectl had read a dictionary before this package was initialized.
+// Late is an error if kubectl read a dictionary before the initialization of this package.
 var Late = i18n.SetLoadTranslationsFunc(func() error {
 	if english(os.Getenv) {
 		return nil
@@ -22,8 +22,7 @@ var Late = i18n.SetLoadTranslationsFunc(func() error {
 	return i18n.LoadTranslations("kubectl", nil)
 })
 
-// english reports whether the environment asks for kubectl's texts as they are: by a locale of
-// English, or by none.
+// english reports whether the environment's locale is English or unset.
 func english(getenv func(string) string) bool {
 	for _, variable := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
 		if locale := getenv(variable); locale != "" {

@@ -2,7 +2,7 @@ package language
 
 import "testing"
 
-func TestADictionaryIsReadForOtherLanguagesOnly(t *testing.T) {
+func TestDictionaryIsReadOnlyForOtherLanguages(t *testing.T) {
 	if Late != nil {
 		t.Error(Late)
 	}

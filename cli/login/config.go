@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// whoIs asks the server who a connection belongs to.
+// whoIs returns the user of a connection.
 func whoIs(ctx context.Context, config *rest.Config) (string, error) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -32,7 +32,8 @@ func whoIs(ctx context.Context, config *rest.Config) (string, error) {
 	return user.GetName(), nil
 }
 
-// listProjects names the projects that a user sees, sorted; a server without projects has none.
+// listProjects returns the names of a user's projects, sorted. It returns none if the server has no
+// projects.
 func listProjects(ctx context.Context, config *rest.Config) (names []string) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -60,7 +61,7 @@ func mayRequestProjects(ctx context.Context, config *rest.Config) bool {
 	return !apierrors.IsForbidden(err)
 }
 
-// printProjects tells a person what to work in.
+// printProjects tells the user which projects are available.
 func printProjects(out io.Writer, projects []string, current string, mayRequest bool) {
 	switch len(projects) {
 	case 0:
@@ -84,7 +85,8 @@ func printProjects(out io.Writer, projects []string, current string, mayRequest 
 	}
 }
 
-// clusterName returns what a kubeconfig calls a server: its host and port, with dashes for dots.
+// clusterName returns the name of a server in a kubeconfig: its host and port, with dashes instead
+// of dots.
 func clusterName(server string) string {
 	u, err := url.Parse(server)
 	if err != nil {
@@ -93,7 +95,7 @@ func clusterName(server string) string {
 	return strings.ReplaceAll(u.Host, ".", "-")
 }
 
-// save creates the connection the current one of the kubeconfig.
+// save writes the connection to the kubeconfig as the current one.
 func (o *loginOptions) save(cluster *api.Cluster, who *identity, namespace string) error {
 	name := clusterName(cluster.Server)
 	user, current := who.name+"/"+name, namespace+"/"+name+"/"+who.name

@@ -7,9 +7,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// HostKubeconfig returns the administrator's kubeconfig of the cluster on this host, for someone
-// who has no kubeconfig: neither KUBECONFIG nor ~/.kube/config. It is empty if there is none or
-// where the user may not read it, which root may. homeFile is ~/.kube/config.
+// HostKubeconfig returns the administrator's kubeconfig of this host's cluster, for a user without
+// a kubeconfig: neither KUBECONFIG nor ~/.kube/config exists. It returns "" if there is none or the
+// user cannot read it. Root can. homeFile is ~/.kube/config.
 func HostKubeconfig(env func(string) string, homeFile string) string {
 	if env(clientcmd.RecommendedConfigPathEnvVar) != "" {
 		return ""
@@ -20,8 +20,7 @@ func HostKubeconfig(env func(string) string, homeFile string) string {
 	return hostFile(env)
 }
 
-// hostFile returns the administrator's kubeconfig of the cluster on this host, where there is one
-// and the user may read it.
+// hostFile returns the administrator's kubeconfig of this host's cluster, if the user can read it.
 func hostFile(env func(string) string) string {
 	dataDir := env("SLIPWAY_DATA_DIR")
 	if dataDir == "" {

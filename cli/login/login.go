@@ -1,5 +1,5 @@
-// Package login signs people in and out: `oc login`, `oc logout` and `oc whoami`, and the
-// kubeconfig that they use.
+// Package login contains `oc login`, `oc logout` and `oc whoami`, and changes the kubeconfig for
+// them.
 package login
 
 import (
@@ -20,7 +20,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// loginOptions are what `oc login` is told, and what it finds out.
+// loginOptions contains the state of `oc login`.
 type loginOptions struct {
 	genericiooptions.IOStreams
 	server, user, password, token string
@@ -29,12 +29,12 @@ type loginOptions struct {
 	insecure                      bool
 
 	paths  *clientcmd.PathOptions
-	config *api.Config // what is in the kubeconfig
+	config *api.Config // content of the kubeconfig
 	known  *api.Config // config, and the administrator's connection of this host
 	input  *bufio.Reader
 }
 
-// defaultServer is where a cluster of this machine is.
+// defaultServer is the address of a cluster on this machine.
 const defaultServer = "https://localhost:8443"
 
 // New returns `oc login`.
@@ -43,13 +43,13 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 	command := &cobra.Command{
 		Use:   "login [URL]",
 		Short: "Log in to a server",
-		Long: `Log in to a server and keep the connection for later commands.
+		Long: `Log in to a server and save the connection for later commands.
 
 First-time users of the client should run this command to connect to a server,
 establish an authenticated session, and save the connection to the configuration
 file, by default ~/.kube/config.
 
-What is not given as an argument or flag is asked for.`,
+The command prompts for values that are neither arguments nor flags.`,
 		Example: `  # Log in interactively
   oc login
 
@@ -63,8 +63,7 @@ What is not given as an argument or flag is asked for.`,
 			util.CheckErr(o.run(cmd.Context()))
 		},
 	}
-	// Those of kubectl's own flags of the same meaning are at the root; user and password are not
-	// among them.
+	// The root has kubectl's own flags of the same meaning, except user name and password.
 	command.Flags().StringVarP(&o.user, "username", "u", "", "Username for server")
 	command.Flags().StringVarP(&o.password, "password", "p", "", "Password for server")
 	return command
@@ -82,7 +81,7 @@ func (o *loginOptions) complete(cmd *cobra.Command, args []string) (err error) {
 	}
 	host := hostFile(os.Getenv)
 	if host != "" && os.Getenv(clientcmd.RecommendedConfigPathEnvVar) == host {
-		// The administrator's file is for reading: what someone logs in as is their own.
+		// The administrator's file is only read: a login saves to the user's own file.
 		o.paths.EnvVar = ""
 		o.paths.LoadingRules.Precedence = []string{clientcmd.RecommendedHomeFile}
 		o.paths.GlobalFile = clientcmd.RecommendedHomeFile
@@ -92,7 +91,7 @@ func (o *loginOptions) complete(cmd *cobra.Command, args []string) (err error) {
 	}
 	if len(args) == 1 {
 		if o.server != "" && o.server != args[0] {
-			return util.UsageErrorf(cmd, "the server is given twice, as an argument and by --server")
+			return util.UsageErrorf(cmd, "the server is set twice, as an argument and with --server")
 		}
 		o.server = args[0]
 	}
@@ -118,7 +117,7 @@ func addMissing[T any](to, from map[string]T) {
 	}
 }
 
-// findServer takes the server that was given, that of the current context, or asks.
+// findServer returns the server of the command line or of the current context, or prompts for it.
 func (o *loginOptions) findServer() (err error) {
 	if o.server == "" {
 		if current, ok := o.config.Contexts[o.config.CurrentContext]; ok && o.config.Clusters[current.Cluster] != nil {
@@ -161,15 +160,15 @@ func (o *loginOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// identity is who has logged in, and the connection as that user.
+// identity is the user who logged in, and the connection as that user.
 type identity struct {
 	name   string
 	info   *api.AuthInfo
 	config *rest.Config
 }
 
-// authenticate uses the token that was given, credentials that are known already, or a user name
-// and a password.
+// authenticate uses the token of the command line, existing credentials, or a user name and a
+// password.
 func (o *loginOptions) authenticate(ctx context.Context, cluster *api.Cluster) (*identity, string, error) {
 	if o.token != "" {
 		who, err := o.try(ctx, cluster, &api.AuthInfo{Token: o.token})
@@ -197,8 +196,8 @@ func (o *loginOptions) authenticate(ctx context.Context, cluster *api.Cluster) (
 	return who, "Login successful.", nil
 }
 
-// candidates are the credentials that the kubeconfig has for a server: without a user name those of
-// the current context.
+// candidates returns the credentials of a server in the kubeconfig. Without a user name, these are
+// the credentials of the current context.
 func (o *loginOptions) candidates(cluster *api.Cluster) (infos []*api.AuthInfo) {
 	if o.user == "" {
 		current := o.config.Contexts[o.config.CurrentContext]
@@ -215,7 +214,7 @@ func (o *loginOptions) candidates(cluster *api.Cluster) (infos []*api.AuthInfo) 
 	return infos
 }
 
-// try asks a server who someone with credentials is.
+// try returns the user for some credentials.
 func (o *loginOptions) try(ctx context.Context, cluster *api.Cluster, info *api.AuthInfo) (*identity, error) {
 	config, err := connection(cluster, info)
 	if err != nil {
@@ -228,7 +227,7 @@ func (o *loginOptions) try(ctx context.Context, cluster *api.Cluster, info *api.
 	return &identity{name: name, info: info, config: config}, nil
 }
 
-// connection is a client's configuration for a server and credentials.
+// connection returns a client configuration for a server and credentials.
 func connection(cluster *api.Cluster, info *api.AuthInfo) (*rest.Config, error) {
 	config := api.NewConfig()
 	config.Clusters["c"], config.AuthInfos["u"] = cluster, info
@@ -237,8 +236,8 @@ func connection(cluster *api.Cluster, info *api.AuthInfo) (*rest.Config, error) 
 	return clientcmd.NewDefaultClientConfig(*config, nil).ClientConfig()
 }
 
-// credentials gives user name and password, and asks for what was not given. Who cannot be asked
-// gets an error.
+// credentials returns user name and password, and prompts for missing values. It fails if stdin is
+// not a terminal.
 func (o *loginOptions) credentials(server string) func(realm string) (user, password string, err error) {
 	return func(realm string) (user, password string, err error) {
 		user, password = o.user, o.password
@@ -259,12 +258,12 @@ func (o *loginOptions) credentials(server string) func(realm string) (user, pass
 	}
 }
 
-// chooseProject returns the project that commands are for from now on: the present one if the user
-// sees it, else the first.
+// chooseProject returns the project for later commands: the current one if the user has access to
+// it, otherwise the first.
 func (o *loginOptions) chooseProject(projects []string) (string, error) {
 	if o.namespace != "" {
 		if !slices.Contains(projects, o.namespace) {
-			return "", fmt.Errorf("choose project %q: you are not a member of it; log in without --namespace and run: oc projects", o.namespace)
+			return "", fmt.Errorf("choose project %q: you are not a member of it; log in without --namespace and run oc projects", o.namespace)
 		}
 		return o.namespace, nil
 	}
@@ -282,7 +281,7 @@ func (o *loginOptions) chooseProject(projects []string) (string, error) {
 	return projects[0], nil
 }
 
-// explainLogin returns a failed login in OpenShift 3's words.
+// explainLogin returns the error of a failed login in OpenShift 3's words.
 func explainLogin(err error) error {
 	if apierrors.IsUnauthorized(err) {
 		return errors.New("Login failed (401 Unauthorized)\nVerify you have provided correct credentials.")

@@ -23,8 +23,8 @@ func NewLogout(factory util.Factory, streams genericiooptions.IOStreams) *cobra.
 	return &cobra.Command{
 		Use:   "logout",
 		Short: "End the current server session",
-		Long: `Log out of the server that the current context is for: the token is deleted on the
-server and in the configuration file. Credentials that are no token stay.`,
+		Long: `Log out of the server of the current context. The command deletes the token on the
+server and in the configuration file. It keeps credentials that are not a token.`,
 		Args: cobra.NoArgs,
 		Run: func(cmd *cobra.Command, _ []string) {
 			util.CheckErr(logout(cmd.Context(), factory, cmd, streams))
@@ -59,8 +59,8 @@ func logout(ctx context.Context, factory util.Factory, cmd *cobra.Command, strea
 	return nil
 }
 
-// tokenName returns the name of the object of a token on the server: the hash of one that the
-// server made, and any other itself.
+// tokenName returns the name of a token's object on the server. For a token that the server
+// generated, it is a hash. For another token, it is the token itself.
 func tokenName(token string) string {
 	secret, hashed := strings.CutPrefix(token, "sha256~")
 	if !hashed {
@@ -70,7 +70,7 @@ func tokenName(token string) string {
 	return "sha256~" + base64.RawURLEncoding.EncodeToString(hash[:])
 }
 
-// forgetToken takes a token out of the kubeconfig, wherever it stands.
+// forgetToken removes a token everywhere in the kubeconfig.
 func forgetToken(cmd *cobra.Command, token string) error {
 	paths := clientcmd.NewDefaultPathOptions()
 	if file, _ := cmd.Flags().GetString("kubeconfig"); file != "" {

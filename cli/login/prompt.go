@@ -12,8 +12,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// ask prints a question and reads one line of input. An empty line means fallback. It fails if the
-// input has ended and there is no fallback.
+// ask prints a prompt and reads one line of input. An empty line selects the fallback. It fails at
+// the end of the input if there is no fallback.
 func ask(streams genericiooptions.IOStreams, input *bufio.Reader, question, fallback string) (string, error) {
 	fmt.Fprint(streams.ErrOut, question)
 	line, err := input.ReadString('\n')
@@ -24,12 +24,12 @@ func ask(streams genericiooptions.IOStreams, input *bufio.Reader, question, fall
 		return "", err
 	}
 	if fallback == "" && err != nil {
-		return "", errors.New("input is required, and there is no terminal to ask at")
+		return "", errors.New("input is required, but there is no terminal")
 	}
 	return fallback, nil
 }
 
-// AskHidden is ask for a secret: a terminal does not echo what is typed.
+// AskHidden is like ask, but for a secret: the terminal does not echo it.
 func AskHidden(streams genericiooptions.IOStreams, input *bufio.Reader, question string) (string, error) {
 	file, ok := streams.In.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {

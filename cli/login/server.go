@@ -16,15 +16,15 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// normalizeServer gives an address its scheme and port: `host` is https://host:443, `host:8443` is
-// https://host:8443.
+// normalizeServer completes an address with scheme and port: `host` is https://host:443,
+// `host:8443` is https://host:8443.
 func normalizeServer(text string) (string, error) {
 	if !strings.Contains(text, "://") {
 		text = "https://" + text
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return "", fmt.Errorf("The server URL %q is not valid; write it as https://host:8443", text)
+		return "", fmt.Errorf("The server URL %q is not valid; use the form https://host:8443", text)
 	}
 	if port, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && (err != nil || port == 0) {
 		return "", fmt.Errorf("The server URL %q is not valid: Not a valid port: %s", text, u.Port())
@@ -36,8 +36,8 @@ func normalizeServer(text string) (string, error) {
 	return u.String(), nil
 }
 
-// connect finds out how the server's certificate is verified: by an authority that was given or is
-// known from before, or, if the person wants so, not at all.
+// connect determines how to verify the server's certificate: with a certificate authority of the
+// command line or of the kubeconfig, or, if the user agrees, not at all.
 func (o *loginOptions) connect(ctx context.Context) (*api.Cluster, error) {
 	cluster := &api.Cluster{Server: o.server, InsecureSkipTLSVerify: o.insecure || o.isKnownInsecure()}
 	if strings.HasPrefix(o.server, "http://") || o.insecure || o.isKnownInsecure() {
@@ -71,8 +71,8 @@ func (o *loginOptions) connect(ctx context.Context) (*api.Cluster, error) {
 	return cluster, o.askInsecure(cluster, refused)
 }
 
-// isKnownInsecure reports whether the user decided before, for the server of the current context,
-// that its certificate is not verified. Every other command follows that decision too.
+// isKnownInsecure reports whether the user decided earlier not to verify the certificate of the
+// current context's server. Every other command follows that decision, too.
 func (o *loginOptions) isKnownInsecure() bool {
 	current := o.config.Contexts[o.config.CurrentContext]
 	if o.authority != "" || current == nil || o.config.Clusters[current.Cluster] == nil {
@@ -82,7 +82,8 @@ func (o *loginOptions) isKnownInsecure() bool {
 	return cluster.Server == o.server && cluster.InsecureSkipTLSVerify
 }
 
-// knownAuthorities are those that the kubeconfig has, for this server first.
+// knownAuthorities returns the certificate authorities in the kubeconfig, that of this server
+// first.
 func (o *loginOptions) knownAuthorities() (authorities [][]byte) {
 	for _, same := range []bool{true, false} {
 		for _, cluster := range o.known.Clusters {
@@ -91,7 +92,7 @@ func (o *loginOptions) knownAuthorities() (authorities [][]byte) {
 			}
 			data := cluster.CertificateAuthorityData
 			if len(data) == 0 && cluster.CertificateAuthority != "" {
-				data, _ = os.ReadFile(cluster.CertificateAuthority) // one that is gone verifies nothing
+				data, _ = os.ReadFile(cluster.CertificateAuthority) // a deleted file verifies nothing
 			}
 			if len(data) > 0 {
 				authorities = append(authorities, data)
@@ -101,10 +102,10 @@ func (o *loginOptions) knownAuthorities() (authorities [][]byte) {
 	return authorities
 }
 
-// dialTimeout is how long a server has to answer at all.
+// dialTimeout limits the connection to a server.
 const dialTimeout = 15 * time.Second
 
-// verify shakes hands with the server.
+// verify does a TLS handshake with the server.
 func (o *loginOptions) verify(ctx context.Context, authority []byte) error {
 	u, err := url.Parse(o.server)
 	if err != nil {
@@ -124,13 +125,13 @@ func (o *loginOptions) verify(ctx context.Context, authority []byte) error {
 	return conn.Close()
 }
 
-// isCertificateProblem reports whether a server answered with a certificate that is not trusted.
+// isCertificateProblem reports whether the server has an untrusted certificate.
 func isCertificateProblem(err error) bool {
 	var verification *tls.CertificateVerificationError
 	return errors.As(err, &verification)
 }
 
-// askInsecure asks whether to go on without verifying the server.
+// askInsecure prompts whether to continue without verifying the server.
 func (o *loginOptions) askInsecure(cluster *api.Cluster, refused error) error {
 	var host x509.HostnameError
 	if errors.As(refused, &host) {

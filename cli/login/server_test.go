@@ -7,7 +7,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/certtest"
 )
 
-func TestNobodyLogsInAtAServerOfWeakTLS(t *testing.T) {
+func TestLoginRejectsServerWithWeakTLS(t *testing.T) {
 	authority := certtest.New(t)
 	trusted, err := os.ReadFile(authority.File)
 	if err != nil {

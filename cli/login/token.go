@@ -18,10 +18,10 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// challengingClient is the OAuth client of programs that answer challenges.
+// challengingClient is the OAuth client for programs that respond to challenges.
 const challengingClient = "openshift-challenging-client"
 
-// metadataPath is where a server describes its OAuth endpoints.
+// metadataPath is the path of a server's OAuth endpoints.
 const metadataPath = "/.well-known/oauth-authorization-server"
 
 // tokenRequest is a request for a token by the authorization code grant with PKCE, without a
@@ -33,7 +33,7 @@ type tokenRequest struct {
 	credentials              func(realm string) (user, password string, err error)
 }
 
-// requestToken gets an access token of a server. It answers challenges with credentials.
+// requestToken requests an access token. It responds to challenges with credentials.
 func requestToken(ctx context.Context, cluster *api.Cluster, credentials func(string) (string, string, error)) (string, error) {
 	config, err := connection(cluster, &api.AuthInfo{})
 	if err != nil {
@@ -45,7 +45,7 @@ func requestToken(ctx context.Context, cluster *api.Cluster, credentials func(st
 	}
 	r := &tokenRequest{
 		client: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
-		// Two random texts have more than the 43 characters that a verifier needs.
+		// Two random texts exceed the 43 characters that a verifier needs.
 		verifier: rand.Text() + rand.Text(), credentials: credentials,
 	}
 	if err := r.discover(ctx, cluster.Server); err != nil {
@@ -58,10 +58,10 @@ func requestToken(ctx context.Context, cluster *api.Cluster, credentials func(st
 	return r.exchange(ctx, code)
 }
 
-// maxBody is how much of an answer is read, in bytes.
+// maxBody is the maximum number of bytes that are read of a response.
 const maxBody = 1 << 20
 
-// do sends a request and reads the answer.
+// do sends a request and reads the response.
 func (r *tokenRequest) do(request *http.Request) (*http.Response, []byte, error) {
 	answer, err := r.client.Do(request)
 	if err != nil {
@@ -72,7 +72,7 @@ func (r *tokenRequest) do(request *http.Request) (*http.Response, []byte, error)
 	return answer, body, err
 }
 
-// discover finds the endpoints.
+// discover returns the endpoints.
 func (r *tokenRequest) discover(ctx context.Context, server string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server+metadataPath, nil)
 	if err != nil {
@@ -91,18 +91,18 @@ func (r *tokenRequest) discover(ctx context.Context, server string) error {
 		Token     string `json:"token_endpoint"`
 	}
 	if err := json.Unmarshal(body, &metadata); err != nil || metadata.Authorize == "" || metadata.Token == "" {
-		return fmt.Errorf("read OAuth metadata of %s: it names no endpoints", server)
+		return fmt.Errorf("read OAuth metadata of %s: no endpoints", server)
 	}
 	r.issuer, r.authorize, r.token = strings.TrimRight(metadata.Issuer, "/"), metadata.Authorize, metadata.Token
 	return nil
 }
 
-// maxSteps limits how many redirects and challenges are followed.
+// maxSteps is the maximum number of redirects and challenges.
 const maxSteps = 10
 
-// requestCode asks for a code, as OpenShift 3.9's architecture guide has it (4.1.4.6): a challenge
-// is answered once, a redirect followed, and one to the client's address brings the code or an
-// error.
+// requestCode requests a code, as OpenShift 3.9's architecture guide describes (4.1.4.6): it
+// responds to one challenge, and follows redirects until one to the client's address contains the
+// code or an error.
 func (r *tokenRequest) requestCode(ctx context.Context) (string, error) {
 	hash := sha256.Sum256([]byte(r.verifier))
 	redirect := r.issuer + "/oauth/token/implicit"
@@ -128,7 +128,7 @@ func (r *tokenRequest) requestCode(ctx context.Context) (string, error) {
 		case answer.StatusCode == http.StatusFound:
 			next, err := answer.Location()
 			if err != nil {
-				return "", errors.New("the server redirects to nowhere")
+				return "", errors.New("the server redirects without an address")
 			}
 			if strings.HasPrefix(next.String(), redirect+"?") {
 				return codeOf(next.Query())
@@ -144,13 +144,13 @@ func (r *tokenRequest) requestCode(ctx context.Context) (string, error) {
 		case answer.StatusCode == http.StatusUnauthorized:
 			return "", fmt.Errorf("Login failed (401 Unauthorized)\n%s", strings.TrimSpace(string(body)))
 		default:
-			return "", fmt.Errorf("the OAuth server answers %s: %s", answer.Status, strings.TrimSpace(string(body)))
+			return "", fmt.Errorf("the OAuth server responds with %s: %s", answer.Status, strings.TrimSpace(string(body)))
 		}
 	}
 	return "", fmt.Errorf("the OAuth server redirects more than %d times", maxSteps)
 }
 
-// sameHost keeps the password from going elsewhere.
+// sameHost prevents sending the password to another host.
 func sameHost(a, b string) bool {
 	first, err := url.Parse(a)
 	if err != nil {
@@ -160,7 +160,7 @@ func sameHost(a, b string) bool {
 	return err == nil && first.Scheme == second.Scheme && first.Host == second.Host
 }
 
-// realmText finds the realm of a Basic challenge.
+// realmText returns the realm of a Basic challenge.
 var realmText = regexp.MustCompile(`(?i)^Basic\s+realm="([^"]*)"`)
 
 func basicRealm(answer *http.Response) (realm string, challenged bool) {
@@ -172,7 +172,7 @@ func basicRealm(answer *http.Response) (realm string, challenged bool) {
 	return "", false
 }
 
-// codeOf reads the code that came back, or the error.
+// codeOf returns the code of the redirect, or its error.
 func codeOf(query url.Values) (string, error) {
 	if query.Get("error") != "" {
 		return "", fmt.Errorf("Login failed (%s)\n%s", query.Get("error"), query.Get("error_description"))
@@ -183,7 +183,7 @@ func codeOf(query url.Values) (string, error) {
 	return query.Get("code"), nil
 }
 
-// exchange gives the code for a token.
+// exchange exchanges the code for a token.
 func (r *tokenRequest) exchange(ctx context.Context, code string) (string, error) {
 	form := url.Values{
 		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {r.issuer + "/oauth/token/implicit"}, "code_verifier": {r.verifier},
@@ -204,7 +204,7 @@ func (r *tokenRequest) exchange(ctx context.Context, code string) (string, error
 		Description string `json:"error_description"`
 	}
 	if err := json.Unmarshal(body, &given); err != nil || given.AccessToken == "" {
-		return "", fmt.Errorf("the OAuth server gives no token (%s): %s %s", answer.Status, given.Error, given.Description)
+		return "", fmt.Errorf("the OAuth server returns no token (%s): %s %s", answer.Status, given.Error, given.Description)
 	}
 	return given.AccessToken, nil
 }

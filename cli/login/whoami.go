@@ -10,7 +10,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// whoami is what `oc whoami` shows.
+// whoami contains the state of `oc whoami`.
 type whoami struct {
 	context, server, token bool
 }
@@ -21,7 +21,7 @@ func NewWhoami(factory util.Factory, streams genericiooptions.IOStreams) *cobra.
 	command := &cobra.Command{
 		Use:   "whoami",
 		Short: "Return information about the current session",
-		Long:  `Show who the server takes you for, or which token, context or server is in use.`,
+		Long:  `Print the current user, or the current token, context or server.`,
 		Example: `  # Display the currently authenticated user
   oc whoami`,
 		Args: cobra.NoArgs,
@@ -73,7 +73,8 @@ func (o *whoami) find(cmd *cobra.Command, factory util.Factory) (string, error) 
 	return whoIs(cmd.Context(), config)
 }
 
-// knows reports whether there are credentials: without any the client would ask for a user name.
+// knows reports whether there are credentials. Without any, the client would prompt for a user
+// name.
 func knows(raw api.Config, cmd *cobra.Command) bool {
 	for _, flag := range []string{"token", "client-certificate", "username"} {
 		if value, _ := cmd.Flags().GetString(flag); value != "" {

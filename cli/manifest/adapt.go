@@ -2,7 +2,7 @@ package manifest
 
 import "maps"
 
-// workload creates the selector that the old versions took from the template's labels.
+// workload creates the selector that the old versions derived from the template's labels.
 func workload(object map[string]any, _ string) string {
 	spec, ok := dig(object, "spec")
 	if !ok || spec["selector"] != nil {
@@ -16,7 +16,7 @@ func workload(object map[string]any, _ string) string {
 	return ""
 }
 
-// deployment keeps the old pace of an update: one pod at a time where nothing was said.
+// deployment keeps the old update strategy: one pod at a time by default.
 func deployment(object map[string]any, from string) string {
 	workload(object, from)
 	spec, ok := dig(object, "spec")
@@ -38,7 +38,7 @@ func deployment(object map[string]any, from string) string {
 	return ""
 }
 
-// daemonSet keeps pods until somebody deletes them, which was the default.
+// daemonSet keeps the old default: pods are replaced only after they are deleted.
 func daemonSet(object map[string]any, from string) string {
 	workload(object, from)
 	spec, ok := dig(object, "spec")
@@ -60,7 +60,7 @@ func statefulSet(object map[string]any, from string) string {
 	return ""
 }
 
-// ingress brings backends to their new form.
+// ingress converts backends to their current form.
 func ingress(object map[string]any, _ string) string {
 	spec, ok := dig(object, "spec")
 	if !ok {
@@ -103,15 +103,15 @@ func backendOf(old map[string]any) map[string]any {
 	return made
 }
 
-// disruptionBudget tells of an empty selector, which selected nothing and now selects everything.
+// disruptionBudget warns of an empty selector, which selected nothing and now selects everything.
 func disruptionBudget(object map[string]any, _ string) string {
 	if selector, ok := dig(object, "spec", "selector"); ok && len(selector) == 0 {
-		return "its empty selector, which selected no pods, now selects all pods of the namespace"
+		return "its empty selector selected no pods, and now selects all pods of the namespace"
 	}
 	return ""
 }
 
-// roleRef fills in the group of roles, which old bindings could leave out.
+// roleRef sets the group of roles, which was optional in old bindings.
 func roleRef(object map[string]any, _ string) string {
 	if reference, ok := dig(object, "roleRef"); ok {
 		setDefault(reference, "apiGroup", "rbac.authorization.k8s.io")
@@ -119,7 +119,7 @@ func roleRef(object map[string]any, _ string) string {
 	return ""
 }
 
-// webhooks writes out what the old version filled in, and what the current one insists on.
+// webhooks sets the defaults of the old version, and fields that the current one requires.
 func webhooks(object map[string]any, _ string) string {
 	note := ""
 	for _, webhook := range items(object, "webhooks") {
@@ -129,14 +129,14 @@ func webhooks(object map[string]any, _ string) string {
 		setDefault(webhook, "admissionReviewVersions", []any{"v1beta1"})
 		if effects := text(webhook, "sideEffects"); effects == "" || effects == "Unknown" || effects == "Some" {
 			webhook["sideEffects"] = "None"
-			note = "sideEffects: None is assumed, so that dry runs call the webhook too"
+			note = "sideEffects is set to None, so dry runs call the webhook, too"
 		}
 	}
 	return note
 }
 
-// customResource brings a definition with one schema for all versions to the form with a schema for
-// each. One without a schema keeps fields that no schema knows, as it did.
+// customResource converts a definition with one schema for all versions to one with a schema for
+// each. A definition without a schema still keeps unknown fields.
 func customResource(object map[string]any, _ string) string {
 	spec, ok := dig(object, "spec")
 	if !ok {
@@ -183,7 +183,7 @@ func columnsOf(spec map[string]any) []any {
 	return columns
 }
 
-// child returns a map within a map, made if there is none.
+// child returns a map within a map. It creates a missing one.
 func child(object map[string]any, name string) map[string]any {
 	found, ok := object[name].(map[string]any)
 	if !ok {
@@ -193,7 +193,7 @@ func child(object map[string]any, name string) map[string]any {
 	return found
 }
 
-// items are the maps of a list.
+// items returns the maps of a list.
 func items(object map[string]any, name string) (found []map[string]any) {
 	list, _ := object[name].([]any)
 	for _, item := range list {

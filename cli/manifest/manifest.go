@@ -1,9 +1,9 @@
-// Package manifest brings objects of API versions that the cluster no longer serves to those that
-// it does: OpenShift's kinds without a group, as manifests of OpenShift 3 have them (`apiVersion:
-// v1, kind: Route`), and versions that Kubernetes has removed since. What a removed version filled
-// in by itself is written out where the current one fills in something else.
+// Package manifest converts objects of API versions that the cluster no longer serves to current
+// versions: OpenShift's kinds without a group, as in manifests of OpenShift 3 (`apiVersion: v1,
+// kind: Route`), and versions that Kubernetes removed. If a default changed between the versions,
+// the package sets the old default explicitly.
 //
-// Source: Kubernetes' deprecated API migration guide and the defaults of the removed versions;
+// Sources: Kubernetes' deprecated API migration guide and the defaults of the removed versions;
 // OpenShift Container Platform 3.11, whose manifests use all of them.
 package manifest
 
@@ -20,17 +20,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Change tells of an object that was brought to another version.
+// Change describes the conversion of an object.
 type Change struct {
-	// Kind is the object's, Name its name, which may be empty.
+	// Kind and Name are those of the object. Name can be empty.
 	Kind, Name string
 	// From and To are API versions, such as "extensions/v1beta1".
 	From, To string
-	// Note is what somebody should look at, or empty.
+	// Note is a warning for the author, or empty.
 	Note string
 }
 
-// String returns the warning for the person who wrote the object.
+// String returns a warning for the author of the object.
 func (c Change) String() string {
 	text := fmt.Sprintf("%s %q: apiVersion %s is no longer served, %s is used", c.Kind, c.Name, c.From, c.To)
 	if c.Note != "" {
@@ -39,11 +39,10 @@ func (c Change) String() string {
 	return text
 }
 
-// Convert reads JSON or YAML documents and returns them with every object of an old version
-// converted, and what was changed. A list of which an object was changed becomes documents of their
-// own: clients judge those by the server's rules, and lists by schemas that insist on what the
-// server would fill in. Without a change the text is returned as it is, and also when it cannot be
-// read: whoever uses it complains better.
+// Convert reads JSON or YAML documents. It returns them with all objects of old versions converted,
+// and the changes. A list with a converted object becomes separate documents, because clients
+// validate lists against schemas that require fields with defaults. Without a change, or if it
+// cannot parse the text, Convert returns the text unchanged: the caller reports a better error.
 func Convert(text []byte) ([]byte, []Change) {
 	var (
 		changes []Change
@@ -91,7 +90,7 @@ func decode(document []byte) (object map[string]any, err error) {
 	return object, err
 }
 
-// apart returns the objects of a list, or the object itself.
+// apart returns the items of a list, or the object itself.
 func apart(object map[string]any) []map[string]any {
 	if text(object, "apiVersion") == "v1" && text(object, "kind") == "List" {
 		return items(object, "items")
@@ -145,7 +144,7 @@ func asList(object map[string]any) []Change {
 	return []Change{change}
 }
 
-// dig finds a map within maps.
+// dig returns a map within maps.
 func dig(object map[string]any, names ...string) (map[string]any, bool) {
 	for _, name := range names {
 		next, ok := object[name].(map[string]any)
@@ -157,7 +156,7 @@ func dig(object map[string]any, names ...string) (map[string]any, bool) {
 	return object, true
 }
 
-// text returns a text within maps, or empty.
+// text returns a string within maps, or "".
 func text(object map[string]any, names ...string) string {
 	within, ok := dig(object, names[:len(names)-1]...)
 	if !ok {

@@ -93,7 +93,7 @@ func read(t *testing.T, text []byte) (object map[string]any) {
 	return object
 }
 
-func TestWhatIsServedStaysAsItIs(t *testing.T) {
+func TestServedVersionsAreUnchanged(t *testing.T) {
 	for _, text := range []string{
 		"apiVersion: v1\nkind: ConfigMap # a comment\n",
 		"apiVersion: apps/v1\nkind: Deployment\n---\napiVersion: route.openshift.io/v1\nkind: Route\n",
@@ -107,7 +107,7 @@ func TestWhatIsServedStaysAsItIs(t *testing.T) {
 	}
 }
 
-func TestListsAreTakenApart(t *testing.T) {
+func TestConvertedListsBecomeDocuments(t *testing.T) {
 	got, changes := Convert([]byte("{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: ConfigMap}, {apiVersion: v1, kind: ImageStream}]}"))
 	want := "apiVersion: v1\nkind: ConfigMap\n\n---\napiVersion: image.openshift.io/v1\nkind: ImageStream\n"
 	if string(got) != want || len(changes) != 1 {
@@ -115,7 +115,7 @@ func TestListsAreTakenApart(t *testing.T) {
 	}
 }
 
-func TestDocumentsOfAFileAreConvertedOneByOne(t *testing.T) {
+func TestDocumentsAreConvertedSeparately(t *testing.T) {
 	got, changes := Convert([]byte("---\napiVersion: v1\nkind: ConfigMap\n---\napiVersion: v1\nkind: BuildConfig\nmetadata: {name: app}\n"))
 	if len(changes) != 1 || !strings.Contains(string(got), "kind: ConfigMap") || !strings.Contains(string(got), "build.openshift.io/v1") {
 		t.Errorf("%v in\n%s", changes, got)
@@ -126,7 +126,7 @@ func TestDocumentsOfAFileAreConvertedOneByOne(t *testing.T) {
 	}
 }
 
-func TestChangedMeaningIsNoted(t *testing.T) {
+func TestChangedDefaultsAreReported(t *testing.T) {
 	_, changes := Convert([]byte("{apiVersion: policy/v1beta1, kind: PodDisruptionBudget, spec: {selector: {}}}"))
 	if len(changes) != 1 || !strings.Contains(changes[0].String(), "selects all pods") {
 		t.Errorf("changes are %v", changes)

@@ -2,18 +2,17 @@ package manifest
 
 import "strings"
 
-// adapter changes what a version bump alone does not; from is the old API version. It returns a
-// note or nothing.
+// adapter makes changes beyond the version. from is the old API version. It returns a note or "".
 type adapter func(object map[string]any, from string) string
 
-// rule brings kinds of old versions to a current one.
+// rule converts kinds of old versions to a current one.
 type rule struct {
 	from, kinds string
 	to          string
 	adapt       adapter
 }
 
-// rules are the versions that Kubernetes has removed.
+// rules contains the versions that Kubernetes removed.
 var rules = []rule{
 	{"extensions/v1beta1 apps/v1beta1 apps/v1beta2", "Deployment", "apps/v1", deployment},
 	{"extensions/v1beta1 apps/v1beta2", "DaemonSet", "apps/v1", daemonSet},
@@ -26,7 +25,7 @@ var rules = []rule{
 	{"policy/v1beta1", "PodDisruptionBudget", "policy/v1", disruptionBudget},
 	{"policy/v1beta1", "Eviction", "policy/v1", nil},
 	{"batch/v1beta1 batch/v2alpha1", "CronJob", "batch/v1", nil},
-	// The first never existed, but OpenShift 3.9's documents have it.
+	// The first never existed, but is in OpenShift 3.9's documentation.
 	{"extensions/v1 extensions/v1beta1", "Job", "batch/v1", nil},
 	{"rbac.authorization.k8s.io/v1beta1 rbac.authorization.k8s.io/v1alpha1", "Role RoleBinding ClusterRole ClusterRoleBinding", "rbac.authorization.k8s.io/v1", roleRef},
 	{"storage.k8s.io/v1beta1", "StorageClass VolumeAttachment CSIDriver CSINode CSIStorageCapacity", "storage.k8s.io/v1", nil},
@@ -39,7 +38,7 @@ var rules = []rule{
 	{"node.k8s.io/v1beta1", "RuntimeClass", "node.k8s.io/v1", nil},
 }
 
-// groups are the kinds that OpenShift 3 had without a group, by the group that has them now.
+// groups contains the kinds that had no group in OpenShift 3, by their current group.
 var groups = map[string]string{
 	"apps.openshift.io": "DeploymentConfig DeploymentConfigRollback DeploymentRequest",
 	"authorization.openshift.io": "Role RoleBinding ClusterRole ClusterRoleBinding RoleBindingRestriction SubjectAccessReview " +
@@ -56,7 +55,8 @@ var groups = map[string]string{
 	"user.openshift.io":     "Group Identity User UserIdentityMapping",
 }
 
-// current is the version that a kind of an old version has now, or empty if it needs no conversion.
+// current returns the current version for a kind of an old version, or "" if it needs no
+// conversion.
 func current(version, kind string) (string, adapter) {
 	if kind == "" {
 		return "", nil
@@ -77,7 +77,7 @@ func current(version, kind string) (string, adapter) {
 	return "", nil
 }
 
-// has reports whether a word is in a list with spaces between.
+// has reports whether a list, separated by spaces, contains a word.
 func has(list, word string) bool {
 	return strings.Contains(" "+list+" ", " "+word+" ")
 }

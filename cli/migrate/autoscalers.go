@@ -15,14 +15,14 @@ func newAutoscalers(factory util.Factory, streams genericiooptions.IOStreams) *c
 	w := newWalk("horizontalpodautoscalers.autoscaling")
 	command := &cobra.Command{
 		Use: "legacy-hpa", Short: "Update HPAs to point to the latest group-version-kinds",
-		Long: `Let horizontal pod autoscalers name what they scale as it is served now.
+		Long: `Update the scale targets of horizontal pod autoscalers to current API versions.
 
-Deployment configurations without a group (v1), or with the group extensions as the web console wrote it, are of apps.openshift.io/v1; deployments and replica sets
-of extensions and of the beta versions of apps are of apps/v1; replication controllers are of v1.`,
-		Example: `  # What would change
+Deployment configurations without a group (v1), or with the group extensions as the web console wrote it, become apps.openshift.io/v1. Deployments and replica sets
+of extensions and of the beta versions of apps become apps/v1. Replication controllers become v1.`,
+		Example: `  # List the changes
   oc adm migrate legacy-hpa
 
-  # Change it
+  # Make the changes
   oc adm migrate legacy-hpa --confirm`,
 		Run: func(command *cobra.Command, args []string) {
 			util.CheckErr(cobra.NoArgs(command, args))
@@ -33,7 +33,7 @@ of extensions and of the beta versions of apps are of apps/v1; replication contr
 	return command
 }
 
-// targets returns the old versions of what is scaled, by kind, and the present ones.
+// targets returns the old versions of scale targets, by kind, and the current ones.
 func targets() map[metav1.TypeMeta]string {
 	const deploymentConfigs, apps = "apps.openshift.io/v1", "apps/v1"
 	return map[metav1.TypeMeta]string{
@@ -51,13 +51,13 @@ func targets() map[metav1.TypeMeta]string {
 	}
 }
 
-// retarget lets an autoscaler name the present version of what it scales.
+// retarget sets the current version of an autoscaler's target.
 func retarget(object *unstructured.Unstructured) (bool, error) {
 	var named metav1.TypeMeta
 	at := []string{"spec", "scaleTargetRef"}
 	target, _, err := unstructured.NestedStringMap(object.Object, at...)
 	if err != nil {
-		return false, fmt.Errorf("read what it scales: %w", err)
+		return false, fmt.Errorf("read scale target: %w", err)
 	}
 	named.APIVersion, named.Kind = target["apiVersion"], target["kind"]
 	present, old := targets()[named]

@@ -9,17 +9,17 @@ import (
 	registryname "github.com/google/go-containerregistry/pkg/name"
 )
 
-// docker returns the registry of names without one, as clients of Docker know it.
+// docker returns the registry of names without one, as Docker clients do.
 func docker() string {
-	named, _ := reference.ParseNormalizedNamed("any") // which is a name
+	named, _ := reference.ParseNormalizedNamed("any") // a name without a registry
 	return reference.Domain(named)
 }
 
-// mapping replaces registries and names of images. A * stands for any registry or name, and on the
-// right for the one that was there.
+// mapping replaces registries and names of images. A * matches any registry or name. On the right,
+// it keeps the original.
 type mapping struct{ fromRegistry, fromName, toRegistry, toName string }
 
-// parseMapping reads REGISTRY/NAME=REGISTRY/NAME.
+// parseMapping parses REGISTRY/NAME=REGISTRY/NAME.
 func parseMapping(text string) (m mapping, err error) {
 	from, to, found := strings.Cut(text, "=")
 	var ok, okay bool
@@ -32,15 +32,14 @@ func parseMapping(text string) (m mapping, err error) {
 	case m.fromName == "*" != (m.toName == "*"):
 		return wrong("names must be * on both sides or on none")
 	case m.fromRegistry == "*" && m.fromName == "*":
-		return wrong("at least the registry or the name that is replaced must be given")
+		return wrong("at least the registry or the name to replace must be set")
 	case strings.ContainsAny(strings.ReplaceAll(from+to, "*", ""), "@ ") || strings.ContainsAny(m.fromName+m.toName, ":"):
-		return wrong("tags and digests stay as they are: leave them out")
+		return wrong("tags and digests cannot be replaced: remove them")
 	}
 	return m, nil
 }
 
-// replace gives the registry and the name that take the place of others, and says whether the
-// mapping is for them.
+// replace returns the new registry and name, and whether the mapping matches.
 func (m mapping) replace(registry, name string) (string, string, bool) {
 	if m.fromRegistry != "*" && m.fromRegistry != registry || m.fromName != "*" && m.fromName != name {
 		return registry, name, false
@@ -54,11 +53,11 @@ func (m mapping) replace(registry, name string) (string, string, bool) {
 	return registry, name, true
 }
 
-// mappings are tried in their order; the first that fits counts.
+// mappings are tried in order. The first match wins.
 type mappings []mapping
 
-// image returns the reference that takes the place of another one; tags and digests stay. A name
-// without a registry is one of Docker's.
+// image returns the new reference of an image. It keeps tags and digests. A name without a registry
+// is in Docker's registry.
 func (all mappings) image(image string) string {
 	registry, rest, found := strings.Cut(image, "/")
 	implicit := !found || !strings.ContainsAny(registry, ".:") && registry != "localhost"
@@ -82,8 +81,8 @@ func (all mappings) image(image string) string {
 	return image
 }
 
-// account returns the place that takes the place of another one of which credentials are known: a
-// registry, or one with a path, with or without https://, as clients of Docker write them.
+// account returns the new location of credentials: a registry, or a registry with a path, with or
+// without https://, as Docker clients store them.
 func (all mappings) account(place string) string {
 	bare := strings.TrimPrefix(strings.TrimPrefix(place, "https://"), "http://")
 	registry, name, _ := strings.Cut(bare, "/")
@@ -93,7 +92,7 @@ func (all mappings) account(place string) string {
 		}
 		name = strings.TrimPrefix(name, version+"/")
 	}
-	if registry == registryname.DefaultRegistry { // as accounts are stored there
+	if registry == registryname.DefaultRegistry { // the form in which accounts are stored
 		registry = docker()
 	}
 	for _, m := range all {

@@ -1,7 +1,7 @@
-// Package migrate makes `oc adm migrate`, which changes many objects of a cluster at once: it has
-// them stored anew, or changes what they name where that has moved.
+// Package migrate contains `oc adm migrate`, which changes many objects of a cluster: it stores
+// them again, or updates their references.
 //
-// Source: the client of OpenShift Container Platform 3.11, whose flags and output these are.
+// Source: the client of OpenShift Container Platform 3.11 for flags and output.
 package migrate
 
 import (
@@ -13,7 +13,7 @@ import (
 // New returns `oc adm migrate`.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
-		Use: "migrate", Short: "Migrate data in the cluster", Long: "Change many objects at once: store them anew, or follow what they name when it has moved.",
+		Use: "migrate", Short: "Migrate data in the cluster", Long: "Change many objects: store them again, or update their references.",
 		Run: util.DefaultSubCommandRun(streams.ErrOut),
 	}
 	command.AddCommand(newReferences(factory, streams), newStorage(factory, streams), newAutoscalers(factory, streams))

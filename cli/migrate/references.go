@@ -21,20 +21,20 @@ func newReferences(factory util.Factory, streams genericiooptions.IOStreams) *co
 	w := newWalk("imagestreams", "images", "secrets")
 	command := &cobra.Command{
 		Use: "image-references REGISTRY/NAME=REGISTRY/NAME...", Short: "Update embedded image references",
-		Long: `Replace the registry or the name in the references of images, after these have moved.
+		Long: `Replace the registry or the name in references to images.
 
-Image streams, images and secrets with credentials of registries are changed, or what --include names: build configs, pods, and what has a pod template (deployments,
+The command changes image streams, images and secrets with credentials of registries, or the resources of --include: build configs, pods, and objects with a pod template (deployments,
 deployment configs, replication controllers, daemon sets, jobs, ...).
 
-A * on the left stands for any registry or any name, on the right for what was there; tags and digests stay. A name without a registry is one of Docker's. The
-first mapping that fits counts. Without --confirm it is only shown what would change.`,
-		Example: `  # What would change when a registry gets another name
+A * on the left matches any registry or name. A * on the right keeps the original. Tags and digests stay. A name without a registry is in Docker's registry. The
+first mapping that matches wins. Without --confirm, the command lists the changes.`,
+		Example: `  # List the changes for a renamed registry
   oc adm migrate image-references 'old.example.com/*=new.example.com/*'
 
-  # Do it, in one project
+  # Make the changes in one project
   oc adm migrate image-references 'old.example.com/*=new.example.com/*' --include=imagestreams -n shop --confirm
 
-  # Deployments and build configs of all projects
+  # Change the deployments and build configs of all projects
   oc adm migrate image-references 'old.example.com/*=new.example.com/*' --include=deployments,deploymentconfigs,buildconfigs --confirm`,
 		Run: func(command *cobra.Command, args []string) {
 			all, err := parseMappings(args)
@@ -60,11 +60,11 @@ func parseMappings(args []string) (all mappings, err error) {
 	return all, nil
 }
 
-// references changes the images that objects name.
+// references changes the images to which objects refer.
 type references struct{ mappings }
 
-// save stores an object. The status of an image stream goes first: a new specification lets tags be
-// imported again, which the old status would hide.
+// save stores an object. It stores the status of an image stream first: a new specification starts
+// imports of tags, which the old status would hide.
 func (r references) save(ctx context.Context, objects dynamic.ResourceInterface, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if object.GetKind() == "ImageStream" {
 		saved, err := objects.UpdateStatus(ctx, object, metav1.UpdateOptions{})
@@ -103,7 +103,7 @@ func (r references) change(object *unstructured.Unstructured) (bool, error) {
 	return r.pod(object.Object, "spec", "template", "spec"), nil
 }
 
-// field changes a reference that stands in a field.
+// field changes a reference in a field.
 func (r references) field(in map[string]any, path ...string) bool {
 	before, _, _ := unstructured.NestedString(in, path...)
 	after := r.image(before)
@@ -113,14 +113,14 @@ func (r references) field(in map[string]any, path ...string) bool {
 	return unstructured.SetNestedField(in, after, path...) == nil
 }
 
-// from changes the image that a field refers to, if that is one of a registry.
+// from changes the image of a reference, if it is in a registry.
 func (r references) from(in map[string]any, path ...string) bool {
 	found, _, _ := unstructured.NestedFieldNoCopy(in, path...)
 	reference, ok := found.(map[string]any)
 	return ok && reference["kind"] == "DockerImage" && r.field(reference, "name")
 }
 
-// items are the objects of a list, which may be changed.
+// items returns the objects of a list, which the caller can change.
 func items(in map[string]any, path ...string) (all []map[string]any) {
 	found, _, _ := unstructured.NestedFieldNoCopy(in, path...)
 	list, _ := found.([]any)
@@ -165,7 +165,7 @@ func (r references) pod(object map[string]any, spec ...string) (changed bool) {
 	return changed
 }
 
-// secret changes the registries in credentials of docker's clients.
+// secret changes the registries in credentials of Docker clients.
 func (r references) secret(secret *unstructured.Unstructured) (bool, error) {
 	kind, _, _ := unstructured.NestedString(secret.Object, "type")
 	switch corev1.SecretType(kind) {
@@ -180,20 +180,20 @@ func (r references) secret(secret *unstructured.Unstructured) (bool, error) {
 	return false, nil
 }
 
-// credentials changes the registries in a file of a secret, which within finds in it. What it is
-// that cannot be read is not told: it is secret.
+// credentials changes the registries in a file of a secret. within returns the accounts of the
+// file. Its error contains nothing of the content, which is secret.
 func (r references) credentials(secret *unstructured.Unstructured, key string, within func(map[string]any) map[string]any) (changed bool, err error) {
 	text, _, _ := unstructured.NestedString(secret.Object, "data", key)
 	data, err := base64.StdEncoding.DecodeString(text)
 	var all map[string]any
 	if err != nil || json.Unmarshal(data, &all) != nil {
-		return false, fmt.Errorf("read %s: it has no credentials as docker's clients write them", key)
+		return false, fmt.Errorf("read %s: no credentials in the format of Docker clients", key)
 	}
 	accounts := within(all)
 	next := map[string]any{}
 	for place, account := range accounts {
 		to := r.account(place)
-		if _, there := accounts[to]; there { // it goes there as before
+		if _, there := accounts[to]; there { // unchanged
 			to = place
 		}
 		changed = changed || to != place

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-func TestReferencesOfImagesAreMapped(t *testing.T) {
+func TestImageReferencesAreMapped(t *testing.T) {
 	for mapping, pairs := range map[string][2]string{
 		"a.example.com/*=b.example.com/*":      {"a.example.com/team/app:v1", "b.example.com/team/app:v1"},
 		"a.example.com:5000/*=b.example.com/*": {"a.example.com:5000/app@sha256:1", "b.example.com/app@sha256:1"},
@@ -33,7 +33,7 @@ func TestReferencesOfImagesAreMapped(t *testing.T) {
 		}
 	}
 	for mapping, want := range map[string]string{
-		"a": "must be", "a/b": "must be", "a/=b/c": "must be", "a/*=b/c": "both sides", "*/*=b/*": "at least", "a/b:1=c/d": "leave them out",
+		"a": "must be", "a/b": "must be", "a/=b/c": "must be", "a/*=b/c": "both sides", "*/*=b/*": "at least", "a/b:1=c/d": "remove them",
 	} {
 		if _, err := parseMapping(mapping); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", mapping, err, want)
@@ -41,7 +41,7 @@ func TestReferencesOfImagesAreMapped(t *testing.T) {
 	}
 }
 
-func TestPlacesOfCredentialsAreMapped(t *testing.T) {
+func TestCredentialLocationsAreMapped(t *testing.T) {
 	all, err := parseMappings([]string{"old.example.com/team=new.example.com/group", "old.example.com:5000/*=new.example.com/*", docker() + "/*=mirror.example.com/*"})
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 	return made
 }
 
-func TestWhatNamesImages(t *testing.T) {
+func TestImageReferencesAreMigrated(t *testing.T) {
 	all, err := parseMappings([]string{"old.example.com/*=new.example.com/*"})
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestWhatNamesImages(t *testing.T) {
 	}
 }
 
-func TestWhatNamesNoImages(t *testing.T) {
+func TestOtherFieldsAreNotMigrated(t *testing.T) {
 	all, err := parseMappings([]string{"old.example.com/*=new.example.com/*"})
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestWhatNamesNoImages(t *testing.T) {
 	for text, want := range map[string]string{
 		"{kind: Secret, type: Opaque, data: {.dockercfg: old.example.com}}": "",
 		known: "",
-		"{kind: Secret, type: kubernetes.io/dockercfg, data: {.dockercfg: s3cret}}":        "it has no credentials",
+		"{kind: Secret, type: kubernetes.io/dockercfg, data: {.dockercfg: s3cret}}":        "no credentials",
 		"{kind: Service, spec: {externalName: old.example.com}}":                           errIgnored.Error(),
 		"{kind: BuildConfig, spec: {strategy: {dockerStrategy: {}}}}":                      "",
 		"{kind: Deployment, spec: {template: {spec: {containers: [{image: 'a/b'}, {}]}}}}": "",

@@ -17,7 +17,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// everything stands for all kinds that the server stores.
+// everything selects all kinds that the server stores.
 const everything = "*"
 
 // newStorage returns `oc adm migrate storage`.
@@ -27,17 +27,17 @@ func newStorage(factory util.Factory, streams genericiooptions.IOStreams) *cobra
 	bandwidth := 10
 	command := &cobra.Command{
 		Use: "storage", Short: "Update the stored version of API objects",
-		Long: `Have the server store its objects anew.
+		Long: `Make the server store its objects again.
 
-Each object is read and written as it is. The server stores it if that would look different now: in another version, with another key of encryption, or with
-defaults that it did not have before. Objects that others change meanwhile are tried again. Events are left out, since they are soon gone, unless --include names them.`,
-		Example: `  # After the key that secrets are encrypted with has changed
+The command reads each object and writes it unchanged. The server stores it if the stored form differs: another version, another encryption key, or new
+defaults. The command retries after conflicts. It omits events, which expire soon, unless --include contains them.`,
+		Example: `  # After a change of the encryption key for secrets
   oc adm migrate storage --include=secrets
 
-  # Everything, as quickly as the server can
+  # Store everything again, without a limit
   oc adm migrate storage --bandwidth=0
 
-  # Pods of the projects whose names begin with "team-"
+  # Store pods of the projects whose names start with "team-"
   oc adm migrate storage --include=pods --from-key=team- --to-key=team.`,
 		Run: func(command *cobra.Command, args []string) {
 			util.CheckErr(cobra.NoArgs(command, args))
@@ -45,10 +45,10 @@ defaults that it did not have before. Objects that others change meanwhile are t
 		},
 	}
 	w.addFlags(command)
-	command.Flags().IntVar(&bandwidth, "bandwidth", bandwidth, "Megabits per second that the objects may take on the network; 0 does not limit them.")
+	command.Flags().IntVar(&bandwidth, "bandwidth", bandwidth, "Maximum megabits per second on the network. 0: unlimited.")
 	for _, flag := range []string{"confirm", "output"} {
 		// The flag exists.
-		_ = command.Flags().MarkDeprecated(flag, "objects are stored as they are: there is nothing to try or to show")
+		_ = command.Flags().MarkDeprecated(flag, "objects are stored unchanged, so there is nothing to print")
 	}
 	return command
 }
@@ -82,7 +82,7 @@ func storeAnew(ctx context.Context, factory util.Factory, streams genericiooptio
 	})
 }
 
-// notStored are views of what is stored under another name, and events.
+// notStored contains views of objects that are stored under another name, and events.
 func notStored() []schema.GroupResource {
 	return []schema.GroupResource{
 		{Resource: "events"}, {Group: "events.k8s.io", Resource: "events"},
@@ -93,14 +93,14 @@ func notStored() []schema.GroupResource {
 	}
 }
 
-// stored are the kinds that a server stores, as RESOURCE.GROUP.
+// stored returns the kinds that a server stores, as RESOURCE.GROUP.
 func stored(client discovery.DiscoveryInterface) (kinds []string, err error) {
 	lists, err := discovery.ServerPreferredResources(client)
 	if err != nil && len(lists) == 0 {
 		return nil, fmt.Errorf("list the kinds of the server: %w", err)
 	}
-	if err != nil { // those of a server behind this one that does not answer
-		return nil, fmt.Errorf("list the kinds of the server: %w; choose some with --include", err)
+	if err != nil { // an aggregated API server does not respond
+		return nil, fmt.Errorf("list the kinds of the server: %w; select some with --include", err)
 	}
 	left := notStored()
 	for _, list := range lists {
@@ -119,10 +119,10 @@ func stored(client discovery.DiscoveryInterface) (kinds []string, err error) {
 	return kinds, nil
 }
 
-// traffic holds objects back that would take more of the network than they may.
+// traffic delays objects that would exceed the bandwidth.
 type traffic struct{ *rate.Limiter }
 
-// newTraffic allows some megabits per second; 0 is no limit.
+// newTraffic returns a limit in megabits per second. 0 is unlimited.
 func newTraffic(megabits int) traffic {
 	const bytesOfMegabit = 1_000_000 / 8
 	if megabits == 0 {
@@ -131,7 +131,7 @@ func newTraffic(megabits int) traffic {
 	return traffic{rate.NewLimiter(rate.Limit(megabits*bytesOfMegabit), megabits*bytesOfMegabit)}
 }
 
-// take waits until an object may go to the server; it came from there before.
+// take waits until an object can be sent. It was received from the server before.
 func (t traffic) take(ctx context.Context, object *unstructured.Unstructured) error {
 	if t.Limit() == rate.Inf {
 		return nil

@@ -25,11 +25,11 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// migration is what is done to an object.
+// migration is a change of objects.
 type migration struct {
-	// change changes it, and says whether it was not yet as it is to be.
+	// change changes an object and reports whether it differs.
 	change func(*unstructured.Unstructured) (bool, error)
-	// save stores it and gives it as it is now; by default it is updated.
+	// save stores an object and returns the result. The default is an update.
 	save func(context.Context, dynamic.ResourceInterface, *unstructured.Unstructured) (*unstructured.Unstructured, error)
 }
 
@@ -39,12 +39,12 @@ type walk struct {
 	files         resource.FilenameOptions
 	allNamespaces bool
 	confirm       bool
-	fromKey       string // with NAMESPACE/NAME, or NAME for what is in no namespace; from this key on
-	toKey         string // up to this key, which is left out
+	fromKey       string // NAMESPACE/NAME, or NAME of a cluster-scoped object; the first key
+	toKey         string // the first key that is excluded
 	print         *genericclioptions.PrintFlags
 
-	workers int  // how many objects are migrated at once
-	quiet   bool // objects without problems are not named
+	workers int  // number of objects that are migrated concurrently
+	quiet   bool // print only objects with problems
 	chunks  int64
 }
 
@@ -55,16 +55,16 @@ func newWalk(include ...string) *walk {
 
 func (w *walk) addFlags(command *cobra.Command) {
 	flags := command.Flags()
-	flags.StringSliceVar(&w.include, "include", w.include, "Kinds that are migrated.")
-	flags.BoolVar(&w.allNamespaces, "all-namespaces", true, "Migrate objects of all namespaces, unless one is given.")
-	flags.BoolVar(&w.confirm, "confirm", false, "Change the objects; otherwise it is only shown which would be.")
-	flags.StringVar(&w.fromKey, "from-key", "", "Migrate objects from this key on: NAMESPACE/NAME, or NAME for those in no namespace.")
+	flags.StringSliceVar(&w.include, "include", w.include, "Kinds to migrate.")
+	flags.BoolVar(&w.allNamespaces, "all-namespaces", true, "Migrate objects of all namespaces, unless --namespace is set.")
+	flags.BoolVar(&w.confirm, "confirm", false, "Change the objects. Without it, only list the changes.")
+	flags.StringVar(&w.fromKey, "from-key", "", "First key to migrate: NAMESPACE/NAME, or NAME of cluster-scoped objects.")
 	flags.StringVar(&w.toKey, "to-key", "", "Migrate objects before this key.")
-	flags.StringVarP(w.print.OutputFormat, "output", "o", "", "Print the objects as they would be, and change nothing: yaml, json or name.")
-	util.AddJsonFilenameFlag(flags, &w.files.Filenames, "Files with the objects that are migrated, in place of --include.")
+	flags.StringVarP(w.print.OutputFormat, "output", "o", "", "Print the changed objects without storing them: yaml, json or name.")
+	util.AddJsonFilenameFlag(flags, &w.files.Filenames, "Files with the objects to migrate, instead of --include.")
 }
 
-// tally counts what became of objects.
+// tally counts results.
 type tally struct {
 	sync.Mutex
 	out                                         io.Writer
@@ -74,8 +74,8 @@ type tally struct {
 	quiet                                       bool
 }
 
-// run migrates what the flags choose. All objects are tried; those that could not be migrated are
-// an error at the end.
+// run migrates the selected objects. It tries all objects. If some fail, it returns an error at the
+// end.
 func (w *walk) run(ctx context.Context, factory util.Factory, out io.Writer, m migration) error {
 	printer, err := w.printer()
 	if err != nil {
@@ -124,7 +124,7 @@ func (w *walk) run(ctx context.Context, factory util.Factory, out io.Writer, m m
 	return t.end(err, trial, printer != nil)
 }
 
-// printer is what prints objects, nil if they are changed instead.
+// printer returns the printer of objects, or nil if objects are changed.
 func (w *walk) printer() (printers.ResourcePrinter, error) {
 	if *w.print.OutputFormat == "" {
 		return nil, nil
@@ -132,7 +132,7 @@ func (w *walk) printer() (printers.ResourcePrinter, error) {
 	return w.print.ToPrinter()
 }
 
-// find chooses objects, and says whether those of a single namespace are meant.
+// find selects objects, and reports whether they are those of a single namespace.
 func (w *walk) find(factory util.Factory) (found resource.Visitor, namespaced bool, err error) {
 	namespace, given, err := factory.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
@@ -150,7 +150,7 @@ func (w *walk) find(factory util.Factory) (found resource.Visitor, namespaced bo
 	return result, namespaced, result.Err()
 }
 
-// within reports whether an object has a key that the flags ask for.
+// within reports whether an object's key is in the requested range.
 func (w *walk) within(info *resource.Info, namespaced bool) bool {
 	key := info.Name
 	if info.Mapping.Scope.Name() == meta.RESTScopeNameNamespace {
@@ -161,12 +161,11 @@ func (w *walk) within(info *resource.Info, namespaced bool) bool {
 	return (w.fromKey == "" || key >= w.fromKey) && (w.toKey == "" || key < w.toKey)
 }
 
-// errIgnored says that an object is left out: it is not there any more, takes no changes, or is of
-// a kind that the migration does not know.
-var errIgnored = errors.New("object is left out")
+// errIgnored reports that an object is skipped: it was deleted, cannot be changed, or its kind is
+// not supported.
+var errIgnored = errors.New("object is skipped")
 
-// migrate changes one object, again if somebody else has changed it meanwhile or the server is
-// busy.
+// migrate changes one object. It retries after a conflict and if the server is busy.
 func (w *walk) migrate(ctx context.Context, client dynamic.Interface, info *resource.Info, m migration, trial bool) (changed bool, err error) {
 	var objects dynamic.ResourceInterface = client.Resource(info.Mapping.Resource)
 	if info.Mapping.Scope.Name() == meta.RESTScopeNameNamespace {
@@ -201,12 +200,12 @@ func (w *walk) migrate(ctx context.Context, client dynamic.Interface, info *reso
 	return changed, err
 }
 
-// passing reports whether an error may be gone in a moment.
+// passing reports whether an error is temporary.
 func passing(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsTimeout(err) || apierrors.IsServiceUnavailable(err)
 }
 
-// count notes what became of an object, and says it.
+// count records and prints the result for an object.
 func (t *tally) count(info *resource.Info, changed bool, err error) {
 	t.Lock()
 	defer t.Unlock()
@@ -237,7 +236,7 @@ func (t *tally) count(info *resource.Info, changed bool, err error) {
 	}
 }
 
-// end tells the sum. problem is why not all objects were found.
+// end prints the totals. problem is an error of listing the objects.
 func (t *tally) end(problem error, trial, printed bool) error {
 	if !printed {
 		fmt.Fprintf(t.out, "summary%s: total=%d errors=%d ignored=%d unchanged=%d migrated=%d\n", map[bool]string{true: " (dry run)"}[trial],

@@ -15,7 +15,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// ListOf puts objects into a list that printers and `-f` understand.
+// ListOf returns a list of objects for printers and `-f`.
 func ListOf(objects []runtime.Object) *corev1.List {
 	list := &corev1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}, Items: []runtime.RawExtension{}}
 	for _, object := range objects {
@@ -24,7 +24,7 @@ func ListOf(objects []runtime.Object) *corev1.List {
 	return list
 }
 
-// Plain is a typed object without the fields that a program has and a person would not write.
+// Plain converts a typed object and removes fields that a user would not write.
 func Plain(object runtime.Object) (*unstructured.Unstructured, error) {
 	text, err := json.Marshal(object)
 	if err != nil {
@@ -40,8 +40,8 @@ func Plain(object runtime.Object) (*unstructured.Unstructured, error) {
 	return made, nil
 }
 
-// CreateObject creates one object, in a namespace if it names none and its kind has them, and
-// returns what it is called: service "web".
+// CreateObject creates an object, in namespace if it is namespaced and has none. It returns a
+// description: service "web".
 func CreateObject(ctx context.Context, factory util.Factory, namespace string, object *unstructured.Unstructured, dryRun bool) (string, error) {
 	kind := object.GroupVersionKind()
 	name := strings.ToLower(kind.Kind)
@@ -62,7 +62,7 @@ func CreateObject(ctx context.Context, factory util.Factory, namespace string, o
 	return name, err
 }
 
-// ResourceOf finds where objects of a kind are made.
+// ResourceOf returns the resource of an object's kind.
 func ResourceOf(factory util.Factory, object *unstructured.Unstructured) (dynamic.Interface, *meta.RESTMapping, error) {
 	mapper, err := factory.ToRESTMapper()
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package objects reads objects of the cluster as Go types through a client that knows no types.
+// Package objects reads objects of the cluster as Go types through a dynamic client.
 package objects
 
 import (
@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// Get reads one object. namespace is empty for a kind of the whole cluster. Errors of the server
-// are returned as they are.
+// Get reads one object. namespace is empty for a cluster-scoped kind. It returns errors of the
+// server unchanged.
 func Get[T any](ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, namespace, name string) (*T, error) {
 	found, err := client.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -21,7 +21,7 @@ func Get[T any](ctx context.Context, client dynamic.Interface, resource schema.G
 	return read[T](found.Object)
 }
 
-// List reads the objects of a namespace, or of all when it is empty.
+// List reads the objects of a namespace, or of all if it is empty.
 func List[T any](ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, namespace string, options metav1.ListOptions) ([]T, error) {
 	list, err := client.Resource(resource).Namespace(namespace).List(ctx, options)
 	if err != nil {

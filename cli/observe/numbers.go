@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 )
 
-// numbers are the metrics, with the names of OpenShift 3.11.
+// numbers contains the metrics, with the names of OpenShift 3.11.
 type numbers struct {
 	registry    *prometheus.Registry
 	seen        *prometheus.CounterVec
@@ -45,12 +45,12 @@ func (n *numbers) asked(took time.Duration, code int) {
 	n.names.WithLabelValues(strconv.Itoa(code)).Observe(float64(took.Milliseconds()))
 }
 
-// listen takes an address and gives what serves there until its context ends. ready is closed when
-// all objects were seen.
+// listen opens an address and returns a function that serves until its context ends. ready is
+// closed when all objects were observed once.
 func (n *numbers) listen(address string, ready <-chan struct{}) (serve func(context.Context) error, err error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("serve metrics (give another --listen-addr, or an empty one): %w", err)
+		return nil, fmt.Errorf("serve metrics (set another --listen-addr, or an empty one): %w", err)
 	}
 	paths := http.NewServeMux()
 	paths.Handle("/metrics", promhttp.HandlerFor(n.registry, promhttp.HandlerOpts{}))
@@ -73,7 +73,7 @@ func (n *numbers) listen(address string, ready <-chan struct{}) (serve func(cont
 	}, nil
 }
 
-// print writes the metrics in the format that they are served in.
+// print writes the metrics in their exposition format.
 func (n *numbers) print(out io.Writer) error {
 	families, err := n.registry.Gather()
 	if err != nil {

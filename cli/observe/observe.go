@@ -1,7 +1,7 @@
-// Package observe makes `oc observe`, which runs a command for every object of a kind, and again
-// whenever one changes.
+// Package observe contains `oc observe`, which runs a command for every object of a kind, and again
+// after each change.
 //
-// Source: OpenShift 3.11's client, whose flags, arguments and metrics these are.
+// Source: OpenShift 3.11's client for flags, arguments and metrics.
 package observe
 
 import (
@@ -24,7 +24,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// observation is one call of the command.
+// observation contains the state of `oc observe`.
 type observation struct {
 	genericiooptions.IOStreams
 	informer   cache.SharedIndexInformer
@@ -33,7 +33,7 @@ type observation struct {
 	numbers    *numbers
 
 	each, remove, names          []string // commands
-	arguments                    []string // templates as they were given
+	arguments                    []string // templates of the command line
 	selector, output             string
 	everywhere, strict           bool
 	typeVariable, objectVariable string
@@ -52,13 +52,13 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 	command := &cobra.Command{
 		Use:   "observe RESOURCE [-- COMMAND...]",
 		Short: "Observe changes to resources and react to them",
-		Long: `Run a command for every object of a kind, and again whenever one is made or changed.
+		Long: `Run a command for every object of a kind, and again after each change.
 
-The command gets the object's project, if the kind has one, its name, and a value for each --argument. --delete is a command
-for objects that are gone; with --names, a command that writes the names that are known, one a line, it also runs for those
-that went while nobody observed. Without a command the changes are shown.
+The arguments of the command are the object's project, if the kind is namespaced, its name, and a value for each --argument. --delete is a command
+for deleted objects. --names is a command that lists known names, one on each line. With --names, --delete also runs for objects
+that were deleted while oc observe did not run. Without a command, the changes are printed.
 
-Numbers of what was done are served at /metrics of --listen-addr, and at /healthz whether all objects were seen.`,
+Metrics are served at /metrics of --listen-addr. /healthz reports whether all objects were observed once.`,
 		Example: `  oc observe services
   oc observe services -a '{ .spec.clusterIP }' -- ./register.sh
   oc observe nodes --names ./known.sh --delete ./forget.sh -- ./add.sh`,
@@ -74,22 +74,22 @@ Numbers of what was done are served at /metrics of --listen-addr, and at /health
 	flags := command.Flags()
 	flags.BoolVarP(&o.everywhere, "all-namespaces", "A", false, "Observe the objects of all projects.")
 	flags.StringVarP(&o.selector, "selector", "l", "", "Labels of the objects.")
-	flags.StringArrayVarP(&o.remove, "delete", "d", nil, "A command for objects that are gone; give it again for each of its arguments.")
-	flags.StringArrayVar(&o.names, "names", nil, "A command that writes the names that are known; give it again for each of its arguments.")
+	flags.StringArrayVarP(&o.remove, "delete", "d", nil, "Command for deleted objects. Repeat the flag for each argument of the command.")
+	flags.StringArrayVar(&o.names, "names", nil, "Command that lists known names. Repeat the flag for each argument of the command.")
 	flags.StringArrayVarP(&o.arguments, "argument", "a", nil, "Template for an argument of the command.")
-	flags.StringVar(&o.output, "output", "jsonpath", "What the templates are: jsonpath or go-template.")
-	flags.BoolVar(&o.strict, "strict-templates", false, "Take it for an error when an object has not what a template asks for.")
-	flags.StringVar(&o.typeVariable, "type-env-var", "", "Variable in which the command finds what happened: Sync, Added, Updated or Deleted.")
-	flags.StringVar(&o.objectVariable, "object-env-var", "", "Variable in which the command finds the object as JSON.")
-	flags.IntVar(&o.maximumErrors, "maximum-errors", 20, "End after so many errors; -1 for never.")
-	flags.IntVar(&o.retryCode, "retry-on-exit-code", 0, "Run a command again that ends with this code.")
-	flags.IntVar(&o.retryCount, "retry-count", 2, "How often it is run again.")
-	flags.BoolVar(&o.once, "once", false, "End when all objects that there are have been seen.")
-	flags.DurationVar(&o.exitAfter, "exit-after", 0, "End after this time.")
-	flags.DurationVar(&o.resync, "resync-period", 0, "Run the command for all objects again in such intervals.")
-	flags.StringVar(&o.listenAddress, "listen-addr", ":11251", "Address of metrics and health; empty for none.")
+	flags.StringVar(&o.output, "output", "jsonpath", "Type of the templates: jsonpath or go-template.")
+	flags.BoolVar(&o.strict, "strict-templates", false, "Fail if an object lacks a field of a template.")
+	flags.StringVar(&o.typeVariable, "type-env-var", "", "Environment variable that contains the type of the change: Sync, Added, Updated or Deleted.")
+	flags.StringVar(&o.objectVariable, "object-env-var", "", "Environment variable that contains the object as JSON.")
+	flags.IntVar(&o.maximumErrors, "maximum-errors", 20, "Exit after this number of errors. -1: never.")
+	flags.IntVar(&o.retryCode, "retry-on-exit-code", 0, "Run the command again if it exits with this code.")
+	flags.IntVar(&o.retryCount, "retry-count", 2, "Maximum number of retries.")
+	flags.BoolVar(&o.once, "once", false, "Exit when all existing objects were observed once.")
+	flags.DurationVar(&o.exitAfter, "exit-after", 0, "Exit after this time.")
+	flags.DurationVar(&o.resync, "resync-period", 0, "Run the command for all objects again at this interval.")
+	flags.StringVar(&o.listenAddress, "listen-addr", ":11251", "Address of metrics and health. Empty for none.")
 	flags.BoolVar(&o.printMetrics, "print-metrics-on-exit", false, "Write the metrics to standard error at the end.")
-	flags.BoolVar(&o.quiet, "no-headers", false, "Do not show what happens before a command runs.")
+	flags.BoolVar(&o.quiet, "no-headers", false, "Do not print changes before the command runs.")
 	return command
 }
 
@@ -100,7 +100,7 @@ func (o *observation) validate(args []string) error {
 	case len(o.names) > 0 && len(o.remove) == 0:
 		return errors.New("--delete and --names must both be specified")
 	case o.retryCount < 0 || o.resync < 0 || o.exitAfter < 0:
-		return errors.New("--retry-count, --resync-period and --exit-after must not be below zero")
+		return errors.New("--retry-count, --resync-period and --exit-after must not be negative")
 	}
 	if _, err := labels.Parse(o.selector); err != nil {
 		return fmt.Errorf("read --selector: %w", err)
@@ -133,7 +133,7 @@ func (o *observation) template(text string) (printers.ResourcePrinter, error) {
 	return made, err
 }
 
-// connect finds the resource.
+// connect resolves the resource.
 func (o *observation) connect(factory util.Factory, name string) error {
 	mapper, err := factory.ToRESTMapper()
 	if err != nil {
@@ -168,12 +168,12 @@ func (o *observation) connect(factory util.Factory, name string) error {
 	return nil
 }
 
-// values are the arguments that the templates make of an object.
+// values returns the arguments that the templates produce for an object.
 func (o *observation) values(object runtime.Object) (all []string, err error) {
 	for i, template := range o.templates {
 		var text bytes.Buffer
 		if err := template.PrintObj(object, &text); err != nil {
-			return nil, fmt.Errorf("make argument %q: %w", o.arguments[i], err)
+			return nil, fmt.Errorf("evaluate argument %q: %w", o.arguments[i], err)
 		}
 		all = append(all, text.String())
 	}

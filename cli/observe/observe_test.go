@@ -66,7 +66,7 @@ func observing(t *testing.T, out io.Writer) (*observation, dynamic.ResourceInter
 	return o, client.Resource(resource).Namespace("shop")
 }
 
-func TestACommandRunsForEveryObjectOnce(t *testing.T) {
+func TestObserveRunsCommandOncePerObject(t *testing.T) {
 	var out listener
 	o, _ := observing(t, &out)
 	o.once, o.typeVariable, o.objectVariable, o.arguments = true, "KIND", "OBJECT", []string{"{.data.key}", "{.missing}"}
@@ -131,7 +131,7 @@ func TestChangesAreObservedAndCounted(t *testing.T) {
 	}
 }
 
-func TestTooManyErrorsEndIt(t *testing.T) {
+func TestObserveEndsAfterTooManyErrors(t *testing.T) {
 	var out listener
 	o, _ := observing(t, &out)
 	o.maximumErrors, o.retryCode, o.retryCount = 2, 7, 1
@@ -142,7 +142,7 @@ func TestTooManyErrorsEndIt(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeObservedIsNamed(t *testing.T) {
+func TestObserveReportsInvalidArguments(t *testing.T) {
 	for want, o := range map[string]*observation{
 		"--delete and --names must both be specified": {names: []string{"a"}}, "--selector": {selector: "a in"}, "must be jsonpath": {output: "xml", arguments: []string{"a"}}, `--argument "{"`: {output: "jsonpath", arguments: []string{"{"}},
 	} {

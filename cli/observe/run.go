@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// The types of what happens to an object.
+// The types of changes.
 const (
 	synced  = "Sync"
 	added   = "Added"
@@ -24,16 +24,16 @@ const (
 	deleted = "Deleted"
 )
 
-// change is what happened to an object.
+// change is a change of an object.
 type change struct {
 	kind   string
 	object *unstructured.Unstructured
 }
 
-// errDone ends an observation that has done what it should.
+// errDone ends an observation that is complete.
 var errDone = errors.New("done")
 
-// run observes until ctx or the time ends, or there were too many errors.
+// run observes until ctx or the time ends, or until there are too many errors.
 func (o *observation) run(ctx context.Context) error {
 	ready := make(chan struct{})
 	work, ctx := errgroup.WithContext(ctx)
@@ -67,7 +67,7 @@ func (o *observation) run(ctx context.Context) error {
 	return nil
 }
 
-// subscribe gives the changes after the first list, and what keeps the objects from being listed.
+// subscribe returns the changes after the first list, and errors of list requests.
 func (o *observation) subscribe(ctx context.Context) (<-chan change, <-chan error, error) {
 	changes, problems := make(chan change), make(chan error)
 	send := func(kind string, object any) {
@@ -99,8 +99,8 @@ func (o *observation) subscribe(ctx context.Context) (<-chan change, <-chan erro
 	return changes, problems, errors.Join(err, watch)
 }
 
-// loop runs one command after the other. listed is closed when the first list is there, and ready
-// then.
+// loop runs one command after the other. listed is closed when the first list is complete. Then
+// loop closes ready.
 func (o *observation) loop(ctx context.Context, changes <-chan change, problems <-chan error, listed <-chan struct{}, ready chan<- struct{}) error {
 	var end, again <-chan time.Time
 	if o.exitAfter > 0 {
@@ -140,7 +140,7 @@ func (o *observation) loop(ctx context.Context, changes <-chan change, problems 
 	}
 }
 
-// all handles every object that there is, and those that are known and are gone.
+// all handles all objects, and known objects that were deleted.
 func (o *observation) all(ctx context.Context) error {
 	o.say("Sync started")
 	store := o.informer.GetStore()
@@ -148,7 +148,7 @@ func (o *observation) all(ctx context.Context) error {
 		object, exists, err := store.GetByKey(key)
 		one, ok := object.(*unstructured.Unstructured)
 		if err != nil || !exists || !ok {
-			continue // it went meanwhile, and is told of
+			continue // deleted in the meantime, which is a change of its own
 		}
 		if err := o.handle(ctx, change{synced, one}); err != nil {
 			return err
@@ -179,7 +179,7 @@ func (o *observation) all(ctx context.Context) error {
 	return nil
 }
 
-// known are the names that the command for them writes.
+// known returns the output of the command for known names.
 func (o *observation) known(ctx context.Context) (names []string, err error) {
 	var out []byte
 	err = o.retried(func() error {
@@ -193,7 +193,7 @@ func (o *observation) known(ctx context.Context) (names []string, err error) {
 	return strings.Fields(string(out)), err
 }
 
-// handle runs the command for a change. Its failure is an error only where it is one too many.
+// handle runs the command for a change. A failure is an error only if it exceeds the limit.
 func (o *observation) handle(ctx context.Context, one change) error {
 	o.numbers.seen.WithLabelValues(one.kind).Inc()
 	words := slices.Clone(o.each)
@@ -241,7 +241,7 @@ func (o *observation) handle(ctx context.Context, one change) error {
 	return nil
 }
 
-// retried runs a command again whose exit code says so.
+// retried runs a command again if it exits with the configured code.
 func (o *observation) retried(run func() error) error {
 	for tries := 0; ; tries++ {
 		err := run()
@@ -252,7 +252,7 @@ func (o *observation) retried(run func() error) error {
 	}
 }
 
-// count tells of an error, and returns one when there were too many.
+// count counts an error, and returns it if there are too many.
 func (o *observation) count(err error) error {
 	fmt.Fprintf(o.ErrOut, "error: %v\n", err)
 	if o.failures++; o.maximumErrors >= 0 && o.failures >= o.maximumErrors {
@@ -261,15 +261,14 @@ func (o *observation) count(err error) error {
 	return nil
 }
 
-// say shows what happens.
+// say prints a change.
 func (o *observation) say(text string) {
 	if !o.quiet {
 		fmt.Fprintf(o.Out, "# %s %s\n", time.Now().Format(time.RFC3339), text)
 	}
 }
 
-// line returns a command line; what is not plain is quoted, so that nothing in an object controls a
-// terminal.
+// line returns a quoted command line, so that nothing in an object controls a terminal.
 func line(words []string) string {
 	var all []string
 	for _, word := range words {

@@ -7,8 +7,8 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// NewExec returns `oc exec`: kubectl's, which also takes a command without the -- before it, as
-// OpenShift 3 does.
+// NewExec returns `oc exec`: kubectl's command, which here also accepts a command without a
+// preceding --, as in OpenShift 3.
 func NewExec(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := kubectlexec.NewCmdExec(factory, streams)
 	command.PreRun = func(command *cobra.Command, args []string) {

@@ -10,12 +10,12 @@ import (
 	"github.com/slipway-platform/slipway/cli/deploymentconfig"
 )
 
-// NewLogs returns `oc logs`: kubectl's, which shows the logs of deployments and builds too.
+// NewLogs returns `oc logs`: kubectl's command, which here also supports deployments and builds.
 func NewLogs(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command, options, version := logs.NewCmdLogs(factory, streams), logs.NewLogsOptions(streams), int64(0)
-	command.ResetFlags() // they belong to the options of kubectl's command
+	command.ResetFlags() // the options of kubectl's command contain them
 	options.AddFlags(command)
-	command.Flags().Int64Var(&version, "version", 0, "Number of the deployment of a deployment config, or of the build of a build config, whose log is shown; the latest by default.")
+	command.Flags().Int64Var(&version, "version", 0, "Number of the deployment of a deployment config, or of the build of a build config. The default is the latest.")
 	command.Run = func(command *cobra.Command, args []string) {
 		util.CheckErr(options.Complete(factory, command, args))
 		options.LogsForObject = build.Log(version, streams.ErrOut, deploymentconfig.Log(version, options.LogsForObject))

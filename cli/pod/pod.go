@@ -1,4 +1,4 @@
-// Package pod looks into running pods: `oc rsh`, `oc exec` and `oc logs`.
+// Package pod contains `oc rsh`, `oc exec` and `oc logs`.
 package pod
 
 import (
@@ -15,14 +15,14 @@ import (
 	"k8s.io/kubectl/pkg/util/term"
 )
 
-// defaultShell is what `oc rsh` runs, which nearly every image has.
+// defaultShell is the shell of `oc rsh`. Nearly every image has it.
 const defaultShell = "/bin/sh"
 
-// shell is what `oc rsh` is asked for.
+// shell contains the state of `oc rsh`.
 type shell struct {
 	program      string
 	seconds      int
-	force, plain bool // a terminal, or none
+	force, plain bool // with or without a terminal
 }
 
 // NewRsh returns `oc rsh`.
@@ -32,10 +32,10 @@ func NewRsh(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 	command := &cobra.Command{
 		Use:   "rsh [-c CONTAINER] (POD | TYPE/NAME) [COMMAND...]",
 		Short: "Start a shell session in a container",
-		Long: `Open a shell in a container, or run a command there as from a terminal.
+		Long: `Open a shell in a container, or run a command in a terminal there.
 
-A type and a name stand for one of the pods that belong to it. Flags stand before the pod; what stands behind it is the command.
-There is a terminal if the command is called from one.`,
+TYPE/NAME selects one of the pods of an object. Flags precede the pod. The arguments after the pod are the command.
+The command gets a terminal if oc rsh has one.`,
 		Example: `  oc rsh web-1-x7k2p
   oc rsh -c side dc/web
   oc rsh --shell=/bin/bash web-1-x7k2p
@@ -57,16 +57,16 @@ There is a terminal if the command is called from one.`,
 	util.CheckErr(flags.MarkHidden("pod-running-timeout"))
 	util.AddContainerVarFlags(command, &options.ContainerName, "")
 	flags.StringVar(&s.program, "shell", defaultShell, "Path of the shell in the container.")
-	flags.IntVar(&s.seconds, "timeout", 10, "Seconds to wait for a pod of TYPE/NAME that runs.")
-	flags.BoolVarP(&s.force, "tty", "t", false, "Use a terminal, whatever is run.")
-	flags.BoolVarP(&s.plain, "no-tty", "T", false, "Use no terminal.")
+	flags.IntVar(&s.seconds, "timeout", 10, "Seconds to wait for a running pod of TYPE/NAME.")
+	flags.BoolVarP(&s.force, "tty", "t", false, "Always use a terminal.")
+	flags.BoolVarP(&s.plain, "no-tty", "T", false, "Never use a terminal.")
 	return command
 }
 
 func (s *shell) validate() error {
 	switch {
 	case s.force && s.plain:
-		return errors.New("give only one of -t and -T")
+		return errors.New("use only one of -t and -T")
 	case s.seconds <= 0:
 		return errors.New("--timeout must be a number of seconds above zero")
 	case s.program == "":
@@ -75,13 +75,13 @@ func (s *shell) validate() error {
 	return nil
 }
 
-// terminal reports whether there shall be one; here says whether the command was called from one.
+// terminal reports whether to use a terminal. here reports whether oc rsh has one.
 func (s *shell) terminal(here bool) bool {
 	return s.force || here && !s.plain
 }
 
-// command returns what runs in the container. The default shell is told of the terminal here,
-// because containers know none.
+// command returns the command in the container. The default shell gets the type of the terminal,
+// which containers do not have.
 func (s *shell) command(words []string, terminal string) []string {
 	if len(words) > 0 && words[0] == "--" {
 		words = words[1:]

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestAShellIsToldOfTheTerminal(t *testing.T) {
+func TestShellGetsTerminalType(t *testing.T) {
 	usual := []string{"/bin/sh", "-c", `TERM=$1 && export TERM && exec "$0"`, "/bin/sh"}
 	for _, c := range []struct {
 		program  string
@@ -26,7 +26,7 @@ func TestAShellIsToldOfTheTerminal(t *testing.T) {
 	}
 }
 
-func TestAShellHasATerminalWhereTheCallerHas(t *testing.T) {
+func TestShellHasTerminalIfCallerHas(t *testing.T) {
 	for _, c := range []struct{ force, plain, here, want bool }{
 		{here: true, want: true}, {}, {plain: true, here: true}, {force: true, want: true},
 	} {

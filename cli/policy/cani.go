@@ -20,7 +20,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// canI asks what someone may do.
+// canI contains the state of `can-i`.
 type canI struct {
 	client               dynamic.Interface
 	namespace            string
@@ -31,29 +31,29 @@ type canI struct {
 	output               string
 }
 
-// newCanI returns `can-i`: may the user, or someone else, do something?
+// newCanI returns `can-i`, which checks whether a user can do something.
 func newCanI(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	c := &canI{}
 	command := &cobra.Command{
 		Use:   "can-i VERB RESOURCE [NAME]",
 		Short: "Check whether an action is allowed",
-		Long: `Check whether an action is allowed in the current project, or list everything that is.
+		Long: `Check whether an action is allowed in the current project, or list all allowed actions.
 
-VERB is a verb of the API such as get, list, create or delete. RESOURCE may have a group
+VERB is a verb of the API such as get, list, create or delete. RESOURCE can include a group
 and a subresource, as in routes.route.openshift.io/custom-host, or be a path such as /healthz.`,
-		Example: `  # May I create deployment configurations?
+		Example: `  # Check whether you can create deployment configurations
   oc policy can-i create dc
 
-  # What may I do in this project?
+  # List what you can do in this project
   oc policy can-i --list
 
-  # May a token with this scope see projects?
+  # Check whether a token with this scope can list projects
   oc policy can-i list projects --scopes=user:info`,
 		Run: func(command *cobra.Command, args []string) {
 			util.CheckErr(c.prepare(factory))
 			if c.list {
 				if len(args) > 0 {
-					util.CheckErr(util.UsageErrorf(command, "--list takes no verb and no resource"))
+					util.CheckErr(util.UsageErrorf(command, "--list cannot be used with a verb or a resource"))
 				}
 				util.CheckErr(c.printRules(command.Context(), streams))
 				return
@@ -74,14 +74,14 @@ and a subresource, as in routes.route.openshift.io/custom-host, or be a path suc
 		},
 	}
 	flags := command.Flags()
-	flags.BoolVar(&c.anyPart, "all-namespaces", false, "Ask about all projects.")
+	flags.BoolVar(&c.anyPart, "all-namespaces", false, "Check in all projects.")
 	flags.StringVarP(&c.output, "output", "o", "", "Format of --list: json, yaml or wide.")
 	flags.BoolVar(&c.list, "list", false, "List the rules of the user in the project.")
 	flags.BoolVarP(&c.quiet, "quiet", "q", false, "Print nothing; the exit code is 2 when the action is not allowed.")
-	flags.BoolVar(&c.ignoreScopes, "ignore-scopes", false, "Ask without the scopes of the token.")
-	flags.StringSliceVar(&c.scopes, "scopes", nil, "Scopes to ask with.")
-	flags.StringVar(&c.user, "user", "", "User to ask about, in place of yourself.")
-	flags.StringSliceVar(&c.groups, "groups", nil, "Groups to ask about, in place of yourself.")
+	flags.BoolVar(&c.ignoreScopes, "ignore-scopes", false, "Ignore the scopes of the token.")
+	flags.StringSliceVar(&c.scopes, "scopes", nil, "Scopes to use for the check.")
+	flags.StringVar(&c.user, "user", "", "User to check, instead of yourself.")
+	flags.StringSliceVar(&c.groups, "groups", nil, "Groups to check, instead of yourself.")
 	return command
 }
 
@@ -99,7 +99,7 @@ func (c *canI) prepare(factory util.Factory) (err error) {
 	return err
 }
 
-// actionOf reads a verb, a resource or path, and perhaps a name.
+// actionOf parses a verb, a resource or path, and optionally a name.
 func actionOf(factory util.Factory, args []string) (action authorizationv1.Action, err error) {
 	action.Verb = args[0]
 	if strings.HasPrefix(args[1], "/") {
@@ -118,7 +118,7 @@ func actionOf(factory util.Factory, args []string) (action authorizationv1.Actio
 		}
 		asked := schema.ParseGroupResource(name)
 		found, err := mapper.ResourceFor(asked.WithVersion(""))
-		if err != nil { // a role may name what the server does not have
+		if err != nil { // a role can contain resources that the server does not have
 			found = asked.WithVersion("")
 		}
 		action.Group, action.Resource = found.Group, found.Resource
@@ -129,7 +129,7 @@ func actionOf(factory util.Factory, args []string) (action authorizationv1.Actio
 	return action, nil
 }
 
-// check asks whether an action is allowed.
+// check checks whether an action is allowed.
 func (c *canI) check(ctx context.Context, action authorizationv1.Action) (answer authorizationv1.SubjectAccessReviewResponse, err error) {
 	if c.anyPart {
 		err = sendReview(ctx, c.client, authorizationv1.GroupVersion.WithResource("subjectaccessreviews"), "", &authorizationv1.SubjectAccessReview{
@@ -157,7 +157,7 @@ func yesOrNo(answer authorizationv1.SubjectAccessReviewResponse) string {
 	return "no"
 }
 
-// rules asks what the user may do in the project.
+// rules lists what the user can do in the project.
 func (c *canI) rules(ctx context.Context) (authorizationv1.SubjectRulesReviewStatus, error) {
 	if c.user == "" && len(c.groups) == 0 {
 		var answer authorizationv1.SelfSubjectRulesReview
@@ -198,7 +198,7 @@ func (c *canI) printRules(ctx context.Context, streams genericiooptions.IOStream
 	return nil
 }
 
-// writePolicyRules prints rules as OpenShift 3 does, sorted so that two answers can be compared.
+// writePolicyRules prints rules as OpenShift 3 does, in a stable order.
 func writePolicyRules(out io.Writer, rules []authorizationv1.PolicyRule) {
 	table := printers.GetNewTabWriter(out)
 	defer func() { _ = table.Flush() }()

@@ -1,4 +1,4 @@
-// Package policy grants and reviews rights: `oc policy` and `oc adm policy`.
+// Package policy contains `oc policy` and `oc adm policy`, which grant and review rights.
 package policy
 
 import (
@@ -10,7 +10,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// New returns `oc policy`, and with the commands for the whole cluster `oc adm policy`.
+// New returns `oc policy`, or with the commands for the whole cluster `oc adm policy`.
 func New(factory util.Factory, streams genericiooptions.IOStreams, administrator bool) *cobra.Command {
 	policy := &cobra.Command{Use: "policy", Short: "Manage authorization policy", Run: util.DefaultSubCommandRun(streams.ErrOut)}
 	for _, subject := range []string{"user", "group"} {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-func TestRolesAreAddedAndRemovedAsInOpenShift(t *testing.T) {
+func TestRolesAreAddedAndRemoved(t *testing.T) {
 	client := fake.NewClientset()
 	with := func(users ...string) *binder {
 		return &binder{client: client.RbacV1(), namespace: "joe-project", role: "admin", users: users}

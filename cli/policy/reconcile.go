@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// reconcile brings defaults of the cluster back. Without confirm it prints what would change.
+// reconcile restores defaults of the cluster. Without confirm, it prints the changes.
 type reconcile struct {
 	genericiooptions.IOStreams
 	print    *genericclioptions.PrintFlags
@@ -30,15 +30,15 @@ type reconcile struct {
 	excludedUsers, excludedGroups []string
 }
 
-// changed is a default that the cluster lacks or has in another form.
+// changed is a default that is missing or different in the cluster.
 type changed struct {
 	object runtime.Object
-	// name is how it is reported, such as clusterrole/admin.
+	// name is the name in messages, such as clusterrole/admin.
 	name string
 }
 
-// command completes a command that finds the changes to the defaults which the arguments name, and
-// makes them when it is confirmed.
+// command completes a command. The command finds the changes to the defaults of the arguments, and
+// makes them if it is confirmed.
 func (r *reconcile) command(factory util.Factory, command *cobra.Command, find func(context.Context, util.Factory, []string) ([]changed, error)) *cobra.Command {
 	r.print = genericclioptions.NewPrintFlags("").WithDefaultOutput("yaml").WithTypeSetter(scheme.Scheme)
 	command.Run = func(command *cobra.Command, args []string) {
@@ -47,8 +47,8 @@ func (r *reconcile) command(factory util.Factory, command *cobra.Command, find f
 		util.CheckErr(r.report(changes))
 	}
 	r.print.AddFlags(command)
-	command.Flags().BoolVar(&r.confirm, "confirm", false, "Make the changes; otherwise they are printed only.")
-	command.Flags().BoolVar(&r.additive, "additive-only", true, "Keep what was added to the defaults.")
+	command.Flags().BoolVar(&r.confirm, "confirm", false, "Make the changes. Without it, only print them.")
+	command.Flags().BoolVar(&r.additive, "additive-only", true, "Keep additions to the defaults.")
 	return command
 }
 
@@ -79,14 +79,14 @@ func newReconcileRoles(factory util.Factory, streams genericiooptions.IOStreams)
 	return r.command(factory, &cobra.Command{
 		Use:   "reconcile-cluster-roles [ROLE ...]",
 		Short: "Update cluster roles to match the recommended bootstrap policy",
-		Long: `Bring the default cluster roles back to what they have at the first start.
+		Long: `Restore the default cluster roles to their state at the first start.
 
 Without --confirm the changes are printed only. Rules that were added stay unless --additive-only=false is given. Roles with the
 annotation openshift.io/reconcile-protect=true or rbac.authorization.kubernetes.io/autoupdate=false don't change.`,
 		Example: `  # Print the roles that would change
   oc adm policy reconcile-cluster-roles
 
-  # Give back to the role admin what it lacks
+  # Restore missing rules of the role admin
   oc adm policy reconcile-cluster-roles admin --confirm`,
 	}, func(ctx context.Context, factory util.Factory, names []string) ([]changed, error) {
 		client, err := factory.KubernetesClientSet()
@@ -104,7 +104,7 @@ func (r *reconcile) roles(ctx context.Context, client rbacclient.RbacV1Interface
 	}
 	for _, name := range names {
 		if !slices.ContainsFunc(roles, func(role rbacv1.ClusterRole) bool { return role.Name == name }) {
-			return nil, fmt.Errorf("reconcile cluster role %q: it is none of the defaults", name)
+			return nil, fmt.Errorf("reconcile cluster role %q: it is not a default role", name)
 		}
 	}
 	list, err := client.ClusterRoles().List(ctx, metav1.ListOptions{})
@@ -143,14 +143,14 @@ func newReconcileBindings(factory util.Factory, streams genericiooptions.IOStrea
 	command := r.command(factory, &cobra.Command{
 		Use:   "reconcile-cluster-role-bindings [ROLE ...]",
 		Short: "Update cluster role bindings to match the recommended bootstrap policy",
-		Long: `Bring the default cluster role bindings, or those of some roles, back to what they have at the first start.
+		Long: `Restore the default cluster role bindings, or those of some roles, to their state at the first start.
 
 Without --confirm the changes are printed only. Subjects that were added stay unless --additive-only=false is given. Bindings
 with the annotation openshift.io/reconcile-protect=true or rbac.authorization.kubernetes.io/autoupdate=false don't change.`,
 		Example: `  # Print the bindings that would change
   oc adm policy reconcile-cluster-role-bindings
 
-  # Bind the role basic-user as at the first start, but not for a group
+  # Restore the bindings of the role basic-user, except for a group
   oc adm policy reconcile-cluster-role-bindings basic-user --exclude-groups=system:authenticated --confirm`,
 	}, func(ctx context.Context, factory util.Factory, names []string) ([]changed, error) {
 		client, err := factory.KubernetesClientSet()
@@ -159,8 +159,8 @@ with the annotation openshift.io/reconcile-protect=true or rbac.authorization.ku
 		}
 		return r.bindings(ctx, client.RbacV1(), names)
 	})
-	command.Flags().StringSliceVar(&r.excludedUsers, "exclude-users", nil, "Users that are not bound.")
-	command.Flags().StringSliceVar(&r.excludedGroups, "exclude-groups", nil, "Groups that are not bound.")
+	command.Flags().StringSliceVar(&r.excludedUsers, "exclude-users", nil, "Users to exclude.")
+	command.Flags().StringSliceVar(&r.excludedGroups, "exclude-groups", nil, "Groups to exclude.")
 	return command
 }
 
@@ -171,7 +171,7 @@ func (r *reconcile) bindings(ctx context.Context, client rbacclient.RbacV1Interf
 	}
 	for _, name := range names {
 		if !slices.ContainsFunc(bindings, func(b rbacv1.ClusterRoleBinding) bool { return b.RoleRef.Name == name }) {
-			return nil, fmt.Errorf("reconcile bindings of cluster role %q: none of the default bindings is of it", name)
+			return nil, fmt.Errorf("reconcile bindings of cluster role %q: no default binding is for it", name)
 		}
 	}
 	list, err := client.ClusterRoleBindings().List(ctx, metav1.ListOptions{})

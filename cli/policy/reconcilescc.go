@@ -25,10 +25,10 @@ func newReconcileSCCs(factory util.Factory, streams genericiooptions.IOStreams) 
 	command := r.command(factory, &cobra.Command{
 		Use:   "reconcile-sccs",
 		Short: "Replace cluster SCCs to match the recommended bootstrap policy",
-		Long: `Bring the default security context constraints back to what they are at the first start.
+		Long: `Restore the default security context constraints to their state at the first start.
 
-Without --confirm the changes are printed only. Labels and annotations stay, and so do priorities and the users and groups that
-were added, unless --additive-only=false is given.`,
+Without --confirm, the command prints the changes. Labels and annotations stay, and so do priorities and additional users and
+groups, unless --additive-only=false is set.`,
 		Example: `  # Print the constraints that would change
   oc adm policy reconcile-sccs
 
@@ -78,7 +78,7 @@ func (r *reconcile) constraints(ctx context.Context, client dynamic.Interface, i
 	return changes, nil
 }
 
-// put stores constraints when the command is confirmed.
+// put stores constraints if the command is confirmed.
 func (r *reconcile) put(ctx context.Context, resource dynamic.ResourceInterface, constraints *scc.Constraints, missing bool) error {
 	if !r.confirm {
 		return nil
@@ -95,8 +95,8 @@ func (r *reconcile) put(ctx context.Context, resource dynamic.ResourceInterface,
 	return err
 }
 
-// merge returns the default with the metadata of what the cluster has, which may be nothing, and
-// unless additive is false with its users, groups and priority.
+// merge returns the default with the metadata of the existing constraints, which can be nil. If
+// additive is true, it keeps their users, groups and priority.
 func merge(wanted, present *scc.Constraints, additive bool) *scc.Constraints {
 	if present == nil {
 		return wanted
@@ -118,7 +118,7 @@ func merge(wanted, present *scc.Constraints, additive bool) *scc.Constraints {
 	return merged
 }
 
-// union returns the first list and what of the second it lacks.
+// union returns the first list and the elements that only the second contains.
 func union(first, second []string) []string {
 	all := append([]string{}, first...) // never nil, as in the defaults
 	for _, one := range second {

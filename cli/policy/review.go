@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// sendReview creates a review and reads the server's answer into answer, a pointer. question has
-// its apiVersion and kind; namespace is empty for a question about the whole cluster.
+// sendReview creates a review and decodes the server's response into answer, a pointer. question
+// contains its apiVersion and kind. namespace is empty for a cluster-scoped review.
 func sendReview(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, namespace string, question, answer any) error {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(question)
 	if err != nil {

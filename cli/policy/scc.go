@@ -20,8 +20,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// newSCC returns the commands that let a user or group use security context constraints, or no
-// longer.
+// newSCC returns the commands that allow or forbid security context constraints for users or
+// groups.
 func newSCC(factory util.Factory, streams genericiooptions.IOStreams, name, subject string, add bool) *cobra.Command {
 	var accounts []string
 	var output *objects.Output
@@ -63,13 +63,13 @@ func newSCC(factory util.Factory, streams genericiooptions.IOStreams, name, subj
 		},
 	}
 	if subject == "user" {
-		command.Flags().StringSliceVarP(&accounts, "serviceaccount", "z", nil, "Service account of the current project, in place of a user.")
+		command.Flags().StringSliceVarP(&accounts, "serviceaccount", "z", nil, "Service account of the current project, instead of a user.")
 	}
 	output = objects.AddOutput(command)
 	return command
 }
 
-// changeSCC changes one of the lists of constraints, users or groups.
+// changeSCC changes the users or the groups of constraints.
 func changeSCC(ctx context.Context, factory util.Factory, name, list string, subjects []string, add, write bool) (*unstructured.Unstructured, error) {
 	client, err := factory.DynamicClient()
 	if err != nil {
@@ -97,7 +97,7 @@ func changeSCC(ctx context.Context, factory util.Factory, name, list string, sub
 	return resource.Update(ctx, object, metav1.UpdateOptions{})
 }
 
-// newWhoCan returns `who-can`: who may do something to a resource.
+// newWhoCan returns `who-can`, which lists who can do something to a resource.
 func newWhoCan(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	everywhere := false
 	var output *objects.Output
@@ -136,7 +136,7 @@ func newWhoCan(factory util.Factory, streams genericiooptions.IOStreams) *cobra.
 			printWhoCan(streams, answer.Object, namespace, args[0], resource)
 		},
 	}
-	command.Flags().BoolVar(&everywhere, "all-namespaces", false, "Who can in all projects.")
+	command.Flags().BoolVar(&everywhere, "all-namespaces", false, "Check in all projects.")
 	output = objects.AddOutput(command)
 	return command
 }

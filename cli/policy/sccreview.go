@@ -24,7 +24,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// sccReview asks which security context constraints accept pods, before anybody makes them.
+// sccReview checks which security context constraints accept pods, before the pods are created.
 type sccReview struct {
 	resource.FilenameOptions
 	genericiooptions.IOStreams
@@ -39,8 +39,8 @@ type sccReview struct {
 	namespace string
 }
 
-// newSCCSubjectReview returns `scc-subject-review`: could a user or a service account make these
-// pods?
+// newSCCSubjectReview returns `scc-subject-review`, which checks whether a user or a service
+// account can create pods.
 func newSCCSubjectReview(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	account := ""
 	o := &sccReview{IOStreams: streams, title: "Subject Review"}
@@ -49,14 +49,14 @@ func newSCCSubjectReview(factory util.Factory, streams genericiooptions.IOStream
 		Short: "Check whether a user or a service account can create a pod",
 		Long: `Check whether a user, a group or a service account can create a pod, or the pods of a controller.
 
-Without --user, --groups and --serviceaccount the question is about yourself.`,
-		Example: `  # Can I create the pod of this file?
+Without --user, --groups and --serviceaccount, the command checks your own rights.`,
+		Example: `  # Check whether you can create the pod of this file
   oc policy scc-subject-review -f pod.yaml
 
-  # Can the user bob, who is in projectAdmin, create it?
+  # Check whether the user bob, who is in projectAdmin, can create it
   oc policy scc-subject-review -u bob -g projectAdmin -f pod.yaml
 
-  # Can the service account of a project?
+  # Check whether a service account of the project can create it
   oc policy scc-subject-review -z default -f pod.yaml`,
 	}, "RESOURCE\tALLOWED BY", func(ctx context.Context, template corev1.PodTemplateSpec) (runtime.Object, []string, error) {
 		if account != "" {
@@ -68,13 +68,13 @@ Without --user, --groups and --serviceaccount the question is about yourself.`,
 		}
 		return o.subject(ctx, template, account != "")
 	})
-	command.Flags().StringVarP(&o.user, "user", "u", "", "User to ask about.")
-	command.Flags().StringSliceVarP(&o.groups, "groups", "g", nil, "Groups to ask about, or those of the user.")
-	command.Flags().StringVarP(&account, "serviceaccount", "z", "", "Service account of the project to ask about.")
+	command.Flags().StringVarP(&o.user, "user", "u", "", "User to check.")
+	command.Flags().StringSliceVarP(&o.groups, "groups", "g", nil, "Groups to check, or those of the user.")
+	command.Flags().StringVarP(&account, "serviceaccount", "z", "", "Service account of the project to check.")
 	return command
 }
 
-// newSCCReview returns `scc-review`: which service accounts could make these pods?
+// newSCCReview returns `scc-review`, which lists the service accounts that can create pods.
 func newSCCReview(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	o := &sccReview{IOStreams: streams, title: "Review"}
 	command := o.command(factory, &cobra.Command{
@@ -82,16 +82,16 @@ func newSCCReview(factory util.Factory, streams genericiooptions.IOStreams) *cob
 		Short: "Check which service accounts can create a pod",
 		Long: `Check which service accounts can create a pod, or the pods of a controller.
 
-Without -z the question is about the service account that the pod names, or "default".`,
-		Example: `  # Can the service accounts sa1 and sa2 create the pod of this file?
+Without -z, the command checks the service account of the pod, or "default".`,
+		Example: `  # Check whether the service accounts sa1 and sa2 can create the pod of this file
   oc policy scc-review -z sa1,sa2 -f pod.yaml`,
 	}, "RESOURCE\tSERVICE ACCOUNT\tALLOWED BY", o.review)
-	command.Flags().StringSliceVarP(&o.accounts, "serviceaccount", "z", nil, "Service accounts of the project to ask about.")
+	command.Flags().StringSliceVarP(&o.accounts, "serviceaccount", "z", nil, "Service accounts of the project to check.")
 	return command
 }
 
-// command completes a command that asks question for each object of the files: it answers with what
-// -o prints and the cells of a table's rows after the name, with tabs between.
+// command completes a command that calls question for each object of the files. question returns
+// the object for -o and the cells of a row after the name, separated by tabs.
 func (o *sccReview) command(factory util.Factory, command *cobra.Command, headings string,
 	question func(context.Context, corev1.PodTemplateSpec) (runtime.Object, []string, error)) *cobra.Command {
 	o.print = genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme)
@@ -104,8 +104,8 @@ func (o *sccReview) command(factory util.Factory, command *cobra.Command, headin
 		util.CheckErr(o.run(command.Context(), factory, headings, question))
 	}
 	o.print.AddFlags(command)
-	util.AddFilenameOptionFlags(command, &o.FilenameOptions, "of the pods to ask about.")
-	command.Flags().BoolVar(&o.noHeaders, "no-headers", false, "Print no headings.")
+	util.AddFilenameOptionFlags(command, &o.FilenameOptions, "of the pods to check.")
+	command.Flags().BoolVar(&o.noHeaders, "no-headers", false, "Omit the headings.")
 	objects.AddOldPrintFlags(command)
 	return command
 }
@@ -178,7 +178,7 @@ func (o *sccReview) printObject(object runtime.Object) error {
 	return printer.PrintObj(object, o.Out)
 }
 
-// subject asks about a user, a service account that the template names, or oneself.
+// subject checks a user, the service account of the template, or the current user.
 func (o *sccReview) subject(ctx context.Context, template corev1.PodTemplateSpec, account bool) (runtime.Object, []string, error) {
 	if o.user == "" && len(o.groups) == 0 && !account {
 		answer := &securityv1.PodSecurityPolicySelfSubjectReview{
@@ -201,7 +201,7 @@ func (o *sccReview) subjectAs(ctx context.Context, template corev1.PodTemplateSp
 	return answer, []string{allowedBy(answer.Status)}, err
 }
 
-// review asks about service accounts.
+// review checks service accounts.
 func (o *sccReview) review(ctx context.Context, template corev1.PodTemplateSpec) (runtime.Object, []string, error) {
 	answer := &securityv1.PodSecurityPolicyReview{
 		TypeMeta: securityType("PodSecurityPolicyReview"),
@@ -221,7 +221,7 @@ func securityType(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: securityv1.GroupVersion.String(), Kind: kind}
 }
 
-// nobody stands where no constraint accepts a pod.
+// nobody is the text if no constraints accept a pod.
 const nobody = "<none>"
 
 func allowedBy(status securityv1.PodSecurityPolicySubjectReviewStatus) string {
@@ -231,7 +231,7 @@ func allowedBy(status securityv1.PodSecurityPolicySubjectReviewStatus) string {
 	return status.AllowedBy.Name
 }
 
-// accountOf returns the name of a service account, which the user can also name in full as a user.
+// accountOf returns the name of a service account, which can also be its full user name.
 func accountOf(name string) string {
 	if _, account, err := serviceaccount.SplitUsername(name); err == nil {
 		return account
@@ -246,7 +246,7 @@ func accountsOf(names []string) (accounts []string) {
 	return accounts
 }
 
-// podTemplateOf finds what an object makes pods from: its template, or for a pod itself.
+// podTemplateOf returns the pod template of an object, or a template for a pod itself.
 func podTemplateOf(object *unstructured.Unstructured) (template corev1.PodTemplateSpec, err error) {
 	if object.GetKind() == "Pod" {
 		err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &template)
@@ -259,5 +259,5 @@ func podTemplateOf(object *unstructured.Unstructured) (template corev1.PodTempla
 			return template, err
 		}
 	}
-	return template, fmt.Errorf("review %s %q: it has no template of a pod", object.GetKind(), object.GetName())
+	return template, fmt.Errorf("review %s %q: it has no pod template", object.GetKind(), object.GetName())
 }

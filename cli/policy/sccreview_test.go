@@ -13,14 +13,14 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects/objectstest"
 )
 
-func TestPodTemplatesAreFoundInEveryController(t *testing.T) {
+func TestPodTemplateOfEveryController(t *testing.T) {
 	const spec = "{containers: [{name: a, image: b}]}"
 	for name, tt := range map[string]struct{ object, problem string }{
 		"pod":                      {"{kind: Pod, metadata: {name: x}, spec: " + spec + "}", ""},
 		"deployment configuration": {"{kind: DeploymentConfig, spec: {template: {spec: " + spec + "}}}", ""},
 		"cron job":                 {"{kind: CronJob, spec: {jobTemplate: {spec: {template: {spec: " + spec + "}}}}}", ""},
 		"pod template":             {"{kind: PodTemplate, template: {spec: " + spec + "}}", ""},
-		"no template":              {"{kind: Service, metadata: {name: x}}", `review Service "x": it has no template of a pod`},
+		"no pod template":          {"{kind: Service, metadata: {name: x}}", `review Service "x": it has no pod template`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := &unstructured.Unstructured{}
@@ -41,14 +41,14 @@ func TestPodTemplatesAreFoundInEveryController(t *testing.T) {
 	}
 }
 
-func TestRulesArePrintedInOneOrder(t *testing.T) {
+func TestRulesArePrintedInStableOrder(t *testing.T) {
 	var out strings.Builder
 	rule := authorizationv1.PolicyRule{Verbs: []string{"get", "list"}, APIGroups: []string{"", "route.openshift.io"}, Resources: []string{"routes"}}
 	writePolicyRules(&out, []authorizationv1.PolicyRule{rule, {Verbs: []string{"get"}, NonResourceURLsSlice: []string{"/healthz"}}, rule})
 	objectstest.Golden(t, "testdata/can-i-list.txt", out.String())
 }
 
-func TestDefaultConstraintsKeepWhatWasAdded(t *testing.T) {
+func TestReconciledConstraintsKeepAdditions(t *testing.T) {
 	five := int32(5)
 	var wanted *scc.Constraints
 	for _, c := range scc.BuiltIn("openshift-infra") {

@@ -1,5 +1,5 @@
-// Package project makes, lists and selects projects: `oc project`, `oc projects`, `oc new-
-// project` and `oc adm new-project`.
+// Package project contains `oc project`, `oc projects`, `oc new-project` and `oc adm new-project`,
+// which create, list and select projects.
 package project
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/policy"
 )
 
-// NewList returns `oc projects`: the projects that the user sees.
+// NewList returns `oc projects`, which lists the user's projects.
 func NewList(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	short := false
 	command := &cobra.Command{
@@ -53,11 +53,11 @@ func NewList(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Co
 			writeProjects(streams.Out, projects, current, config.Host)
 		},
 	}
-	command.Flags().BoolVarP(&short, "short", "q", false, "Print the names alone.")
+	command.Flags().BoolVarP(&short, "short", "q", false, "Print only the names.")
 	return command
 }
 
-// writeProjects lists projects with their names for people; a star marks the current one.
+// writeProjects lists projects with their display names. A star marks the current one.
 func writeProjects(out io.Writer, projects []projectv1.Project, current, server string) {
 	title := func(project projectv1.Project) string {
 		if display := project.Annotations["openshift.io/display-name"]; display != "" && display != project.Name {
@@ -84,7 +84,7 @@ func writeProjects(out io.Writer, projects []projectv1.Project, current, server 
 	fmt.Fprintf(out, "\nUsing project %q on server %q.\n", current, server)
 }
 
-// New returns `oc project`: it shows the project that commands are for, or changes to another one.
+// New returns `oc project`, which prints the current project or changes it.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	short := false
 	command := &cobra.Command{
@@ -127,11 +127,12 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 			fmt.Fprintf(streams.Out, "Now using project %q on server %q.\n", args[0], config.Host)
 		},
 	}
-	command.Flags().BoolVarP(&short, "short", "q", false, "Print the name alone.")
+	command.Flags().BoolVarP(&short, "short", "q", false, "Print only the name.")
 	return command
 }
 
-// seesProject reports whether the user sees a project; one that is hidden is as good as none.
+// seesProject reports whether the user can see a project. It does not distinguish hidden projects
+// from missing ones.
 func seesProject(ctx context.Context, factory util.Factory, name string) error {
 	client, err := factory.DynamicClient()
 	if err != nil {
@@ -139,13 +140,13 @@ func seesProject(ctx context.Context, factory util.Factory, name string) error {
 	}
 	_, err = client.Resource(projectv1.GroupVersion.WithResource("projects")).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
-		return fmt.Errorf("you are not a member of project %q; to see your projects: oc projects", name)
+		return fmt.Errorf("you are not a member of project %q; to list your projects, use oc projects", name)
 	}
 	return err
 }
 
-// useProject creates a project the one of the kubeconfig's current context, in a context of its own
-// as OpenShift does.
+// useProject makes a project the current one in the kubeconfig, in a separate context as OpenShift
+// does.
 func useProject(factory util.Factory, name string) error {
 	loader := factory.ToRawKubeConfigLoader()
 	config, err := loader.RawConfig()
@@ -170,14 +171,14 @@ func useProject(factory util.Factory, name string) error {
 	return nil
 }
 
-// NewRequest returns `oc new-project`: it requests a project and changes to it.
+// NewRequest returns `oc new-project`, which requests a project and changes to it.
 func NewRequest(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	asked := &projectv1.ProjectRequest{TypeMeta: metav1.TypeMeta{APIVersion: projectv1.GroupVersion.String(), Kind: "ProjectRequest"}}
 	stay := false
 	command := &cobra.Command{
 		Use:   "new-project NAME [--display-name=NAME] [--description=TEXT]",
 		Short: "Request a new project",
-		Example: `  # A project with a name and a description for people
+		Example: `  # Create a project with a display name and a description
   oc new-project web-team-dev --display-name="Web Team Development" --description="Development project for the web team."`,
 		Args: cobra.ExactArgs(1),
 		Run: func(command *cobra.Command, args []string) {
@@ -194,24 +195,24 @@ func NewRequest(factory util.Factory, streams genericiooptions.IOStreams) *cobra
 			fmt.Fprint(streams.Out, firstApplication)
 		},
 	}
-	command.Flags().StringVar(&asked.DisplayName, "display-name", "", "Name of the project for people.")
-	command.Flags().StringVar(&asked.Description, "description", "", "What the project is for.")
+	command.Flags().StringVar(&asked.DisplayName, "display-name", "", "Display name of the project.")
+	command.Flags().StringVar(&asked.Description, "description", "", "Description of the project.")
 	command.Flags().BoolVar(&stay, "skip-config-write", false, "Do not change to the new project.")
 	return command
 }
 
-// firstApplication is what the client of OpenShift 3 says after a new project, with a template that
+// firstApplication is the message of OpenShift 3's client after a new project, with a template that
 // every cluster has.
 const firstApplication = `
 You can add applications to this project with the 'new-app' command. For example, try:
 
     oc new-app openshift//httpd-example
 
-to serve a page of your own.
+to serve your own page.
 `
 
-// requestProject asks first whether the user may request projects, because that answer has the
-// administrator's words.
+// requestProject checks first whether the user can request projects, because that response contains
+// the administrator's message.
 func requestProject(ctx context.Context, factory util.Factory, asked *projectv1.ProjectRequest) error {
 	client, err := factory.DynamicClient()
 	if err != nil {
@@ -233,7 +234,8 @@ func requestProject(ctx context.Context, factory util.Factory, asked *projectv1.
 	return err
 }
 
-// NewAdm returns `oc adm new-project`: a project for someone else, with a node selector.
+// NewAdm returns `oc adm new-project`, which creates a project for another user, with a node
+// selector.
 func NewAdm(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	var displayName, description, selector, admin, adminRole string
 	command := &cobra.Command{
@@ -267,9 +269,9 @@ func NewAdm(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&displayName, "display-name", "", "Name of the project for people.")
-	flags.StringVar(&description, "description", "", "What the project is for.")
-	flags.StringVar(&selector, "node-selector", "", "Labels of the nodes that the project's pods may run on; an empty one frees it from the cluster's default.")
+	flags.StringVar(&displayName, "display-name", "", "Display name of the project.")
+	flags.StringVar(&description, "description", "", "Description of the project.")
+	flags.StringVar(&selector, "node-selector", "", "Labels of the nodes for the project's pods. An empty value disables the cluster's default.")
 	flags.StringVar(&admin, "admin", "", "User who administers the project.")
 	flags.StringVar(&adminRole, "admin-role", "admin", "Role of --admin in the project.")
 	return command

@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects/objectstest"
 )
 
-func TestProjectsAreListedWithTheirNamesForPeople(t *testing.T) {
+func TestProjectsAreListedWithDisplayNames(t *testing.T) {
 	shop := projectv1.Project{ObjectMeta: metav1.ObjectMeta{Name: "shop", Annotations: map[string]string{"openshift.io/display-name": "A shop"}}}
 	plain := projectv1.Project{ObjectMeta: metav1.ObjectMeta{Name: "plain"}}
 	var out strings.Builder

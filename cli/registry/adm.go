@@ -11,49 +11,49 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// registrySettings are the flags of OpenShift 3's `oc adm registry` and what says the same of a
-// registry that is a part of the control plane.
+// registrySettings maps the flags of OpenShift 3's `oc adm registry` to the settings of a registry
+// in the control plane.
 var registrySettings = map[string]string{
 	"mount-host":               "slipway.registry.directory of the MasterConfig",
 	"volume":                   "slipway.registry.directory of the MasterConfig, with the volume mounted there",
 	"ports":                    "slipway.registry.bindAddress of the MasterConfig",
 	"supplemental-groups":      "the owner of slipway.registry.directory of the MasterConfig",
-	"tls-certificate":          "imagePolicyConfig.externalRegistryHostname of the MasterConfig: the certificate is made and renewed by itself",
-	"tls-key":                  "imagePolicyConfig.externalRegistryHostname of the MasterConfig: the certificate is made and renewed by itself",
+	"tls-certificate":          "imagePolicyConfig.externalRegistryHostname of the MasterConfig: Slipway creates and renews the certificate",
+	"tls-key":                  "imagePolicyConfig.externalRegistryHostname of the MasterConfig: Slipway creates and renews the certificate",
 	"replicas":                 "no setting: the registry runs once, in the control plane",
-	"selector":                 "no setting: the registry runs in the control plane, in no pod",
-	"daemonset":                "no setting: the registry runs in the control plane, in no pod",
-	"service-account":          "no setting: the registry runs in the control plane, in no pod",
-	"images":                   "no setting: the registry is in the program, of no image",
-	"latest-images":            "no setting: the registry is in the program, of no image",
-	"enforce-quota":            "no setting: quotas count always",
-	"cluster-ip":               "no setting: the service has an address of its own",
+	"selector":                 "no setting: the registry runs in the control plane, not in a pod",
+	"daemonset":                "no setting: the registry runs in the control plane, not in a pod",
+	"service-account":          "no setting: the registry runs in the control plane, not in a pod",
+	"images":                   "no setting: the registry is in the program, not in an image",
+	"latest-images":            "no setting: the registry is in the program, not in an image",
+	"enforce-quota":            "no setting: quotas are always enforced",
+	"cluster-ip":               "no setting: the service has its own address",
 	"labels":                   "no setting: the service has the label docker-registry=default",
 	"fs-group":                 "the owner of slipway.registry.directory of the MasterConfig",
 	"dry-run":                  "",
 	"output":                   "",
 	"create":                   "",
-	"credentials":              "no setting: the registry has an identity of its own",
+	"credentials":              "no setting: the registry has its own credentials",
 	"type":                     "no setting: there is one kind of registry",
 	"local":                    "",
 	"expose-metrics":           "no setting",
 	"disable-service-creation": "no setting",
 }
 
-// NewAdm returns `oc adm registry`, which in OpenShift 3 deploys the registry. Here each cluster
-// has one from its first start, so that the command says where it is, and where what its flags ask
-// for is set.
+// NewAdm returns `oc adm registry`, which deploys the registry in OpenShift 3. Here each cluster
+// has one from its first start, so the command prints its address, and the settings that correspond
+// to flags.
 func NewAdm(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
-		Use: "registry", Short: "Show the cluster's image registry, which is there from the start",
-		Long: `Show the cluster's image registry. It is a part of the control plane and there from the first start: nothing is deployed. What the flags of
-OpenShift 3's command configure is set in the MasterConfig; a flag that is given is answered by the name of its setting.`,
+		Use: "registry", Short: "Show the cluster's image registry, which always exists",
+		Long: `Show the cluster's image registry. It is part of the control plane from the first start, so the command deploys nothing. The MasterConfig contains the settings
+for which OpenShift 3's command has flags. For each flag, the command prints the name of the setting.`,
 		Args: cobra.NoArgs,
 		Run: func(command *cobra.Command, _ []string) {
 			var answers []error
 			command.Flags().Visit(func(flag *pflag.Flag) {
 				if setting := registrySettings[flag.Name]; setting != "" {
-					answers = append(answers, fmt.Errorf("--%s does nothing here; in its place is %s", flag.Name, setting))
+					answers = append(answers, fmt.Errorf("--%s has no effect; use %s", flag.Name, setting))
 				}
 			})
 			util.CheckErr(errors.Join(answers...))

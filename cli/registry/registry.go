@@ -1,5 +1,5 @@
-// Package registry finds the image registry of the cluster and logs in to it: `oc registry` and
-// `oc adm registry`.
+// Package registry contains `oc registry` and `oc adm registry`, which find the cluster's image
+// registry and log in to it.
 package registry
 
 import (
@@ -36,11 +36,11 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 	return registry
 }
 
-// registryNames are the names by which a registry is known: to pods and nodes, and to clients
-// outside of the cluster, which may be empty.
+// registryNames contains the addresses of a registry: the internal one for pods and nodes, and the
+// public one, which can be empty.
 type registryNames struct{ internal, public string }
 
-// preferred returns the public name if there is one.
+// preferred returns the public address if there is one.
 func (n registryNames) preferred() string {
 	if n.public != "" {
 		return n.public
@@ -48,7 +48,7 @@ func (n registryNames) preferred() string {
 	return n.internal
 }
 
-// registryInfo prints the name of the cluster's registry.
+// registryInfo prints the address of the cluster's registry.
 type registryInfo struct {
 	internal, public, check, quiet bool
 }
@@ -58,7 +58,7 @@ func newRegistryInfo(factory util.Factory, streams genericiooptions.IOStreams) *
 	command := &cobra.Command{
 		Use:   "info",
 		Short: "Print the address of the cluster's image registry",
-		Long:  "Print the address of the cluster's image registry: the public one if the cluster has it, or else that for pods and nodes.",
+		Long:  "Print the address of the cluster's image registry: the public one, if the cluster has it, otherwise the one for pods and nodes.",
 		Args:  cobra.NoArgs,
 		Run: func(command *cobra.Command, _ []string) {
 			config, namespace := connect(factory)
@@ -68,10 +68,10 @@ func newRegistryInfo(factory util.Factory, streams genericiooptions.IOStreams) *
 		},
 	}
 	flags := command.Flags()
-	flags.BoolVar(&i.internal, "internal", false, "Only the address for pods and nodes")
-	flags.BoolVar(&i.public, "public", false, "Only the address for clients outside of the cluster")
-	flags.BoolVar(&i.check, "check", false, "Try whether the registry answers there")
-	flags.BoolVarP(&i.quiet, "quiet", "q", false, "Print nothing; the exit code tells whether there is a registry")
+	flags.BoolVar(&i.internal, "internal", false, "Print the address for pods and nodes")
+	flags.BoolVar(&i.public, "public", false, "Print the address for clients outside the cluster")
+	flags.BoolVar(&i.check, "check", false, "Check that the registry responds at the address")
+	flags.BoolVarP(&i.quiet, "quiet", "q", false, "Print nothing. The exit code reports whether there is a registry")
 	command.MarkFlagsMutuallyExclusive("internal", "public")
 	return command
 }
@@ -98,8 +98,8 @@ func (i *registryInfo) run(ctx context.Context, config *rest.Config, names regis
 	return nil
 }
 
-// checkRegistry asks for the health of a registry, whose certificate the cluster's authority has
-// signed or one that the machine trusts.
+// checkRegistry checks the health of a registry. Its certificate must be signed by the cluster's
+// authority or trusted by the machine.
 func checkRegistry(ctx context.Context, config *rest.Config, host string) error {
 	anonymous := rest.AnonymousClientConfig(config)
 	anonymous.ServerName, anonymous.Timeout = "", 10*time.Second
@@ -117,7 +117,7 @@ func checkRegistry(ctx context.Context, config *rest.Config, host string) error 
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("check registry %q: it answers %s", host, answer.Status)
+		return fmt.Errorf("check registry %q: it responds with %s", host, answer.Status)
 	}
 	return nil
 }
@@ -130,7 +130,7 @@ func connect(factory util.Factory) (*rest.Config, string) {
 	return config, namespace
 }
 
-// findRegistry asks the cluster where the images of an image stream would be, without making one.
+// findRegistry returns the addresses that the cluster reports for an image stream, with a dry run.
 func findRegistry(ctx context.Context, config *rest.Config, namespace string) (registryNames, error) {
 	client, err := imageclient.NewForConfig(config)
 	if err != nil {
@@ -139,7 +139,7 @@ func findRegistry(ctx context.Context, config *rest.Config, namespace string) (r
 	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Name: "registry-info-" + strings.ToLower(rand.Text())}}
 	made, err := client.ImageStreams(namespace).Create(ctx, stream, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if err != nil {
-		return registryNames{}, fmt.Errorf("ask for the registry: %w", err)
+		return registryNames{}, fmt.Errorf("find registry: %w", err)
 	}
 	internal, _, _ := strings.Cut(made.Status.DockerImageRepository, "/")
 	public, _, _ := strings.Cut(made.Status.PublicDockerImageRepository, "/")
@@ -149,7 +149,7 @@ func findRegistry(ctx context.Context, config *rest.Config, namespace string) (r
 	return registryNames{internal, public}, nil
 }
 
-// registryLogin writes credentials for the registry where clients of registries look for them.
+// registryLogin writes credentials for the registry to the file that clients of registries use.
 type registryLogin struct {
 	file, host, account string
 	out                 io.Writer
@@ -160,7 +160,7 @@ func newRegistryLogin(factory util.Factory, streams genericiooptions.IOStreams) 
 	command := &cobra.Command{
 		Use:   "login",
 		Short: "Log in to the cluster's image registry",
-		Long:  "Writes the token that you are logged in with, or one of a service account, into the file where docker, podman and skopeo look for credentials.",
+		Long:  "Write your token, or the token of a service account, to the file from which docker, podman and skopeo read credentials.",
 		Args:  cobra.NoArgs,
 		Run: func(command *cobra.Command, _ []string) {
 			config, namespace := connect(factory)
@@ -168,9 +168,9 @@ func newRegistryLogin(factory util.Factory, streams genericiooptions.IOStreams) 
 		},
 	}
 	flags := command.Flags()
-	flags.StringVarP(&l.file, "registry-config", "a", "", "The file to write, ~/.docker/config.json by default")
-	flags.StringVar(&l.file, "to", "", "The file to write; `-` prints it")
-	flags.StringVar(&l.host, "registry", "", "Host and port of the registry, instead of what the cluster calls it")
+	flags.StringVarP(&l.file, "registry-config", "a", "", "File to write. The default is ~/.docker/config.json")
+	flags.StringVar(&l.file, "to", "", "File to write. `-` prints the content")
+	flags.StringVar(&l.host, "registry", "", "Host and port of the registry, instead of the address that the cluster reports")
 	flags.StringVarP(&l.account, "service-account", "z", "", "Log in as a service account of the project")
 	return command
 }
@@ -201,7 +201,7 @@ func (l *registryLogin) run(ctx context.Context, config *rest.Config, namespace 
 	return l.write(user, token)
 }
 
-// write adds the credentials to those that the file has.
+// write adds the credentials to the file.
 func (l *registryLogin) write(user, token string) error {
 	file := l.file
 	if file == "" {

@@ -15,10 +15,10 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// daemonScript runs an rsync daemon in the container until its input ends, be it that the client
-// was killed. The first line of the input is the password of the user "oc", without whom other
-// containers of the pod could write to this one; the arguments are ports, of which the first that
-// is free is taken. When the daemon answers, the script writes the port and the working directory.
+// daemonScript runs an rsync daemon in the container until its input ends, for example because the
+// client was killed. The first line of the input is the password of the user "oc", which keeps out
+// other containers of the pod. The arguments are ports. The script uses the first free one. When
+// the daemon responds, the script writes the port and the working directory.
 const daemonScript = `set -e
 read -r password
 directory=$(mktemp -d)
@@ -44,18 +44,18 @@ done
 echo 'no rsync daemon could be started' >&2
 exit 1`
 
-// daemon is an rsync daemon in the container: its port there, on the loopback interface, the
-// directory that relative paths begin at, and the password of "oc".
+// daemon is an rsync daemon in the container. It contains the port on the loopback interface there,
+// the working directory for relative paths, and the password of "oc".
 type daemon struct {
 	port                int
 	directory, password string
 }
 
-// forwarder calls use with a port of this machine's loopback interface that leads to one of the
-// pod's while use runs.
+// forwarder calls use with a port on this machine's loopback interface, and forwards it to a port
+// of the pod while use runs.
 type forwarder func(ctx context.Context, port int, use func(local int) error) error
 
-// byDaemon copies with an rsync daemon that runs in the container while it does.
+// byDaemon copies with a temporary rsync daemon in the container.
 func (s *sync) byDaemon(ctx context.Context) error {
 	return s.withDaemon(ctx, func(d daemon) error {
 		return s.forward(ctx, d.port, func(local int) error {
@@ -69,7 +69,7 @@ func (s *sync) withDaemon(ctx context.Context, use func(daemon) error) (err erro
 	d := daemon{password: rand.Text()}
 	command := []string{"sh", "-c", daemonScript, "rsync-daemon"}
 	for range 8 {
-		// Below the ports that connections come from.
+		// These ports are below the ephemeral ports.
 		command = append(command, strconv.Itoa(20000+mathrand.IntN(10000)))
 	}
 	in, stdin := io.Pipe()
@@ -83,12 +83,12 @@ func (s *sync) withDaemon(ctx context.Context, use func(daemon) error) (err erro
 	}()
 	defer func() {
 		stdin.Close()
-		_, _ = io.Copy(io.Discard, stdout) // its error is that of the script
+		_, _ = io.Copy(io.Discard, stdout) // the error is that of the script
 		if end := <-ended; end != nil && err == nil {
 			err = fmt.Errorf("end the rsync daemon in the container: %w", end)
 		}
 	}()
-	// What keeps it from being read keeps the line below from being written.
+	// A read error also prevents the line below.
 	_, _ = io.WriteString(stdin, d.password+"\n")
 	line, err := bufio.NewReaderSize(stdout, 8192).ReadSlice('\n')
 	if err == nil {
@@ -100,17 +100,17 @@ func (s *sync) withDaemon(ctx context.Context, use func(daemon) error) (err erro
 	return use(d)
 }
 
-// read takes what the script wrote.
+// read parses the output of the script.
 func (d *daemon) read(line string) (err error) {
 	port, directory, found := strings.Cut(line, " ")
 	if d.port, err = strconv.Atoi(port); err != nil || !found || !path.IsAbs(directory) {
-		return errors.New("the container does not say its port and directory")
+		return errors.New("the container did not report its port and directory")
 	}
 	d.directory = directory
 	return nil
 }
 
-// address returns what the local rsync calls a place.
+// address returns the rsync address of a place.
 func (d *daemon) address(p place, local int) string {
 	if p.pod == "" {
 		return p.path

@@ -17,7 +17,7 @@ import (
 // here leads to a container that is this machine.
 func here(_ context.Context, port int, use func(int) error) error { return use(port) }
 
-func TestDirectoriesTravelBothWaysByADaemon(t *testing.T) {
+func TestDaemonCopiesBothWays(t *testing.T) {
 	work := t.TempDir()
 	s := &sync{in: container(work), forward: here, remove: true, filter: filter{exclude: []string{"*.log"}}, IOStreams: genericiooptions.IOStreams{Out: t.Output(), ErrOut: t.Output()}}
 	from := write(t, t.TempDir(), map[string]string{"a b": "1", "sub/b": "2", "link": "-> /etc/passwd", "c.log": "3"})
@@ -40,7 +40,7 @@ func TestDirectoriesTravelBothWaysByADaemon(t *testing.T) {
 	}
 }
 
-func TestADaemonEndsWithItsUseAndWantsItsPassword(t *testing.T) {
+func TestDaemonNeedsPasswordAndEnds(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
 	said := &strings.Builder{}
@@ -65,7 +65,7 @@ func TestADaemonEndsWithItsUseAndWantsItsPassword(t *testing.T) {
 	}
 }
 
-func TestADaemonThatCannotStartIsAnError(t *testing.T) {
+func TestDaemonStartFailureIsReported(t *testing.T) {
 	s := &sync{in: container(t.TempDir()), IOStreams: genericiooptions.IOStreams{Out: t.Output(), ErrOut: t.Output()}}
 	t.Setenv("TMPDIR", "/nonexistent")
 	if err := s.withDaemon(t.Context(), func(daemon) error { return nil }); err == nil || !strings.Contains(err.Error(), "start an rsync daemon") {

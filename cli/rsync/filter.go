@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// filter says what is copied. Its patterns are those of rsync without `**`: what has a slash at its
-// end matches directories, what begins with one the whole name, and what has neither the end of a
-// name. What is included is not excluded.
+// filter selects what is copied. Its patterns are those of rsync without `**`: a pattern with a
+// trailing slash matches directories, a pattern with a leading slash matches the whole name, and
+// other patterns match the end of a name. Includes have precedence over excludes.
 type filter struct{ include, exclude []string }
 
 func (f filter) validate() error {
 	for _, pattern := range slices.Concat(f.include, f.exclude) {
 		if _, err := path.Match(pattern, ""); err != nil || strings.Trim(pattern, "/") == "" {
-			return fmt.Errorf("read pattern %q: must be a name, which may have *, ? and [...] in it", pattern)
+			return fmt.Errorf("read pattern %q: must be a name, which can contain *, ? and [...]", pattern)
 		}
 	}
 	return nil
 }
 
-// keeps reports whether a file or directory is copied: neither it nor a directory above it is left
-// out. name is relative, with slashes.
+// keeps reports whether a file or directory is copied: neither it nor a parent directory is
+// excluded. name is relative, with slashes.
 func (f filter) keeps(name string, directory bool) bool {
 	parts := strings.Split(name, "/")
 	for i := range parts {

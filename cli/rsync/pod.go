@@ -22,10 +22,10 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 )
 
-// pod is where the container is that files are copied to or from.
+// pod identifies the container for the copy.
 type pod struct{ namespace, name, container string }
 
-// connect finds the container, the usual one where none is named.
+// connect finds the container. The default is the usual one.
 func (p pod) connect(ctx context.Context, factory util.Factory) (inContainer, forwarder, error) {
 	clients, err := factory.KubernetesClientSet()
 	if err != nil {
@@ -36,7 +36,7 @@ func (p pod) connect(ctx context.Context, factory util.Factory) (inContainer, fo
 		return nil, nil, err
 	}
 	if found.Status.Phase != corev1.PodRunning {
-		return nil, nil, fmt.Errorf("pod %q is %s; files are copied only while it runs", p.name, found.Status.Phase)
+		return nil, nil, fmt.Errorf("pod %q is %s; files can be copied only while it runs", p.name, found.Status.Phase)
 	}
 	container, err := podcmd.FindOrDefaultContainerByName(found, p.container, true, nil)
 	if err != nil {
@@ -62,7 +62,8 @@ func (p pod) connect(ctx context.Context, factory util.Factory) (inContainer, fo
 	}, nil
 }
 
-// forward calls use while a port of this machine leads to one of a pod's, whose address to is.
+// forward forwards a port of this machine to a port of a pod, and calls use meanwhile. to is the
+// pod's URL.
 func forward(ctx context.Context, config *rest.Config, to *url.URL, port int, use func(local int) error) error {
 	dialer, err := dial(config, to)
 	if err != nil {
@@ -92,8 +93,8 @@ func forward(ctx context.Context, config *rest.Config, to *url.URL, port int, us
 	return use(int(local[0].Local))
 }
 
-// dial speaks with the server through a WebSocket, and by SPDY where that is not to be had, as
-// kubectl does.
+// dial connects to the server with a WebSocket, or with SPDY if that is not supported, as kubectl
+// does.
 func dial(config *rest.Config, to *url.URL) (httpstream.Dialer, error) {
 	transport, upgrader, err := spdy.RoundTripperFor(config)
 	if err != nil {
@@ -109,11 +110,10 @@ func dial(config *rest.Config, to *url.URL) (httpstream.Dialer, error) {
 	}), nil
 }
 
-// remoteShell returns the `oc rsh` that rsync calls, with what this command was told of the
-// cluster.
+// remoteShell returns the `oc rsh` command for rsync, with this command's connection flags.
 func remoteShell(namespace, container string, command *cobra.Command) []string {
 	words := os.Args[:1]
-	if len(os.Args) > 1 && os.Args[1] == "oc" { // the client within the platform's program
+	if len(os.Args) > 1 && os.Args[1] == "oc" { // the client is part of Slipway's binary
 		words = os.Args[:2]
 	}
 	words = append(words[:len(words):len(words)], "rsh", "-T", "--namespace="+namespace)

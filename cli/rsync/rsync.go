@@ -1,11 +1,9 @@
-// Package rsync makes `oc rsync`, which copies directories to and from containers: with rsync where
-// both sides have it, through `oc rsh` or with a daemon in the container, else with tar.
+// Package rsync contains `oc rsync`, which copies directories to and from containers. It uses rsync
+// if both sides have it, through `oc rsh` or a daemon in the container, and tar otherwise.
 //
-// What comes out of a container is not trusted: nothing in it leads out of the directory that it is
-// written to.
+// Data from a container is not trusted: nothing is written outside the destination directory.
 //
-// Source: OpenShift 3.11's client, whose flags these are, and rsync(1) for the meaning of a slash
-// behind a source.
+// Source: OpenShift 3.11's client for flags, and rsync(1) for the meaning of a trailing slash.
 package rsync
 
 import (
@@ -25,7 +23,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// sync is one copying of a directory.
+// sync contains the state of `oc rsync`.
 type sync struct {
 	genericiooptions.IOStreams
 	in        inContainer
@@ -38,10 +36,10 @@ type sync struct {
 	remove, noPerms, progress, quiet, compress, watch bool
 }
 
-// inContainer runs a command in the container. It ends with an error if the command does.
+// inContainer runs a command in the container. It fails if the command fails.
 type inContainer func(ctx context.Context, command []string, streams genericiooptions.IOStreams) error
 
-// place is a directory, here or in the container of a pod.
+// place is a directory, on this machine or in the container of a pod.
 type place struct{ pod, path string }
 
 // New returns the command.
@@ -50,10 +48,10 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 	command := &cobra.Command{
 		Use:   "rsync SOURCE DESTINATION",
 		Short: "Copy files between a local file system and a pod",
-		Long: `Copy a directory to the container of a pod, or from there. One of source and destination is POD:PATH.
+		Long: `Copy a directory to or from the container of a pod. Either the source or the destination is POD:PATH.
 
-As with rsync, a source that ends with a slash stands for what is in the directory, one that does not for the directory
-itself. Without rsync on one side the files travel through tar, which the container must have then; all of them are copied
+As with rsync, a source with a trailing slash is the content of the directory, and a source without one is the directory
+itself. If one side has no rsync, the command uses tar, which the container must have, and copies all files
 each time.`,
 		Example: `  oc rsync ./html/ web-1-x7k2p:/var/www
   oc rsync web-1-x7k2p:/var/log ./logs --exclude='*.gz'
@@ -71,30 +69,30 @@ each time.`,
 	}
 	flags := command.Flags()
 	util.AddContainerVarFlags(command, &s.container, "")
-	flags.StringVar(&s.strategy, "strategy", "", "How files travel: rsync, rsync-daemon (a daemon in the container and a forwarded port), or tar. By default rsync where both sides have it.")
-	flags.StringArrayVar(&s.filter.exclude, "exclude", nil, "Leave out what matches a pattern of rsync.")
-	flags.StringArrayVar(&s.filter.include, "include", nil, "Do not leave out what matches a pattern of rsync.")
-	flags.BoolVar(&s.remove, "delete", false, "Remove what the source has not.")
+	flags.StringVar(&s.strategy, "strategy", "", "How to copy: rsync, rsync-daemon (a daemon in the container and a forwarded port), or tar. The default is rsync if both sides have it.")
+	flags.StringArrayVar(&s.filter.exclude, "exclude", nil, "Exclude files that match an rsync pattern.")
+	flags.StringArrayVar(&s.filter.include, "include", nil, "Include files that match an rsync pattern.")
+	flags.BoolVar(&s.remove, "delete", false, "Delete files that the source does not have.")
 	flags.BoolVar(&s.noPerms, "no-perms", false, "Do not copy permissions.")
-	flags.BoolVar(&s.progress, "progress", false, "Show what is copied.")
-	flags.BoolVarP(&s.quiet, "quiet", "q", false, "Show nothing but errors.")
-	flags.BoolVar(&s.compress, "compress", false, "Compress what travels, with rsync.")
-	flags.BoolVarP(&s.watch, "watch", "w", false, "Copy again whenever something in the local source changes.")
+	flags.BoolVar(&s.progress, "progress", false, "Print copied files.")
+	flags.BoolVarP(&s.quiet, "quiet", "q", false, "Print only errors.")
+	flags.BoolVar(&s.compress, "compress", false, "Compress data, with rsync.")
+	flags.BoolVarP(&s.watch, "watch", "w", false, "Copy again after each change in the local source.")
 	return command
 }
 
-// read takes source and destination, and looks for what does not fit together.
+// read parses source and destination, and validates the flags.
 func (s *sync) read(args []string) error {
 	s.from, s.to = readPlace(args[0]), readPlace(args[1])
 	switch {
 	case (s.from.pod == "") == (s.to.pod == ""):
-		return errors.New("one of source and destination must be POD:PATH, and the other a local path")
+		return errors.New("either the source or the destination must be POD:PATH, and the other a local path")
 	case s.watch && s.from.pod != "":
 		return errors.New("--watch needs a local source")
 	case s.progress && s.quiet:
-		return errors.New("give only one of --progress and --quiet")
+		return errors.New("use only one of --progress and --quiet")
 	case s.remove && s.from.base() == "" && path.Clean(s.to.path) == "/":
-		return errors.New("--delete would remove everything below /; give a directory as the destination")
+		return errors.New("--delete would delete everything in /; set a directory as the destination")
 	case !slices.Contains([]string{"", "rsync", "rsync-daemon", "tar"}, s.strategy):
 		return fmt.Errorf("read --strategy %q: must be rsync, rsync-daemon or tar", s.strategy)
 	}
@@ -106,12 +104,12 @@ func (s *sync) read(args []string) error {
 	}
 	info, err := os.Stat(s.from.path)
 	if err == nil && !info.IsDir() {
-		err = fmt.Errorf("copy %q: is no directory", s.from.path)
+		err = fmt.Errorf("copy %q: not a directory", s.from.path)
 	}
 	return err
 }
 
-// readPlace reads PATH or POD:PATH. What has a slash before the colon is a path.
+// readPlace parses PATH or POD:PATH. A text with a slash before the colon is a path.
 func readPlace(text string) place {
 	pod, name, found := strings.Cut(text, ":")
 	if !found || strings.ContainsAny(pod, `/\`) {
@@ -123,7 +121,7 @@ func readPlace(text string) place {
 	return place{pod, name}
 }
 
-// String returns the place as it was given.
+// String returns the place in the form of the argument.
 func (p place) String() string {
 	if p.pod == "" {
 		return p.path
@@ -131,8 +129,7 @@ func (p place) String() string {
 	return p.pod + ":" + p.path
 }
 
-// base returns the name that a source has in the destination, and empty if its content is copied
-// without it.
+// base returns the name of a source in the destination, or "" if only its content is copied.
 func (p place) base() string {
 	if name := path.Base(p.path); !strings.HasSuffix(p.path, "/") && name != "." && name != ".." {
 		return name
@@ -140,7 +137,8 @@ func (p place) base() string {
 	return ""
 }
 
-// run copies, and goes on where it shall watch; shell is what rsync calls to reach the container.
+// run copies, and with --watch continues. shell is the command with which rsync reaches the
+// container.
 func (s *sync) run(ctx context.Context, shell []string) error {
 	how := func() error { return s.byTar(ctx) }
 	byRsync, err := s.canRsync(ctx)
@@ -148,7 +146,7 @@ func (s *sync) run(ctx context.Context, shell []string) error {
 	case err != nil && s.strategy != "":
 		return err
 	case err != nil && !s.quiet:
-		fmt.Fprintf(s.ErrOut, "WARNING: cannot use rsync: %v; tar is used\n", err)
+		fmt.Fprintf(s.ErrOut, "WARNING: cannot use rsync: %v; using tar\n", err)
 	case s.strategy == "rsync-daemon":
 		how = func() error { return s.byDaemon(ctx) }
 	case byRsync:
@@ -160,7 +158,8 @@ func (s *sync) run(ctx context.Context, shell []string) error {
 	return how()
 }
 
-// canRsync reports whether rsync is wanted and there; the error says where it is not.
+// canRsync reports whether rsync is requested and available. Its error names the side without
+// rsync.
 func (s *sync) canRsync(ctx context.Context) (bool, error) {
 	if s.strategy == "tar" {
 		return false, nil
@@ -173,7 +172,7 @@ func (s *sync) canRsync(ctx context.Context) (bool, error) {
 		return false, errors.New("rsync is not available in the container")
 	}
 	if err != nil {
-		return false, fmt.Errorf("call rsync in the container: %w", err)
+		return false, fmt.Errorf("run rsync in the container: %w", err)
 	}
 	return true, nil
 }
@@ -183,8 +182,7 @@ func (s *sync) byRsync(ctx context.Context, shell []string) error {
 	return s.rsync(ctx, nil, s.arguments(s.from.String(), s.to.String(), "--blocking-io", "--rsh="+quote(shell)))
 }
 
-// quote writes the words of a remote shell for rsync, which splits them at blanks outside of
-// quotes.
+// quote quotes the words of a remote shell for rsync, which splits them at blanks outside quotes.
 func quote(words []string) string {
 	var quoted []string
 	for _, word := range words {
@@ -193,7 +191,7 @@ func quote(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// rsync runs the program of this machine, with more variables in its environment.
+// rsync runs the program on this machine, with additional environment variables.
 func (s *sync) rsync(ctx context.Context, env, args []string) error {
 	command := exec.CommandContext(ctx, "rsync", args...)
 	command.Env = append(os.Environ(), env...)
@@ -204,7 +202,7 @@ func (s *sync) rsync(ctx context.Context, env, args []string) error {
 	return nil
 }
 
-// arguments returns those of rsync; how says how it reaches the container.
+// arguments returns rsync's arguments. how are the arguments for the connection to the container.
 func (s *sync) arguments(from, to string, how ...string) []string {
 	args := append(how, "--archive", "--omit-dir-times", "--numeric-ids", "--no-owner", "--no-group")
 	wishes := s.rsyncFlags()

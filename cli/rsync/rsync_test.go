@@ -89,7 +89,7 @@ func write(t *testing.T, directory string, files map[string]string) string {
 	return directory
 }
 
-func TestDirectoriesTravelBothWays(t *testing.T) {
+func TestDirectoriesAreCopiedBothWays(t *testing.T) {
 	source := map[string]string{"a": "1", "sub/b.txt": "2", "sub/deep/c": "3", "sub/link": "-> ../a", "empty/": "", "-f": "4", "with space\n": "5"}
 	before := map[string]string{"old": "0", "keep.log": "0", "dir/old": "0", "dir/keep.log": "0", "src/sub/old": "0", "a": "0"}
 	for name, c := range map[string]struct {
@@ -129,7 +129,7 @@ func TestDirectoriesTravelBothWays(t *testing.T) {
 	}
 }
 
-func TestPermissionsAndTimesTravelUnlessNotWanted(t *testing.T) {
+func TestPermissionsAndTimesAreCopied(t *testing.T) {
 	for _, plain := range []bool{false, true} {
 		for _, up := range []bool{true, false} {
 			from, to := t.TempDir(), t.TempDir()
@@ -194,7 +194,7 @@ func TestArchiveWithHardLinkIsUnpacked(t *testing.T) {
 	}
 }
 
-func TestNothingIsRemovedAfterAnErrorInThePod(t *testing.T) {
+func TestNothingIsDeletedAfterErrorInPod(t *testing.T) {
 	to := write(t, t.TempDir(), map[string]string{"old": "0"})
 	s := &sync{remove: true, from: place{"web", "/data/"}, to: place{path: to}, IOStreams: genericiooptions.IOStreams{Out: t.Output(), ErrOut: t.Output()}}
 	s.in = func(context.Context, []string, genericiooptions.IOStreams) error { return errors.New("gone") }
@@ -207,7 +207,7 @@ func TestNothingIsRemovedAfterAnErrorInThePod(t *testing.T) {
 	}
 }
 
-func TestPatternsChooseFiles(t *testing.T) {
+func TestPatternsSelectFiles(t *testing.T) {
 	for _, c := range []struct {
 		include, exclude string
 		name             string
@@ -223,10 +223,10 @@ func TestPatternsChooseFiles(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeCopiedIsNamed(t *testing.T) {
+func TestRsyncReportsInvalidArguments(t *testing.T) {
 	directory := write(t, t.TempDir(), map[string]string{"file": ""})
 	for args, want := range map[[2]string]string{
-		{"a", "b"}: "must be POD:PATH", {"p:a", "q:b"}: "must be POD:PATH", {directory + "/missing", "p:a"}: "no such file", {directory + "/file", "p:a"}: "is no directory",
+		{"a", "b"}: "must be POD:PATH", {"p:a", "q:b"}: "must be POD:PATH", {directory + "/missing", "p:a"}: "no such file", {directory + "/file", "p:a"}: "not a directory",
 		{directory + "/", "p:/"}: "--delete", {"./a:b", "c"}: "must be POD:PATH",
 	} {
 		if err := (&sync{remove: true}).read(args[:]); err == nil || !strings.Contains(err.Error(), want) {
@@ -242,7 +242,7 @@ func TestWhatCannotBeCopiedIsNamed(t *testing.T) {
 	}
 }
 
-func TestRsyncIsCalledWithTheSameWishes(t *testing.T) {
+func TestRsyncGetsEquivalentFlags(t *testing.T) {
 	s := &sync{remove: true, quiet: true, noPerms: true, filter: filter{include: []string{"a*"}, exclude: []string{"*"}}}
 	want := []string{"--blocking-io", `--rsh='/opt/my oc' 'rsh' 'it''s'`, "--archive", "--omit-dir-times", "--numeric-ids", "--no-owner", "--no-group",
 		"--delete", "--no-perms", "--quiet", "--include=a*", "--exclude=*", "--", "-x", "web:/b"}
@@ -251,7 +251,7 @@ func TestRsyncIsCalledWithTheSameWishes(t *testing.T) {
 	}
 }
 
-func TestChangesAreCopiedWhileTheSourceIsWatched(t *testing.T) {
+func TestWatchCopiesChanges(t *testing.T) {
 	from, to := write(t, t.TempDir(), map[string]string{"a": "1"}), t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

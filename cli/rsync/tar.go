@@ -26,10 +26,10 @@ func (s *sync) byTar(ctx context.Context) error {
 	return s.upload(ctx)
 }
 
-// upload sends a local directory to the container's tar.
+// upload sends a local directory to tar in the container.
 func (s *sync) upload(ctx context.Context) error {
-	// The archive does not say who owns a file and has no entry for the destination itself, which
-	// may be somebody else's.
+	// The archive contains no owners, and no entry for the destination itself, which can belong to
+	// another user.
 	unpack := []string{"/bin/sh", "-c", `mkdir -p "$0" && exec tar -C "$0" -xof -`, inside(s.to.path)}
 	reader, writer := io.Pipe()
 	names := map[string]bool{}
@@ -44,7 +44,7 @@ func (s *sync) upload(ctx context.Context) error {
 		if err != nil {
 			err = fmt.Errorf("unpack in the container: %w", err)
 		}
-		reader.CloseWithError(err) // what packs ends with the same error
+		reader.CloseWithError(err) // pack returns the same error
 		return err
 	})
 	if err := work.Wait(); err != nil || !s.remove {
@@ -53,7 +53,7 @@ func (s *sync) upload(ctx context.Context) error {
 	return s.removeThere(ctx, names)
 }
 
-// inside returns a path that no command takes for a flag.
+// inside returns a path that commands do not parse as a flag.
 func inside(name string) string {
 	if strings.HasPrefix(name, "/") {
 		return name
@@ -61,7 +61,7 @@ func inside(name string) string {
 	return "./" + name
 }
 
-// pack writes the archive of the local source and notes the names in it.
+// pack writes the archive of the local source and records its names.
 func (s *sync) pack(out io.Writer, names map[string]bool) error {
 	archive := tar.NewWriter(out)
 	err := filepath.WalkDir(s.from.path, func(file string, entry fs.DirEntry, err error) error {
@@ -101,7 +101,7 @@ func (s *sync) packFile(archive *tar.Writer, file, name string, entry fs.DirEntr
 			return err
 		}
 	case !info.Mode().IsRegular() && !info.IsDir():
-		fmt.Fprintf(s.ErrOut, "WARNING: %q is no file or directory and is not copied\n", name)
+		fmt.Fprintf(s.ErrOut, "WARNING: skipping %q: not a file or directory\n", name)
 		return nil
 	}
 	mode := int64(info.Mode().Perm())
@@ -126,12 +126,12 @@ func (s *sync) packFile(archive *tar.Writer, file, name string, entry fs.DirEntr
 	}
 	defer content.Close()
 	if _, err := io.CopyN(archive, content, info.Size()); err != nil {
-		return fmt.Errorf("copy %q, which changes meanwhile: %w", file, err)
+		return fmt.Errorf("copy %q, which is changing: %w", file, err)
 	}
 	return nil
 }
 
-// plain returns the permissions of a file that has none of its own.
+// plain returns default permissions.
 func plain(mode fs.FileMode) fs.FileMode {
 	if mode.IsDir() || mode&0o111 != 0 {
 		return 0o755
@@ -139,7 +139,7 @@ func plain(mode fs.FileMode) fs.FileMode {
 	return 0o644
 }
 
-// removeThere removes from the container's copy what is not among names and not left out.
+// removeThere deletes files in the container that are neither in names nor excluded.
 func (s *sync) removeThere(ctx context.Context, names map[string]bool) error {
 	root := path.Join(inside(s.to.path), s.from.base())
 	var found bytes.Buffer
@@ -164,8 +164,7 @@ func (s *sync) removeThere(ctx context.Context, names map[string]bool) error {
 	return nil
 }
 
-// surplus are those of the found names that shall be removed, and not the directories above what is
-// left out.
+// surplus returns the existing names to delete. It keeps the parent directories of excluded files.
 func (s *sync) surplus(found []string, names map[string]bool) (gone []string) {
 	kept := map[string]bool{}
 	for _, name := range found {
@@ -182,12 +181,12 @@ func (s *sync) surplus(found []string, names map[string]bool) (gone []string) {
 	return gone
 }
 
-// leftOut reports whether something stays as it is because patterns exclude it, whatever it is.
+// leftOut reports whether patterns exclude a name.
 func (s *sync) leftOut(name string) bool {
 	return !s.filter.keeps(name, true) || !s.filter.keeps(name, false)
 }
 
-// download unpacks what the container's tar sends.
+// download unpacks the archive from tar in the container.
 func (s *sync) download(ctx context.Context) error {
 	directory, what := inside(s.from.path), "."
 	if base := s.from.base(); base != "" {
@@ -223,7 +222,7 @@ func (s *sync) download(ctx context.Context) error {
 	return u.removeHere()
 }
 
-// removeHere removes from the local copy what has not come and is not left out.
+// removeHere deletes local files that were neither received nor excluded.
 func (u *unpacker) removeHere() error {
 	start := "."
 	if base := u.sync.from.base(); base != "" {
@@ -247,8 +246,7 @@ func (u *unpacker) removeHere() error {
 	return nil
 }
 
-// say shows what is done, where that is wanted. Names come out of containers and are shown without
-// what controls a terminal.
+// say prints an action if requested. Names from containers are printed without control characters.
 func (s *sync) say(text string) {
 	if s.progress {
 		fmt.Fprintf(s.Out, "%q\n", text)

@@ -11,16 +11,15 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// calm is for how long nothing must change before it is copied, so that what is written at once is
-// copied at once.
+// settleDelay is the time without changes before the next copy, so that files that are written
+// together are copied together.
 const calm = 500 * time.Millisecond
 
-// watch copies at once, and again after every change below a directory, until ctx ends. What goes
-// wrong with a later copy is reported: a file may have vanished while it was copied, which is a
-// change too.
+// watch copies immediately, and again after every change below a directory, until ctx ends. It
+// reports errors of later copies: a file can vanish while it is copied, which is another change.
 func watch(ctx context.Context, directory string, copy func() error, report func(error)) error {
 	for first := true; ; first = false {
-		changes, err := watchTree(directory) // before the copying, so that no change is missed
+		changes, err := watchTree(directory) // before the copy, so that no change is missed
 		if err != nil {
 			return err
 		}
@@ -49,7 +48,7 @@ func watchTree(directory string) (*fsnotify.Watcher, error) {
 			err = changes.Add(name)
 		}
 		if name != directory && errors.Is(err, fs.ErrNotExist) {
-			return nil // it has vanished meanwhile
+			return nil // it has vanished
 		}
 		return err
 	})
@@ -60,7 +59,7 @@ func watchTree(directory string) (*fsnotify.Watcher, error) {
 	return changes, nil
 }
 
-// waitForChange waits for a change with nothing behind it.
+// waitForChange waits for a change that no other change follows.
 func waitForChange(ctx context.Context, changes *fsnotify.Watcher) error {
 	var settled <-chan time.Time
 	for {

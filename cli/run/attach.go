@@ -25,18 +25,18 @@ import (
 	"k8s.io/kubectl/pkg/polymorphichelpers"
 )
 
-// session is how somebody wants to be connected with the container, by kubectl's flags.
+// session contains kubectl's flags for the connection to the container.
 type session struct {
 	attach, stdin, tty, remove bool
-	// leaveOpen: the container's input does not end with the session.
+	// leaveOpen: the container's input stays open after the session.
 	leaveOpen  bool
 	quiet      bool
 	detachKeys string
 	patience   time.Duration
 }
 
-// readSession takes a session from the flags. Who gives the container an input or a terminal
-// attaches, unless he says no.
+// readSession reads the flags. An input or a terminal implies --attach, unless the flag is set to
+// false.
 func readSession(command *cobra.Command) (session, error) {
 	flags := command.Flags()
 	given := func(name string) bool { return util.GetFlagBool(command, name) }
@@ -52,25 +52,25 @@ func readSession(command *cobra.Command) (session, error) {
 	return s, err
 }
 
-// check looks for what does not fit what is made.
+// check validates the flags for the objects.
 func (s session) check(generator string, replicas int32, dry bool) error {
 	switch {
 	case s.tty && !s.stdin:
-		return errors.New("a terminal (-t) needs an input: give -i too")
+		return errors.New("a terminal (-t) needs an input: set -i, too")
 	case s.remove && !s.attach:
-		return errors.New("--rm is for who attaches: give --attach or -i too")
+		return errors.New("--rm needs an attached container: set --attach or -i, too")
 	case s.attach && dry:
-		return errors.New("nobody can attach to what --dry-run does not make")
+		return errors.New("cannot attach with --dry-run, which creates nothing")
 	case (s.attach || s.stdin) && generator == cronGenerator:
-		return errors.New("the pods of a cron job come later: nobody can attach to them now")
+		return errors.New("cannot attach to the pods of a cron job, which start later")
 	case s.attach && replicas != 1:
-		return fmt.Errorf("who attaches needs one pod, not --replicas=%d", replicas)
+		return fmt.Errorf("attaching needs one pod, not --replicas=%d", replicas)
 	}
 	return nil
 }
 
-// open attaches to the first pod of an object, once it runs, or shows the log of one that has ended
-// by then.
+// open attaches to the first pod of an object when it runs, or prints the log of a pod that has
+// already ended.
 func (s session) open(ctx context.Context, factory util.Factory, streams genericiooptions.IOStreams, name string, object runtime.Object) error {
 	config, err := factory.ToRESTConfig()
 	if err != nil {
@@ -99,7 +99,7 @@ func (s session) open(ctx context.Context, factory util.Factory, streams generic
 	return o.Run()
 }
 
-// started waits until the containers of a pod run, or have ended.
+// started waits until the containers of a pod run or have ended.
 func started(ctx context.Context, pods coreclient.PodInterface, name string) (*corev1.Pod, error) {
 	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 	changes := &cache.ListWatch{
@@ -115,7 +115,7 @@ func started(ctx context.Context, pods coreclient.PodInterface, name string) (*c
 	event, err := watchtools.UntilWithSync(ctx, changes, &corev1.Pod{}, nil, func(event watch.Event) (bool, error) {
 		pod := event.Object.(*corev1.Pod)
 		if event.Type == watch.Deleted {
-			return false, fmt.Errorf("pod %q is gone", name)
+			return false, fmt.Errorf("pod %q was deleted", name)
 		}
 		waits := func(c corev1.ContainerStatus) bool { return c.State.Running == nil }
 		ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
@@ -127,7 +127,7 @@ func started(ctx context.Context, pods coreclient.PodInterface, name string) (*c
 	return event.Object.(*corev1.Pod), nil
 }
 
-// show copies the log of a pod's first container.
+// show prints the log of a pod's first container.
 func show(ctx context.Context, pods coreclient.PodInterface, pod *corev1.Pod, out io.Writer) error {
 	log, err := pods.GetLogs(pod.Name, &corev1.PodLogOptions{Container: pod.Spec.Containers[0].Name}).Stream(ctx)
 	if err != nil {
@@ -138,7 +138,7 @@ func show(ctx context.Context, pods coreclient.PodInterface, pod *corev1.Pod, ou
 	return err
 }
 
-// remove removes what was made, with its pods.
+// remove deletes the created objects, with their pods.
 func remove(factory util.Factory, made []runtime.Object) error {
 	var problems []error
 	for _, object := range made {

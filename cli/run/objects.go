@@ -17,7 +17,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// wish is what shall run.
+// wish describes the objects to create.
 type wish struct {
 	command *cobra.Command
 
@@ -32,7 +32,7 @@ type wish struct {
 	overrides util.OverrideOptions
 }
 
-// read takes the pods from kubectl's flags.
+// read reads kubectl's flags for pods.
 func (w *wish) read(args []string) error {
 	command, flags := w.command, w.command.Flags()
 	image := util.GetFlagString(command, "image")
@@ -69,7 +69,7 @@ func (w *wish) read(args []string) error {
 		container.SecurityContext = &corev1.SecurityContext{Privileged: &privileged}
 	}
 	if w.expose, _ = flags.GetBool("expose"); w.expose && len(container.Ports) == 0 {
-		return errors.New("--expose needs the --port that the service leads to")
+		return errors.New("--expose needs --port, the port of the service")
 	}
 	annotations, _, err := util.ParsePairs(util.GetFlagStringArray(command, "annotations"), "annotations", false)
 	if err != nil {
@@ -89,7 +89,7 @@ func (w *wish) read(args []string) error {
 	return nil
 }
 
-// labels reads name=value,name=value.
+// labels parses name=value,name=value.
 func labels(text string) (map[string]string, error) {
 	if text == "" {
 		return nil, nil
@@ -98,7 +98,7 @@ func labels(text string) (map[string]string, error) {
 	return read, err
 }
 
-// objects are what is made: what runs the image, and the service that leads to it.
+// objects returns the objects to create: the workload, and its service.
 func (w *wish) objects() ([]runtime.Object, error) {
 	meta := metav1.ObjectMeta{Name: w.name, Labels: w.labels}
 	var object, empty runtime.Object
@@ -127,7 +127,7 @@ func (w *wish) objects() ([]runtime.Object, error) {
 	}}}, nil
 }
 
-// job returns the specification of a job. Its pods cannot be restarted for ever.
+// job returns the specification of a job. Its pods are not restarted forever.
 func (w *wish) job() batchv1.JobSpec {
 	template := w.pod.DeepCopy()
 	if template.Spec.RestartPolicy == corev1.RestartPolicyAlways {

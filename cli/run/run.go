@@ -1,7 +1,7 @@
-// Package run makes `oc run`: kubectl's, which makes a pod, and as in OpenShift 3.11 what makes
-// pods as well: a deployment configuration by default, a job or a cron job.
+// Package run contains `oc run`: kubectl's command, which creates a pod, and as in OpenShift 3.11
+// controllers of pods: a deployment configuration by default, a job or a cron job.
 //
-// Source: OpenShift 3.11's client, whose flags and generators these are.
+// Source: OpenShift 3.11's client for flags and generators.
 package run
 
 import (
@@ -20,7 +20,7 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-// The generators, which say what is made.
+// The generators, which determine the kind to create.
 const (
 	configGenerator = "deploymentconfig/v1"
 	podGenerator    = "run-pod/v1"
@@ -32,19 +32,19 @@ const (
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := kubectlrun.NewCmdRun(factory, streams)
 	command.Short = "Run a particular image on the cluster"
-	command.Long = `Create what runs an image: a deployment configuration by default, a job with --restart=OnFailure, a pod with --restart=Never, a cron job with
---schedule. --generator names it by itself.
+	command.Long = `Run an image in a deployment configuration by default, in a job with --restart=OnFailure, in a pod with --restart=Never, or in a cron job with
+--schedule. --generator selects the kind explicitly.
 
-Whoever attaches to the container, by --attach, -i or -t, gets a pod, unless a generator is named: then it is the first pod of what is made.`
+With --attach, -i or -t, the default is a pod. If a generator is set, the command attaches to the first pod of its object.`
 	command.Example = `  oc run web --image=registry.example.com/web --port=8080 --replicas=2 --env=MODE=fast
   oc run once --image=registry.example.com/tool --restart=OnFailure -- import /data
   oc run nightly --image=registry.example.com/tool --schedule="0 3 * * *" --restart=OnFailure -- clean
   oc run shell --image=registry.example.com/tool -it --rm --restart=Never -- sh`
 	w := &wish{command: command}
 	flags := command.Flags()
-	flags.StringVar(&w.generator, "generator", "", "What to make: "+configGenerator+", "+podGenerator+", "+jobGenerator+" or "+cronGenerator+"; by default what --restart and --schedule call for.")
+	flags.StringVar(&w.generator, "generator", "", "What to make: "+configGenerator+", "+podGenerator+", "+jobGenerator+" or "+cronGenerator+"What to create: ")
 	flags.Int32VarP(&w.replicas, "replicas", "r", 1, "Number of pods of a deployment configuration.")
-	flags.StringVar(&w.schedule, "schedule", "", "When a cron job runs, in the format of cron.")
+	flags.StringVar(&w.schedule, "schedule", "", "Schedule of a cron job, in the format of cron.")
 	pod := command.Run
 	command.Run = func(command *cobra.Command, args []string) {
 		util.CheckErr(w.choose())
@@ -58,7 +58,7 @@ Whoever attaches to the container, by --attach, -i or -t, gets a pod, unless a g
 	return command
 }
 
-// choose finds the generator, and looks for flags that do not fit it.
+// choose selects the generator, and validates the flags for it.
 func (w *wish) choose() (err error) {
 	flags := w.command.Flags()
 	restart, _ := flags.GetString("restart") // kubectl's
@@ -83,11 +83,11 @@ func (w *wish) choose() (err error) {
 	case !slices.Contains([]string{configGenerator, podGenerator, jobGenerator, cronGenerator}, w.generator):
 		return fmt.Errorf("read --generator %q: must be %s, %s, %s or %s", w.generator, configGenerator, podGenerator, jobGenerator, cronGenerator)
 	case (w.schedule != "") != (w.generator == cronGenerator):
-		return errors.New("a cron job needs --schedule, and nothing else takes it")
+		return errors.New("a cron job needs --schedule, and other kinds do not support it")
 	case flags.Changed("replicas") && w.generator != configGenerator:
 		return errors.New("only a deployment configuration has --replicas")
 	case w.generator == configGenerator && restart != "Always":
-		return fmt.Errorf("pods of a deployment configuration are always restarted: leave --restart=%s out", restart)
+		return fmt.Errorf("pods of a deployment configuration are always restarted: remove --restart=%s", restart)
 	case w.generator == podGenerator:
 		return nil // kubectl checks its own
 	}
@@ -98,8 +98,7 @@ func (w *wish) choose() (err error) {
 	return w.session.check(w.generator, w.replicas, dry != util.DryRunNone)
 }
 
-// run makes the objects, and attaches where that is wanted. What is made for the session alone goes
-// with it.
+// run creates the objects and attaches if requested. With --rm, it deletes them afterwards.
 func (w *wish) run(factory util.Factory, streams genericiooptions.IOStreams) (err error) {
 	made, err := w.make(factory, streams)
 	if err != nil || !w.session.attach {
@@ -111,7 +110,7 @@ func (w *wish) run(factory util.Factory, streams genericiooptions.IOStreams) (er
 	return w.session.open(w.command.Context(), factory, streams, w.command.Parent().CommandPath()+" attach", made[0])
 }
 
-// make creates the objects, or shows what they would be.
+// make creates the objects, or prints them.
 func (w *wish) make(factory util.Factory, streams genericiooptions.IOStreams) (made []runtime.Object, err error) {
 	dry, err := util.GetDryRunStrategy(w.command)
 	if err != nil {
@@ -139,7 +138,7 @@ func (w *wish) make(factory util.Factory, streams genericiooptions.IOStreams) (m
 			}
 			made = append(made, object)
 		}
-		if w.session.attach { // what it says comes from the container
+		if w.session.attach { // the message is that of the container
 			continue
 		}
 		if err := printer.PrintObj(object, streams.Out); err != nil {
@@ -163,7 +162,7 @@ func create(factory util.Factory, namespace string, object runtime.Object, dry b
 	return made, nil
 }
 
-// clientFor is the client of an object's kind.
+// clientFor returns the client of an object's kind.
 func clientFor(factory util.Factory, object runtime.Object) (resource.RESTClient, *meta.RESTMapping, error) {
 	mapper, err := factory.ToRESTMapper()
 	if err != nil {

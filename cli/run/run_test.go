@@ -30,7 +30,7 @@ func wished(t *testing.T, args ...string) (*wish, error) {
 	return w, w.read(flags.Args())
 }
 
-func TestWhatIsMade(t *testing.T) {
+func TestGeneratorsCreateObjects(t *testing.T) {
 	for line, want := range map[string]string{
 		"web":                                     configGenerator,
 		"web --restart=Never":                     podGenerator,
@@ -45,8 +45,8 @@ func TestWhatIsMade(t *testing.T) {
 		"web --replicas=2 -i":                     "--replicas",
 		"web --generator=job/v1 -i":               jobGenerator,
 		"web --rm":                                "attach",
-		"web -t --generator=job/v1":               "-i too",
-		"web --schedule=@daily -i":                "come later",
+		"web -t --generator=job/v1":               "-i, too",
+		"web --schedule=@daily -i":                "start later",
 		"web --generator=deploymentconfig/v1 -it": configGenerator,
 		"web --generator=deploymentconfig/v1 --attach --replicas=2":     "one pod",
 		"web --generator=deploymentconfig/v1 --attach --dry-run=client": "--dry-run",
@@ -62,7 +62,7 @@ func TestWhatIsMade(t *testing.T) {
 	}
 }
 
-func TestADeploymentConfigIsMadeWithItsService(t *testing.T) {
+func TestRunCreatesDeploymentConfigAndService(t *testing.T) {
 	if err := appsv1.Install(scheme.Scheme); err != nil { // as the client does when it starts
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestADeploymentConfigIsMadeWithItsService(t *testing.T) {
 	}
 }
 
-func TestJobsAreNotRestartedForEver(t *testing.T) {
+func TestJobsHaveLimitedRestarts(t *testing.T) {
 	for line, want := range map[string]corev1.RestartPolicy{"once --generator=job/v1": "OnFailure", "once --generator=job/v1 --restart=Never": "Never"} {
 		w, err := wished(t, strings.Fields(line)...)
 		if err != nil {

@@ -25,7 +25,7 @@ import (
 func NewSecrets(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use: "secrets", Aliases: []string{"secret"}, Short: "Manage secrets",
-		Long: "Manage secrets: which service accounts use them, and those for Git repositories and registries.",
+		Long: "Manage secrets: those of service accounts, and those for Git repositories and registries.",
 		Run:  util.DefaultSubCommandRun(streams.ErrOut),
 	}
 	add := newSecretsLink(factory, "add")
@@ -44,7 +44,7 @@ func newSecretsLink(factory util.Factory, name string) *cobra.Command {
 	command := &cobra.Command{
 		Use:   name + " SERVICEACCOUNT SECRET...",
 		Short: "Link secrets to a service account",
-		Long:  "Let a service account use secrets: its pods mount them, or images are pulled with them.",
+		Long:  "Allow a service account to use secrets: its pods can mount them, or images are pulled with them.",
 		Example: `  oc secrets link deployer registry-login --for=pull
   oc secrets link builder clone-key`,
 		Args: cobra.MinimumNArgs(2),
@@ -64,7 +64,7 @@ func newSecretsLink(factory util.Factory, name string) *cobra.Command {
 			}))
 		},
 	}
-	command.Flags().StringSliceVar(&uses, "for", uses, "What the secrets are for: mount, pull or both")
+	command.Flags().StringSliceVar(&uses, "for", uses, "Use of the secrets: mount, pull or both")
 	return command
 }
 
@@ -89,8 +89,8 @@ func pulls(account *corev1.ServiceAccount, secret string) bool {
 	return slices.ContainsFunc(account.ImagePullSecrets, func(s corev1.LocalObjectReference) bool { return s.Name == secret })
 }
 
-// changeAccount changes the service account that the first argument names for each secret that the
-// others name. exist says whether the secrets must be there.
+// changeAccount changes the service account of the first argument, for each secret of the other
+// arguments. exist means that the secrets must exist.
 func changeAccount(ctx context.Context, factory util.Factory, args []string, exist bool, change func(*corev1.ServiceAccount, string)) error {
 	a, err := accountOf(factory, afterType(args[0]))
 	if err != nil {
@@ -117,7 +117,7 @@ func changeAccount(ctx context.Context, factory util.Factory, args []string, exi
 	})
 }
 
-// afterType returns a name that may stand behind its type, such as secret/a.
+// afterType returns a name without its optional type, such as secret/a.
 func afterType(arg string) string {
 	if _, name, found := strings.Cut(arg, "/"); found {
 		return name
@@ -125,13 +125,13 @@ func afterType(arg string) string {
 	return arg
 }
 
-// newSecret is a secret that is made of files and values.
+// newSecret is a secret from files and values.
 type newSecret struct {
 	factory util.Factory
 	streams genericiooptions.IOStreams
 }
 
-// create creates the secret; files are paths by key, those without one left out.
+// create creates the secret. files contains paths by key. It skips empty paths.
 func (n newSecret) create(ctx context.Context, secret *corev1.Secret, files map[string]string) error {
 	if secret.Data == nil {
 		secret.Data = map[string][]byte{}
@@ -192,7 +192,7 @@ func newSecretsBasicAuth(factory util.Factory, streams genericiooptions.IOStream
 				util.CheckErr(err)
 			}
 			if user == "" && password == "" {
-				util.CheckErr(errors.New("give a user with --username or a password with --password or --prompt"))
+				util.CheckErr(errors.New("set a user with --username or a password with --password or --prompt"))
 			}
 			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: args[0]}, Type: corev1.SecretTypeBasicAuth, Data: map[string][]byte{}}
 			for key, value := range map[string]string{corev1.BasicAuthUsernameKey: user, corev1.BasicAuthPasswordKey: password} {
@@ -206,9 +206,9 @@ func newSecretsBasicAuth(factory util.Factory, streams genericiooptions.IOStream
 	flags := command.Flags()
 	flags.StringVar(&user, "username", "", "Name of the user")
 	flags.StringVar(&password, "password", "", "Password or token")
-	flags.BoolVar(&prompt, "prompt", false, "Ask for the password")
-	flags.StringVar(&authority, "ca-cert", "", "File with the authority of the server's certificate")
-	flags.StringVar(&config, "gitconfig", "", "File with settings of git")
+	flags.BoolVar(&prompt, "prompt", false, "Prompt for the password")
+	flags.StringVar(&authority, "ca-cert", "", "File with the certificate authority of the server")
+	flags.StringVar(&config, "gitconfig", "", "File with git settings")
 	return command
 }
 
@@ -219,7 +219,7 @@ func newSecretsSSHAuth(factory util.Factory, streams genericiooptions.IOStreams)
 		Use: "new-sshauth NAME --ssh-privatekey=FILE", Short: "Create a secret with an SSH key for a Git repository", Args: cobra.ExactArgs(1),
 		Run: func(command *cobra.Command, args []string) {
 			if key == "" {
-				util.CheckErr(errors.New("give the file of the key with --ssh-privatekey"))
+				util.CheckErr(errors.New("set the file of the key with --ssh-privatekey"))
 			}
 			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: args[0]}, Type: corev1.SecretTypeSSHAuth}
 			util.CheckErr(newSecret{factory, streams}.create(command.Context(), secret,
@@ -228,7 +228,7 @@ func newSecretsSSHAuth(factory util.Factory, streams genericiooptions.IOStreams)
 	}
 	flags := command.Flags()
 	flags.StringVar(&key, "ssh-privatekey", "", "File with the private key")
-	flags.StringVar(&authority, "ca-cert", "", "File with the authority of the server's certificate")
-	flags.StringVar(&config, "gitconfig", "", "File with settings of git")
+	flags.StringVar(&authority, "ca-cert", "", "File with the certificate authority of the server")
+	flags.StringVar(&config, "gitconfig", "", "File with git settings")
 	return command
 }

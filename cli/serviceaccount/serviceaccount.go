@@ -1,5 +1,5 @@
-// Package serviceaccount manages the tokens and secrets of service accounts: `oc
-// serviceaccounts` and `oc secrets`.
+// Package serviceaccount contains `oc serviceaccounts` and `oc secrets`, which manage the tokens
+// and secrets of service accounts.
 package serviceaccount
 
 import (
@@ -28,14 +28,14 @@ import (
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use: "serviceaccounts", Aliases: []string{"sa"}, Short: "Manage service accounts in your project",
-		Long: "Manage service accounts in your project: the tokens by which programs are known to the server.",
+		Long: "Manage service accounts in your project and the tokens with which programs authenticate.",
 		Run:  util.DefaultSubCommandRun(streams.ErrOut),
 	}
 	command.AddCommand(newGetToken(factory, streams), newNewToken(factory, streams), newCreateKubeconfig(factory, streams))
 	return command
 }
 
-// account is a service account whose tokens a command is about.
+// account is the service account of a command about tokens.
 type account struct {
 	client          kubernetes.Interface
 	namespace, name string
@@ -55,10 +55,10 @@ func newGetToken(factory util.Factory, streams genericiooptions.IOStreams) *cobr
 	return &cobra.Command{
 		Use:   "get-token SERVICE_ACCOUNT_NAME",
 		Short: "Get a token assigned to a service account",
-		Long: `Print a token of a service account, without a line break where the output is no terminal.
+		Long: `Print a token of a service account, without a line break if the output is not a terminal.
 
-It is the one of the account's token secrets. An account without such a secret gets a token that ends after an hour;
-"oc serviceaccounts new-token" makes one that lasts.`,
+The token is that of a token secret. If the account has no such secret, it gets a token that expires after an hour.
+To create a permanent token, use "oc serviceaccounts new-token".`,
 		Example: `  # Log in as the service account robot
   oc login --token "$(oc serviceaccounts get-token robot)"`,
 		Args: cobra.ExactArgs(1),
@@ -68,7 +68,7 @@ It is the one of the account's token secrets. An account without such a secret g
 			token, lasting, err := a.token(command.Context())
 			util.CheckErr(err)
 			if !lasting {
-				fmt.Fprintf(streams.ErrOut, "Service account %q has no token secret; this token ends after an hour.\n", a.name)
+				fmt.Fprintf(streams.ErrOut, "Service account %q has no token secret; this token expires after an hour.\n", a.name)
 			}
 			fmt.Fprint(streams.Out, token)
 			endLine(streams)
@@ -76,15 +76,14 @@ It is the one of the account's token secrets. An account without such a secret g
 	}
 }
 
-// endLine breaks the line where a person reads it; programs get the token alone.
+// endLine prints a line break on a terminal. Programs get only the token.
 func endLine(streams genericiooptions.IOStreams) {
 	if file, ok := streams.Out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		fmt.Fprintln(streams.Out)
 	}
 }
 
-// token finds a token of the account in a secret, which lasts as long as the secret, or asks for
-// one that ends.
+// token returns the token of one of the account's secrets, or requests a token that expires.
 func (a account) token(ctx context.Context) (token string, lasting bool, err error) {
 	if _, err := a.client.CoreV1().ServiceAccounts(a.namespace).Get(ctx, a.name, metav1.GetOptions{}); err != nil {
 		return "", false, err
@@ -111,8 +110,8 @@ func newNewToken(factory util.Factory, streams genericiooptions.IOStreams) *cobr
 	command := &cobra.Command{
 		Use:   "new-token SERVICE_ACCOUNT_NAME",
 		Short: "Generate a new token for a service account",
-		Long:  "Make a token secret for a service account and print its token. The token is good until the secret is deleted.",
-		Example: `  # A new token of the service account robot, whose secret has labels
+		Long:  "Create a token secret for a service account and print its token. The token is valid until the secret is deleted.",
+		Example: `  # Create a token of the service account robot, in a secret with labels
   oc serviceaccounts new-token robot --labels=foo=bar,zip=zap`,
 		Args: cobra.ExactArgs(1),
 		Run: func(command *cobra.Command, args []string) {
@@ -121,7 +120,7 @@ func newNewToken(factory util.Factory, streams genericiooptions.IOStreams) *cobr
 			parsed, err := metav1.ParseToLabelSelector(labels)
 			util.CheckErr(err)
 			if len(parsed.MatchExpressions) > 0 {
-				util.CheckErr(fmt.Errorf("read --labels %q: must be KEY=VALUE pairs with commas between", labels))
+				util.CheckErr(fmt.Errorf("read --labels %q: must be KEY=VALUE pairs, separated by commas", labels))
 			}
 			token, err := a.newToken(command.Context(), parsed.MatchLabels, timeout)
 			util.CheckErr(err)
@@ -129,12 +128,12 @@ func newNewToken(factory util.Factory, streams genericiooptions.IOStreams) *cobr
 			endLine(streams)
 		},
 	}
-	command.Flags().StringVarP(&labels, "labels", "l", "", "Labels of the secret, as KEY=VALUE pairs with commas between.")
-	command.Flags().DurationVar(&timeout, "timeout", 30*time.Second, "How long to wait for the token.")
+	command.Flags().StringVarP(&labels, "labels", "l", "", "Labels of the secret, as KEY=VALUE pairs, separated by commas.")
+	command.Flags().DurationVar(&timeout, "timeout", 30*time.Second, "Maximum time to wait for the token.")
 	return command
 }
 
-// newToken makes a token secret and waits until the server has put a token in.
+// newToken creates a token secret and waits until it contains a token.
 func (a account) newToken(ctx context.Context, labels map[string]string, timeout time.Duration) (token string, err error) {
 	if _, err := a.client.CoreV1().ServiceAccounts(a.namespace).Get(ctx, a.name, metav1.GetOptions{}); err != nil {
 		return "", err
@@ -169,8 +168,8 @@ func newCreateKubeconfig(factory util.Factory, streams genericiooptions.IOStream
 	command := &cobra.Command{
 		Use:   "create-kubeconfig SERVICE_ACCOUNT_NAME",
 		Short: "Generate a kubeconfig file for a service account",
-		Long:  "Print a kubeconfig by which a program is known to the server as a service account.",
-		Example: `  # A kubeconfig of the service account robot
+		Long:  "Print a kubeconfig with which a program authenticates as a service account.",
+		Example: `  # Create a kubeconfig of the service account robot
   oc serviceaccounts create-kubeconfig robot > robot.kubeconfig`,
 		Args: cobra.ExactArgs(1),
 		Run: func(command *cobra.Command, args []string) {
@@ -181,7 +180,7 @@ func newCreateKubeconfig(factory util.Factory, streams genericiooptions.IOStream
 			token, lasting, err := a.token(command.Context())
 			util.CheckErr(err)
 			if !lasting {
-				fmt.Fprintf(streams.ErrOut, "Service account %q has no token secret; the token of this file ends after an hour.\n", a.name)
+				fmt.Fprintf(streams.ErrOut, "Service account %q has no token secret; the token of this file expires after an hour.\n", a.name)
 			}
 			content, err := a.kubeconfig(raw, token, cmp.Or(namespace, a.namespace))
 			util.CheckErr(err)
@@ -189,18 +188,19 @@ func newCreateKubeconfig(factory util.Factory, streams genericiooptions.IOStream
 			util.CheckErr(err)
 		},
 	}
-	command.Flags().StringVar(&namespace, "with-namespace", "", "Project of the file's context; by default that of the service account.")
+	command.Flags().StringVar(&namespace, "with-namespace", "", "Project of the file's context. The default is the project of the service account.")
 	return command
 }
 
-// kubeconfig is the current context of another kubeconfig with the account instead of its user.
+// kubeconfig returns the current context of another kubeconfig, with the account instead of its
+// user.
 func (a account) kubeconfig(present api.Config, token, namespace string) ([]byte, error) {
 	if err := api.FlattenConfig(&present); err != nil {
 		return nil, err
 	}
 	context := present.Contexts[present.CurrentContext]
 	if context == nil || present.Clusters[context.Cluster] == nil {
-		return nil, errors.New("make kubeconfig: the current one names no cluster; log in first")
+		return nil, errors.New("create kubeconfig: the current one has no cluster; log in first")
 	}
 	return clientcmd.Write(api.Config{
 		Clusters:       map[string]*api.Cluster{context.Cluster: present.Clusters[context.Cluster]},

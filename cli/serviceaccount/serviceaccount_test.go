@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-func TestTokensComeFromTheAccountsSecrets(t *testing.T) {
+func TestTokenComesFromSecretOfAccount(t *testing.T) {
 	meta := func(name, of string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Name: name, Namespace: "shop", Annotations: map[string]string{corev1.ServiceAccountNameKey: of}}
 	}
@@ -33,7 +33,7 @@ func TestTokensComeFromTheAccountsSecrets(t *testing.T) {
 	}
 }
 
-func TestKubeconfigOfAnAccountHasItsTokenAlone(t *testing.T) {
+func TestServiceAccountKubeconfigContainsOnlyToken(t *testing.T) {
 	present := api.Config{
 		Clusters:       map[string]*api.Cluster{"c": {Server: "https://master:8443"}, "d": {Server: "https://other:8443"}},
 		AuthInfos:      map[string]*api.AuthInfo{"me": {Token: "mine"}},

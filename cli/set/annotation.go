@@ -15,14 +15,14 @@ import (
 	"k8s.io/kubectl/pkg/polymorphichelpers"
 )
 
-// triggerAnnotation on a workload lists its triggers by images, as JSON.
+// triggerAnnotation on a workload lists its image triggers, as JSON.
 const triggerAnnotation = "image.openshift.io/triggers"
 
-// containerOf finds the name of the container, or its number, in a field path such as
+// containerOf matches the name or the number of a container in a field path such as
 // spec.template.spec.containers[?(@.name=="web")].image.
 var containerOf = regexp.MustCompile(`ontainers\[(?:\?\(@\.name\s*==\s*["']([^"']+)["']\)|(\d+))\]\.image$`)
 
-// workload is an object whose triggers are an annotation, and where its pods are described.
+// workload is an object with triggers in an annotation, and its pod template.
 func workload(object runtime.Object) (resource, template string, found metav1.Object) {
 	switch o := object.(type) {
 	case *k8sapps.Deployment:
@@ -37,7 +37,7 @@ func workload(object runtime.Object) (resource, template string, found metav1.Ob
 	return "", "", nil
 }
 
-// annotationTriggers reads the triggers of a workload. What it has besides is kept.
+// annotationTriggers reads the triggers of a workload. It keeps unknown ones.
 func annotationTriggers(object runtime.Object) (*definition, error) {
 	resource, template, head := workload(object)
 	if head == nil {
@@ -79,7 +79,7 @@ func annotationTriggers(object runtime.Object) (*definition, error) {
 	return d, nil
 }
 
-// annotationText is the annotation. Each container has an entry of its own.
+// annotationText returns the annotation. Each container has its own entry.
 func annotationText(object runtime.Object, template string, d *definition) (string, error) {
 	var entries []map[string]any
 	for _, trigger := range d.images {

@@ -19,24 +19,24 @@ import (
 )
 
 const (
-	// evenWeight is the weight that --equal gives, and that of a backend without one.
+	// evenWeight is the weight for --equal, and for a backend without one.
 	evenWeight = 100
-	// mostWeight is the greatest weight that the API of routes takes.
+	// mostWeight is the maximum weight in the API of routes.
 	mostWeight = 256
 )
 
-// backends is what shall become of the services behind routes.
+// backends contains the state of `oc set route-backends`.
 type backends struct {
 	zero, equal, adjust bool
 	shares              []share
 }
 
-// share is what one service shall get.
+// share is the weight of one service.
 type share struct {
 	service string
 	value   int
-	// percent says that the value is one of the traffic to this service and another, relative that
-	// it is added to what it has.
+	// percent: the value is a percentage of the traffic to this service and another one. relative: it
+	// is added to the current value.
 	percent, relative bool
 }
 
@@ -45,13 +45,13 @@ func newBackends(factory util.Factory, streams genericiooptions.IOStreams) *cobr
 	command := &cobra.Command{
 		Use:   "route-backends ROUTE [--zero | --equal | [--adjust] SERVICE=WEIGHT[%]...]",
 		Short: "Update the backends for a route",
-		Long: `Show or set the services that a route leads to, and how much of the traffic each of them gets.
+		Long: `Print or set the services of a route, and their shares of the traffic.
 
-A service gets its part of the sum of all weights, which are numbers from 0 to 256; where all are zero nobody gets any.
-Services with weights replace all that the route has, and the first of them becomes the primary one.
+A service gets its share of the sum of all weights. Weights are numbers from 0 to 256. If all are zero, no service gets traffic.
+The services of the arguments replace those of the route. The first one becomes the primary service.
 
---adjust changes the weight of one service: to a number, by a number with a sign, or in percent of what it and the primary
-service get together; for the primary service itself the first alternate one counts.`,
+--adjust changes the weight of one service: to a number, by a signed number, or to a percentage of the traffic of it and the primary
+service. For the primary service itself, it is compared with the first alternate service.`,
 		Example: `  oc set route-backends web
   oc set route-backends web prod=99 canary=1
   oc set route-backends web --adjust canary=+10%
@@ -74,13 +74,13 @@ service get together; for the primary service itself the first alternate one cou
 	}
 	t.addFlags(command)
 	flags := command.Flags()
-	flags.BoolVar(&b.adjust, "adjust", false, "Change the weight of one service, and leave the others in their proportion.")
+	flags.BoolVar(&b.adjust, "adjust", false, "Change the weight of one service, and keep the proportions of the others.")
 	flags.BoolVar(&b.zero, "zero", false, "Set all weights to zero.")
 	flags.BoolVar(&b.equal, "equal", false, "Set all weights to 100.")
 	return command
 }
 
-// ofResource writes a resource before names that stand alone.
+// ofResource adds a resource to names without one.
 func ofResource(name string, args []string) (all []string) {
 	for _, arg := range args {
 		if arg != name && !strings.Contains(arg, "/") {
@@ -91,7 +91,7 @@ func ofResource(name string, args []string) (all []string) {
 	return all
 }
 
-// read takes the shares from arguments and returns the others.
+// read parses the shares and returns the other arguments.
 func (b *backends) read(args []string) (names []string, err error) {
 	for _, arg := range args {
 		if !strings.Contains(arg, "=") {
@@ -103,10 +103,10 @@ func (b *backends) read(args []string) (names []string, err error) {
 			return nil, err
 		}
 		if slices.ContainsFunc(b.shares, func(other share) bool { return other.service == one.service }) {
-			return nil, fmt.Errorf("service %q stands there twice", one.service)
+			return nil, fmt.Errorf("service %q appears twice", one.service)
 		}
 		if one.relative && !b.adjust {
-			return nil, fmt.Errorf("read %q: only with --adjust is a weight added to what there is", arg)
+			return nil, fmt.Errorf("read %q: a relative weight needs --adjust", arg)
 		}
 		b.shares = append(b.shares, one)
 	}
@@ -118,16 +118,16 @@ func (b *backends) read(args []string) (names []string, err error) {
 	case b.adjust && b.zero:
 		return nil, errors.New("--adjust and --zero may not be specified together")
 	case (b.zero || b.equal) && len(b.shares) > 0:
-		return nil, errors.New("give no weights with --zero and --equal")
+		return nil, errors.New("--zero and --equal cannot be used with weights")
 	case b.adjust && len(b.shares) != 1:
-		return nil, errors.New("give one service with --adjust, as SERVICE=WEIGHT")
+		return nil, errors.New("--adjust needs one service, as SERVICE=WEIGHT")
 	case !b.adjust && slices.ContainsFunc(b.shares, func(s share) bool { return s.percent != b.shares[0].percent }):
-		return nil, errors.New("give all services a percentage, or all a weight")
+		return nil, errors.New("use either percentages or weights for all services")
 	}
 	return names, nil
 }
 
-// readShare reads SERVICE=WEIGHT, SERVICE=+WEIGHT and the same with a percent sign.
+// readShare parses SERVICE=WEIGHT, SERVICE=+WEIGHT and the same with a percent sign.
 func readShare(arg string) (share, error) {
 	service, text, _ := strings.Cut(arg, "=")
 	number, percent := strings.CutSuffix(text, "%")
@@ -176,7 +176,7 @@ func (b *backends) change(object runtime.Object) error {
 	return nil
 }
 
-// backendsOf are copies of a route's backends, the primary one first, each with a weight.
+// backendsOf returns copies of a route's backends with weights, the primary one first.
 func backendsOf(route *routev1.Route) (all []routev1.RouteTargetReference) {
 	for _, one := range append([]routev1.RouteTargetReference{route.Spec.To}, route.Spec.AlternateBackends...) {
 		weight := int32(evenWeight)
@@ -192,8 +192,8 @@ func backend(kind, name string, weight int32) routev1.RouteTargetReference {
 	return routev1.RouteTargetReference{Kind: cmp.Or(kind, "Service"), Name: name, Weight: &weight}
 }
 
-// adjust gives one of the backends its share. A percentage is one of what it and its partner have
-// together: the two get weights that make 100, and the others keep their proportion to the two.
+// adjust changes the share of one backend. A percentage applies to the backend and its partner:
+// their weights add up to 100, and the others keep their proportion to the two.
 func adjust(all []routev1.RouteTargetReference, s share) error {
 	at := slices.IndexFunc(all, func(one routev1.RouteTargetReference) bool { return one.Name == s.service })
 	switch {
@@ -202,9 +202,9 @@ func adjust(all []routev1.RouteTargetReference, s share) error {
 		for _, one := range all {
 			names = append(names, one.Name)
 		}
-		return fmt.Errorf("service %q is none of its backends, which are %s", s.service, strings.Join(names, ", "))
+		return fmt.Errorf("service %q is not one of its backends, which are %s", s.service, strings.Join(names, ", "))
 	case len(all) == 1 && s.percent:
-		return fmt.Errorf("service %q has no other beside it: give a weight instead of a percentage", s.service)
+		return fmt.Errorf("service %q is the only backend: use a weight instead of a percentage", s.service)
 	}
 	weight := all[at].Weight
 	if !s.percent {
@@ -235,8 +235,7 @@ func adjust(all []routev1.RouteTargetReference, s share) error {
 	return nil
 }
 
-// shrink keeps the proportions of weights and brings the greatest one down to what a route may
-// have.
+// shrink reduces weights to the maximum of a route and keeps their proportions.
 func shrink(all []routev1.RouteTargetReference) {
 	most := int32(0)
 	for _, one := range all {
@@ -249,14 +248,14 @@ func shrink(all []routev1.RouteTargetReference) {
 	}
 }
 
-// listBackends shows the backends of routes with the part of the traffic that each gets.
+// listBackends prints the backends of routes with their shares of the traffic.
 func listBackends(out io.Writer, infos []*resource.Info) error {
 	table := tabwriter.NewWriter(out, 0, 2, 2, ' ', 0)
 	fmt.Fprintln(table, "NAME\tKIND\tTO\tWEIGHT")
 	for _, info := range infos {
 		route, ok := info.Object.(*routev1.Route)
 		if !ok {
-			return fmt.Errorf("%s is no route", info.ObjectName())
+			return fmt.Errorf("%s is not a route", info.ObjectName())
 		}
 		all, sum := backendsOf(route), 0
 		for _, one := range all {

@@ -12,10 +12,10 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// errNoBuild is for what is no BuildConfig.
-var errNoBuild = errors.New("only build configs have this")
+// errNoBuild reports an object that is not a BuildConfig.
+var errNoBuild = errors.New("only build configs support this")
 
-// buildSecret says which secrets of BuildConfigs are set or removed.
+// buildSecret contains the state of `oc set build-secret`.
 type buildSecret struct {
 	push, pull, source, remove bool
 	name                       string
@@ -37,17 +37,17 @@ func newBuildSecret(factory util.Factory, streams genericiooptions.IOStreams) *c
 	}
 	t.addFlags(command)
 	flags := command.Flags()
-	flags.BoolVar(&s.push, "push", false, "The secret for the registry that the image is pushed to.")
-	flags.BoolVar(&s.pull, "pull", false, "The secret for the registry of the image that is built upon.")
-	flags.BoolVar(&s.source, "source", false, "The secret for the repository of the source.")
+	flags.BoolVar(&s.push, "push", false, "Set the secret for the registry of the output.")
+	flags.BoolVar(&s.pull, "pull", false, "Set the secret for the registry of the builder or base image.")
+	flags.BoolVar(&s.source, "source", false, "Set the secret for the repository of the source.")
 	flags.BoolVar(&s.remove, "remove", false, "Remove the secret from the build config.")
 	return command
 }
 
-// read takes the name of the secret from arguments and returns the others.
+// read parses the name of the secret and returns the other arguments.
 func (s *buildSecret) read(args []string) ([]string, error) {
 	if !s.push && !s.pull && !s.source {
-		return nil, errors.New("say what the secret is for: --push, --pull or --source")
+		return nil, errors.New("no use of the secret: set --push, --pull or --source")
 	}
 	if s.remove {
 		return args, nil
@@ -85,12 +85,12 @@ func (s *buildSecret) change(object runtime.Object) error {
 	case strategy.CustomStrategy != nil:
 		strategy.CustomStrategy.PullSecret = secret
 	default:
-		return errors.New("its strategy pulls no image")
+		return errors.New("its strategy does not pull an image")
 	}
 	return nil
 }
 
-// buildHook is what runs in the image of a build before it is pushed.
+// buildHook contains the state of `oc set build-hook`.
 type buildHook struct {
 	postCommit, command, remove bool
 	script                      string
@@ -102,9 +102,9 @@ func newBuildHook(factory util.Factory, streams genericiooptions.IOStreams) *cob
 	command := &cobra.Command{
 		Use:   "build-hook bc/NAME --post-commit (--script=TEXT | [--command] -- ARGS... | --remove)",
 		Short: "Update a build hook on a build config",
-		Long: `Set or remove what runs in a container of the new image before it is pushed; its failure fails the build.
+		Long: `Set or remove the command that runs in a container of the new image before the push. If it fails, the build fails.
 
-A script runs in a shell of the image. With --command the words behind -- are a command, without they are arguments of the image's own.`,
+A script runs in a shell of the image. With --command, the arguments after -- are a command. Otherwise, they are arguments of the image's entrypoint.`,
 		Example: `  oc set build-hook bc/web --post-commit --script="bundle exec rake test"
   oc set build-hook bc/web --post-commit --command -- rake test --verbose
   oc set build-hook bc/web --post-commit --remove`,
@@ -123,8 +123,8 @@ A script runs in a shell of the image. With --command the words behind -- are a 
 	}
 	t.addFlags(command)
 	flags := command.Flags()
-	flags.BoolVar(&h.postCommit, "post-commit", false, "The hook that runs when the image is made and not yet pushed.")
-	flags.BoolVar(&h.command, "command", false, "The words behind -- take the place of the image's entrypoint.")
+	flags.BoolVar(&h.postCommit, "post-commit", false, "The hook that runs after the build and before the push.")
+	flags.BoolVar(&h.command, "command", false, "The arguments after -- replace the image's entrypoint.")
 	flags.StringVar(&h.script, "script", "", "A script for a shell of the image.")
 	flags.BoolVar(&h.remove, "remove", false, "Remove the hook.")
 	return command
@@ -135,11 +135,11 @@ func (h *buildHook) validate() error {
 	case !h.postCommit:
 		return errors.New("you must specify a type of hook to set, such as --post-commit")
 	case h.remove && (h.script != "" || h.command || len(h.words) > 0):
-		return errors.New("give --remove alone")
+		return errors.New("use --remove without other flags")
 	case !h.remove && h.script == "" && len(h.words) == 0:
 		return errors.New("you must specify either a script or command for the build hook")
 	case h.script != "" && h.command:
-		return errors.New("give only one of --script and --command")
+		return errors.New("use only one of --script and --command")
 	}
 	return nil
 }

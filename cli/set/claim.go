@@ -16,26 +16,26 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// newClaim is a claim that is made with a volume.
+// newClaim is a claim that is created with a volume.
 type newClaim struct {
 	size, mode, class string
-	classSet          *pflag.Flag // an empty class is a class too: none
+	classSet          *pflag.Flag // an empty class selects no class
 	amount            resource.Quantity
 }
 
 func (c *newClaim) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&c.size, "claim-size", "", "Make a claim of this size, such as 5Gi, for persistentVolumeClaim.")
-	flags.StringVar(&c.mode, "claim-mode", "ReadWriteOnce", "Its access mode: ReadWriteOnce (rwo), ReadOnlyMany (rom), ReadWriteMany (rwm) or ReadWriteOncePod.")
-	flags.StringVar(&c.class, "claim-class", "", "Its storage class; the cluster's default one where this is not given.")
+	flags.StringVar(&c.size, "claim-size", "", "Create a claim of this size, such as 5Gi, for persistentVolumeClaim.")
+	flags.StringVar(&c.mode, "claim-mode", "ReadWriteOnce", "Access mode: ReadWriteOnce (rwo), ReadOnlyMany (rom), ReadWriteMany (rwm) or ReadWriteOncePod.")
+	flags.StringVar(&c.class, "claim-class", "", "Storage class. The default is the cluster's default class.")
 	c.classSet = flags.Lookup("claim-class")
 }
 
-// prepareClaim checks what is asked of a new claim, and gives it a name if it has none.
+// prepareClaim validates the flags of a new claim, and generates a missing name.
 func (v *volume) prepareClaim() (err error) {
 	c := &v.newClaim
 	if c.size == "" {
 		if c.classSet != nil && c.classSet.Changed {
-			return errors.New("--claim-class is for a new claim, which needs --claim-size")
+			return errors.New("--claim-class needs --claim-size, which creates a claim")
 		}
 		return nil
 	}
@@ -61,7 +61,7 @@ func (v *volume) prepareClaim() (err error) {
 	return nil
 }
 
-// accessMode reads an access mode or its short name, those of 3.11 and today's.
+// accessMode parses an access mode or its short name, of 3.11 or of Kubernetes.
 func accessMode(text string) (corev1.PersistentVolumeAccessMode, error) {
 	switch strings.ToLower(text) {
 	case "readwriteonce", "rwo":
@@ -76,9 +76,9 @@ func accessMode(text string) (corev1.PersistentVolumeAccessMode, error) {
 	return "", fmt.Errorf("read --claim-mode %q: must be ReadWriteOnce, ReadOnlyMany, ReadWriteMany or ReadWriteOncePod", text)
 }
 
-// claimIn returns the claim in a namespace.
+// claimIn returns the claim for a namespace.
 func (v *volume) claimIn(namespace string) *corev1.PersistentVolumeClaim {
-	mode, _ := accessMode(v.newClaim.mode) // checked
+	mode, _ := accessMode(v.newClaim.mode) // validated before
 	claim := &corev1.PersistentVolumeClaim{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: v.claim},
@@ -93,14 +93,14 @@ func (v *volume) claimIn(namespace string) *corev1.PersistentVolumeClaim {
 	return claim
 }
 
-// makeClaims creates the new claim in the project of each object, before anything refers to it. One
-// of its name that is there is none of ours.
+// makeClaims creates the new claim in the project of each object, before an object refers to it. An
+// existing claim with its name is an error.
 func (v *volume) makeClaims(t *targets, command *cobra.Command, infos []*cliresource.Info) error {
 	dry, err := util.GetDryRunStrategy(command)
 	if err != nil || v.newClaim.size == "" || t.local || dry == util.DryRunClient {
 		return err
 	}
-	// What cannot have the volume, as the server sees it too, needs no claim.
+	// If an object cannot have the volume, the claim is not needed. The server checks this, too.
 	var trial []*cliresource.Info
 	for _, info := range infos {
 		same := *info
@@ -125,7 +125,7 @@ func (v *volume) makeClaims(t *targets, command *cobra.Command, infos []*clireso
 			options.DryRun = []string{metav1.DryRunAll}
 		}
 		if _, err := clients.CoreV1().PersistentVolumeClaims(info.Namespace).Create(command.Context(), v.claimIn(info.Namespace), options); err != nil {
-			return fmt.Errorf("make claim %q: %w", v.claim, err)
+			return fmt.Errorf("create claim %q: %w", v.claim, err)
 		}
 		fmt.Fprintf(t.streams.ErrOut, "persistentvolumeclaim/%s created\n", v.claim)
 	}

@@ -15,41 +15,42 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
-// definition is the triggers of an object, whatever its kind.
+// definition contains the triggers of an object of any kind.
 type definition struct {
-	// name is that of the object as TYPE/NAME, such as deploymentconfigs/web.
+	// name is the object as TYPE/NAME, such as deploymentconfigs/web.
 	name, namespace string
-	// config says whether the object follows changes of its configuration; alwaysConfig, that it
-	// cannot but do so.
+	// config means that a change of the configuration is a trigger. alwaysConfig means that this
+	// cannot be disabled.
 	config, alwaysConfig bool
 	images               []imageTrigger
 	hooks                []hookTrigger
 	takesHooks           bool
-	// holds says why an image cannot be put into containers, whose names have commas between them.
+	// holds returns an error if an image cannot be set in containers, whose names are separated by
+	// commas.
 	holds func(containers string) error
 	// store writes the triggers into the object.
 	store func(*definition) error
 }
 
-// imageTrigger is one by images of a tag.
+// imageTrigger is a trigger by the image of a tag.
 type imageTrigger struct {
 	from       corev1.ObjectReference
-	containers string // names with commas between them
+	containers string // names, separated by commas
 	auto       bool
 
-	// What it was read from, with what it has brought last.
+	// The trigger as it was read, with its last image.
 	deployment *appsv1.DeploymentTriggerImageChangeParams
 	build      *buildv1.ImageChangeTrigger
 	annotation map[string]any
 }
 
-// hookTrigger is one by webhooks.
+// hookTrigger is a webhook trigger.
 type hookTrigger struct {
 	kind buildv1.BuildTriggerType
 	hook *buildv1.WebHookTrigger
 }
 
-// word returns the kind as a table shows it.
+// word returns the kind as the table prints it.
 func (h hookTrigger) word() string {
 	if h.kind == buildv1.GenericWebHookBuildTriggerType {
 		return "webhook"
@@ -57,7 +58,7 @@ func (h hookTrigger) word() string {
 	return strings.ToLower(string(h.kind))
 }
 
-// secret returns the secret as the address of the hook has it, or the object that holds it.
+// secret returns the secret in the webhook's URL, or the object that contains it.
 func (h hookTrigger) secret() string {
 	if h.hook.SecretReference != nil {
 		return "secret/" + h.hook.SecretReference.Name
@@ -76,8 +77,7 @@ func triggersOf(object runtime.Object) (*definition, error) {
 	return annotationTriggers(object)
 }
 
-// hasContainers reports which of the names that are to get an image the pods of an object do not
-// have.
+// hasContainers returns an error for names that are not containers of an object's pods.
 func hasContainers(object runtime.Object) func(string) error {
 	return func(names string) error {
 		if names == "" {
@@ -102,7 +102,7 @@ func hasContainers(object runtime.Object) func(string) error {
 	}
 }
 
-// containerField is the field of a pod that has the container of a name.
+// containerField returns the path of a container's image field.
 func containerField(spec *corev1.PodSpec, name string) (field string, found bool) {
 	named := func(c corev1.Container) bool { return c.Name == name }
 	switch {
@@ -147,7 +147,7 @@ func buildTriggers(bc *buildv1.BuildConfig) *definition {
 	d := &definition{name: "buildconfigs/" + bc.Name, namespace: bc.Namespace, takesHooks: true}
 	d.holds = func(containers string) error {
 		if containers != "" {
-			return errors.New("a build config has no containers: leave --containers out")
+			return errors.New("a build config has no containers: remove --containers")
 		}
 		return nil
 	}
@@ -174,8 +174,8 @@ func buildTriggers(bc *buildv1.BuildConfig) *definition {
 	return d
 }
 
-// buildPolicies are triggers as a build config has them. One by the tag that the strategy starts
-// from does not name it.
+// buildPolicies returns the triggers of a build config. The trigger for the strategy's own tag does
+// not name it.
 func buildPolicies(bc *buildv1.BuildConfig, d *definition) []buildv1.BuildTriggerPolicy {
 	all := []buildv1.BuildTriggerPolicy{}
 	for _, hook := range d.hooks {
@@ -200,7 +200,7 @@ func buildPolicies(bc *buildv1.BuildConfig, d *definition) []buildv1.BuildTrigge
 	return all
 }
 
-// hooksOf returns the fields of a trigger for webhooks.
+// hooksOf returns the fields of a webhook trigger.
 func hooksOf(trigger *buildv1.BuildTriggerPolicy) map[buildv1.BuildTriggerType]**buildv1.WebHookTrigger {
 	return map[buildv1.BuildTriggerType]**buildv1.WebHookTrigger{
 		buildv1.GitHubWebHookBuildTriggerType: &trigger.GitHubWebHook, buildv1.GitLabWebHookBuildTriggerType: &trigger.GitLabWebHook,

@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// newEnv is kubectl's command, which here knows the environment of BuildConfigs too.
+// newEnv returns kubectl's command, which here supports the environment of BuildConfigs, too.
 func newEnv(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	errOut := &envErrors{Writer: streams.ErrOut}
 	command := kubectlset.NewCmdEnv(factory, genericiooptions.IOStreams{In: streams.In, Out: &envOutput{streams.Out}, ErrOut: errOut})
@@ -102,7 +102,7 @@ func Env(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 	return command
 }
 
-// changeBuildEnv lets a function that changes the containers of pods change the environment of a
+// changeBuildEnv makes a function that changes containers change the environment of a build
 // strategy, as that of a container "build".
 func changeBuildEnv(strategy *buildv1.BuildStrategy, change func(*corev1.PodSpec) error) error {
 	env, err := buildEnv(strategy)

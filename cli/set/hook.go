@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// deploymentHook is what shall become of the hooks of DeploymentConfigs.
+// deploymentHook contains the state of `oc set deployment-hook`.
 type deploymentHook struct {
 	pre, mid, post, remove bool
 
@@ -30,11 +30,11 @@ func newDeploymentHook(factory util.Factory, streams genericiooptions.IOStreams)
 	command := &cobra.Command{
 		Use:   "deployment-hook dc/NAME (--pre | --mid | --post) (--remove | -- COMMAND)",
 		Short: "Update a deployment hook on a deployment config",
-		Long: `Set or remove what runs in a pod of its own at a point of every deployment.
+		Long: `Set or remove a command that runs in a separate pod during every deployment.
 
-The hook before a deployment (--pre) and the one after it (--post) belong to the strategies Rolling and Recreate, the one
-between the old pods and the new ones (--mid) to Recreate alone. The pod has the image and the environment of one of the
-deployment's containers, and those of its volumes that are named.`,
+The strategies Rolling and Recreate have hooks before (--pre) and after (--post) a deployment. Only Recreate has a hook
+between the old and the new pods (--mid). The pod has the image and the environment of one of the
+deployment's containers, and the selected volumes.`,
 		Example: `  oc set deployment-hook dc/web --pre --volumes=data -- /var/lib/migrate-db.sh
   oc set deployment-hook dc/web --mid -e MODE=fast --failure-policy=abort -- /var/lib/prepare.sh
   oc set deployment-hook dc/web --remove --pre --post`,
@@ -55,13 +55,13 @@ deployment's containers, and those of its volumes that are named.`,
 	t.addFlags(command)
 	flags := command.Flags()
 	flags.BoolVar(&h.pre, "pre", false, "The hook that runs before a deployment.")
-	flags.BoolVar(&h.mid, "mid", false, "The hook that runs when the old pods are gone and the new ones are not made.")
+	flags.BoolVar(&h.mid, "mid", false, "The hook that runs between the removal of the old pods and the creation of the new ones.")
 	flags.BoolVar(&h.post, "post", false, "The hook that runs after a deployment.")
 	flags.BoolVar(&h.remove, "remove", false, "Remove the hooks.")
-	flags.StringVarP(&h.container, "container", "c", "", "Name of the container whose image the hook runs in; the first one by default.")
+	flags.StringVarP(&h.container, "container", "c", "", "Container whose image runs the hook. The default is the first one.")
 	flags.StringArrayVarP(&h.environment, "environment", "e", nil, "A variable of the hook's environment, as NAME=VALUE.")
-	flags.StringSliceVar(&h.volumes, "volumes", nil, "Names of the pod's volumes that the hook gets.")
-	flags.StringVar(&h.policy, "failure-policy", "ignore", "What happens when the hook fails: abort, retry or ignore.")
+	flags.StringSliceVar(&h.volumes, "volumes", nil, "Names of the pod's volumes for the hook.")
+	flags.StringVar(&h.policy, "failure-policy", "ignore", "Action if the hook fails: abort, retry or ignore.")
 	return command
 }
 
@@ -88,7 +88,7 @@ func (h *deploymentHook) validate() error {
 	return err
 }
 
-// hook is what is set; the container's name is missing where none was given.
+// hook returns the new hook. The container's name is empty if it is not set.
 func (h *deploymentHook) hook() (*appsv1.LifecycleHook, error) {
 	policies := map[string]appsv1.LifecycleHookFailurePolicy{
 		"abort": appsv1.LifecycleHookFailurePolicyAbort, "retry": appsv1.LifecycleHookFailurePolicyRetry, "ignore": appsv1.LifecycleHookFailurePolicyIgnore,
@@ -138,7 +138,7 @@ func (h *deploymentHook) change(object runtime.Object) error {
 		return fmt.Errorf("its strategy %s has no hooks", strategy.Type)
 	}
 	if h.mid && mid == nil {
-		return errors.New("only the strategy Recreate has a hook --mid")
+		return errors.New("only the strategy Recreate has the hook --mid")
 	}
 	for at, wanted := range map[**appsv1.LifecycleHook]bool{pre: h.pre, mid: h.mid, post: h.post} {
 		if wanted {
@@ -148,7 +148,7 @@ func (h *deploymentHook) change(object runtime.Object) error {
 	return nil
 }
 
-// fitting is the hook for a configuration whose containers and volumes it names.
+// fitting returns the hook for a configuration, and checks its container and volumes.
 func (h *deploymentHook) fitting(dc *appsv1.DeploymentConfig) (*appsv1.LifecycleHook, error) {
 	hook, err := h.hook()
 	if err != nil {

@@ -20,11 +20,11 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// resolveNames is the annotation of workloads whose images are looked up among the image streams of
-// their project first; its value is *.
+// resolveNames is the annotation of workloads for which the image streams of their project are
+// searched for images. Its value is *.
 const resolveNames = "alpha.image.policy.openshift.io/resolve-names"
 
-// lookup is `oc set image-lookup`.
+// lookup contains the state of `oc set image-lookup`.
 type lookup struct{ enabled, list bool }
 
 func newImageLookup(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
@@ -32,10 +32,10 @@ func newImageLookup(factory util.Factory, streams genericiooptions.IOStreams) *c
 	command := &cobra.Command{
 		Use:   "image-lookup STREAMNAME... | TYPE/NAME... | --all",
 		Short: "Change how images are resolved when deploying applications",
-		Long: `Let the pods of a project name images by its image streams: with local lookup of the stream "mysql", the image "mysql:latest" is that tag, and no
-registry's. On a workload it counts for all streams of its project.
+		Long: `Allow the pods of a project to use its image streams as images: with local lookup of the stream "mysql", the image "mysql:latest" is that tag
+instead of an image of a registry. On a workload, it applies to all streams of its project.
 
-Without arguments, and with --list, it is shown what is on.`,
+Without arguments, and with --list, the command prints the current settings.`,
 		Example: `  oc set image-lookup
   oc set image-lookup mysql
   oc set image-lookup deploy/mysql
@@ -46,8 +46,8 @@ Without arguments, and with --list, it is shown what is on.`,
 		},
 	}
 	t.addFlags(command)
-	command.Flags().BoolVar(&l.enabled, "enabled", true, "Look images up in the project.")
-	command.Flags().BoolVar(&l.list, "list", false, "Show what is on.")
+	command.Flags().BoolVar(&l.enabled, "enabled", true, "Change all image streams of the project.")
+	command.Flags().BoolVar(&l.list, "list", false, "Print the current settings.")
 	return command
 }
 
@@ -72,8 +72,8 @@ func (l *lookup) run(t *targets, command *cobra.Command, args []string) error {
 	return t.change(command, infos, l.change)
 }
 
-// change switches the lookup of an object. Pods ask the annotation of their own, which they have
-// from the template of their workload.
+// change changes the lookup of an object. Pods use their own annotation, which is in the pod
+// template of their workload.
 func (l *lookup) change(object runtime.Object) error {
 	if stream, ok := object.(*imagev1.ImageStream); ok {
 		stream.Spec.LookupPolicy.Local = l.enabled
@@ -81,7 +81,7 @@ func (l *lookup) change(object runtime.Object) error {
 	}
 	template, ok := podTemplate(object)
 	if !ok {
-		return errors.New("only image streams, pods and what makes pods look up images")
+		return errors.New("only image streams, pods and controllers of pods support image lookup")
 	}
 	head, err := meta.Accessor(object)
 	if err != nil {
@@ -103,7 +103,7 @@ func (l *lookup) change(object runtime.Object) error {
 	return nil
 }
 
-// podTemplate is the metadata of the pods that an object makes, nil for a pod.
+// podTemplate returns the metadata of an object's pod template, or nil for a pod.
 func podTemplate(object runtime.Object) (template metav1.Object, ok bool) {
 	switch o := object.(type) {
 	case *corev1.Pod:
@@ -127,14 +127,14 @@ func podTemplate(object runtime.Object) (template metav1.Object, ok bool) {
 	case *k8sapps.DaemonSet:
 		return &o.Spec.Template, true
 	case *batchv1.Job:
-		return nil, true // its template cannot change
+		return nil, true // its template is immutable
 	case *batchv1.CronJob:
 		return &o.Spec.JobTemplate.Spec.Template, true
 	}
 	return nil, false
 }
 
-// print shows what is on. A workload that says nothing is UNKNOWN: the streams say it.
+// print prints the current settings. UNKNOWN means that the streams determine it.
 func (l *lookup) print(streams genericiooptions.IOStreams, infos []*resource.Info) error {
 	table := tabwriter.NewWriter(streams.Out, 0, 8, 1, '\t', 0)
 	fmt.Fprintln(table, "NAME\tLOCAL")

@@ -16,19 +16,19 @@ import (
 	"k8s.io/kubectl/pkg/polymorphichelpers"
 )
 
-// probe is what shall become of the probes of containers.
+// probe contains the state of `oc set probe`.
 type probe struct {
-	containers                   string // a pattern of their names
+	containers                   string // a pattern for names
 	readiness, liveness, startup bool
 	remove                       bool
 
 	tcp, url string
 	command  []string
-	// numbers are the settings by the names of their flags, -1 for one that stays as it is.
+	// numbers contains the settings by flag. -1 keeps the current value.
 	numbers map[string]*int32
 }
 
-// numbers returns the flags for a probe's numbers, where they belong, and what they are.
+// numbers returns the flags for a probe's numbers, their fields, and their descriptions.
 func numbers() map[string]struct {
 	field func(*corev1.Probe) *int32
 	what  string
@@ -41,8 +41,8 @@ func numbers() map[string]struct {
 		"initial-delay-seconds": {func(p *corev1.Probe) *int32 { return &p.InitialDelaySeconds }, "Seconds to wait before the first attempt."},
 		"timeout-seconds":       {func(p *corev1.Probe) *int32 { return &p.TimeoutSeconds }, "Seconds after which an attempt has failed."},
 		"period-seconds":        {func(p *corev1.Probe) *int32 { return &p.PeriodSeconds }, "Seconds between attempts."},
-		"success-threshold":     {func(p *corev1.Probe) *int32 { return &p.SuccessThreshold }, "Successes in a row after which the container is well again."},
-		"failure-threshold":     {func(p *corev1.Probe) *int32 { return &p.FailureThreshold }, "Failures in a row after which the container is not well."},
+		"success-threshold":     {func(p *corev1.Probe) *int32 { return &p.SuccessThreshold }, "Consecutive successes after which the container is healthy."},
+		"failure-threshold":     {func(p *corev1.Probe) *int32 { return &p.FailureThreshold }, "Consecutive failures after which the container is unhealthy."},
 	}
 }
 
@@ -51,10 +51,10 @@ func newProbe(factory util.Factory, streams genericiooptions.IOStreams) *cobra.C
 	command := &cobra.Command{
 		Use:   "probe TYPE/NAME --readiness|--liveness (--get-url=URL | --open-tcp=PORT | --remove | -- COMMAND)",
 		Short: "Update a probe on a pod template",
-		Long: `Set, change or remove the probes of the containers of pods and of what makes pods.
+		Long: `Set, change or remove the probes of the containers of pods and of controllers of pods.
 
-An attempt is a request to --get-url, whose host may be left out for the pod's own address, a connection to --open-tcp,
-or a command in the container. Without one of them only the numbers of a probe are changed.`,
+A probe is an HTTP request to --get-url (the default host is the pod's address), a connection to --open-tcp,
+or a command in the container. Without one of them, the command changes only the numbers of a probe.`,
 		Example: `  oc set probe dc/web --readiness --get-url=http://:8080/healthz --period-seconds=5
   oc set probe dc/web --liveness --open-tcp=3306
   oc set probe dc/web --liveness -- test -e /tmp/alive
@@ -70,13 +70,13 @@ or a command in the container. Without one of them only the numbers of a probe a
 	}
 	t.addFlags(command)
 	flags := command.Flags()
-	flags.StringVarP(&p.containers, "containers", "c", "*", "Names of the containers; may have wildcards.")
+	flags.StringVarP(&p.containers, "containers", "c", "*", "Names of the containers. Can contain wildcards.")
 	flags.BoolVar(&p.readiness, "readiness", false, "Change the readiness probe.")
 	flags.BoolVar(&p.liveness, "liveness", false, "Change the liveness probe.")
 	flags.BoolVar(&p.startup, "startup", false, "Change the startup probe.")
 	flags.BoolVar(&p.remove, "remove", false, "Remove the probes.")
 	flags.StringVar(&p.tcp, "open-tcp", "", "Number or name of a port to connect to.")
-	flags.StringVar(&p.url, "get-url", "", "HTTP or HTTPS address to ask, such as http://:8080/healthz.")
+	flags.StringVar(&p.url, "get-url", "", "HTTP or HTTPS URL to request, such as http://:8080/healthz.")
 	for name, number := range numbers() {
 		p.numbers[name] = flags.Int32(name, -1, number.what)
 	}
@@ -100,7 +100,7 @@ func (p *probe) validate() error {
 	return err
 }
 
-// handler is what an attempt does; it is empty if that stays as it is.
+// handler returns what the probe does. It is empty to keep the current action.
 func (p *probe) handler() (corev1.ProbeHandler, error) {
 	switch {
 	case p.tcp != "":

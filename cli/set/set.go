@@ -1,6 +1,6 @@
-// Package set makes the commands below `oc set` that kubectl has not: build-hook, build-secret,
+// Package set contains the commands below `oc set` that kubectl lacks: build-hook, build-secret,
 // deployment-hook, image-lookup, probe, route-backends, triggers and volume. Its env is kubectl's,
-// for build configs too.
+// with support for build configs.
 package set
 
 import (
@@ -22,8 +22,8 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-// Teach registers routes and image streams with kubectl's scheme, by which it reads objects. It is
-// for the start of a process.
+// Teach registers routes and image streams in kubectl's scheme, with which kubectl decodes objects.
+// Call it once, at the start of the process.
 func Teach() error {
 	if err := errors.Join(routev1.Install(scheme.Scheme), imagev1.Install(scheme.Scheme)); err != nil {
 		return fmt.Errorf("register routes and image streams: %w", err)
@@ -31,7 +31,7 @@ func Teach() error {
 	return nil
 }
 
-// Commands returns those of this package.
+// Commands returns the commands of this package.
 func Commands(factory util.Factory, streams genericiooptions.IOStreams) []*cobra.Command {
 	return []*cobra.Command{
 		newBuildHook(factory, streams),
@@ -47,15 +47,14 @@ func Commands(factory util.Factory, streams genericiooptions.IOStreams) []*cobra
 	}
 }
 
-// Volume is `oc volume`, the older form of `oc set volume`.
+// Volume returns `oc volume`, the older form of `oc set volume`.
 func Volume(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := newVolume(factory, streams)
 	command.Deprecated = "use oc set volume"
 	return command
 }
 
-// targets are the objects that a command changes, which its flags name as those of kubectl's
-// commands do.
+// targets are the objects that a command changes. The flags are those of kubectl's commands.
 type targets struct {
 	factory    util.Factory
 	streams    genericiooptions.IOStreams
@@ -67,7 +66,7 @@ type targets struct {
 	noun string
 }
 
-// newTargets reports what was done as `object done`.
+// newTargets returns targets whose changes are reported as `object done`.
 func newTargets(factory util.Factory, streams genericiooptions.IOStreams, done string) *targets {
 	return &targets{factory: factory, streams: streams, print: genericclioptions.NewPrintFlags(done).WithTypeSetter(scheme.Scheme)}
 }
@@ -78,7 +77,7 @@ func (t *targets) addFlags(command *cobra.Command) {
 	util.AddDryRunFlag(command)
 	util.AddLabelSelectorFlagVar(command, &t.selector)
 	command.Flags().BoolVar(&t.all, "all", false, "Change all objects of the named types in the project.")
-	command.Flags().BoolVar(&t.local, "local", false, "Only change the objects of the files and show them; the server is not asked.")
+	command.Flags().BoolVar(&t.local, "local", false, "Change only the objects of the files and print them, without requests to the server.")
 }
 
 // check returns an error if neither arguments nor flags name objects.
@@ -113,7 +112,7 @@ func (t *targets) find(args []string) ([]*resource.Info, error) {
 	return infos, err
 }
 
-// apply changes the objects that arguments and flags name.
+// apply changes the objects of the arguments and flags.
 func (t *targets) apply(command *cobra.Command, args []string, change func(runtime.Object) error) error {
 	infos, err := t.find(args)
 	if err != nil {
@@ -122,7 +121,7 @@ func (t *targets) apply(command *cobra.Command, args []string, change func(runti
 	return t.change(command, infos, change)
 }
 
-// change changes the objects and stores them, unless flags forbid it, and shows them.
+// change changes the objects, stores them unless flags forbid it, and prints them.
 func (t *targets) change(command *cobra.Command, infos []*resource.Info, change func(runtime.Object) error) error {
 	dry, err := util.GetDryRunStrategy(command)
 	if err != nil {
@@ -136,8 +135,8 @@ func (t *targets) change(command *cobra.Command, infos []*resource.Info, change 
 	return t.store(infos, change, dry, func(object runtime.Object) error { return printer.PrintObj(object, t.streams.Out) })
 }
 
-// store changes the objects, stores them, or has the server say what it would make of that, and
-// calls done with each. What cannot be changed does not keep others from it.
+// store changes the objects and stores them, or does a dry run on the server, and calls done with
+// each. After an error, it continues with the other objects.
 func (t *targets) store(infos []*resource.Info, change func(runtime.Object) error, dry util.DryRunStrategy, done func(runtime.Object) error) error {
 	encoder := scheme.DefaultJSONEncoder()
 	patches := kubectlset.CalculatePatches(infos, encoder, func(object runtime.Object) ([]byte, error) {

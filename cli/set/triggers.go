@@ -17,7 +17,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// triggers is what shall become of the triggers of objects.
+// triggers contains the state of `oc set triggers`.
 type triggers struct {
 	config                             bool
 	image, containers                  string
@@ -32,11 +32,11 @@ func newTriggers(factory util.Factory, streams genericiooptions.IOStreams) *cobr
 	command := &cobra.Command{
 		Use:   "triggers (-f FILENAME | TYPE/NAME) [--from-config|--from-image|--from-github|--from-webhook] [--auto|--manual|--remove|--remove-all]",
 		Short: "Update the triggers on one or more objects",
-		Long: `Show, set or remove what starts deployments and builds: changes of the configuration, new images of a tag, and web hooks.
+		Long: `Print, set or remove the triggers of deployments and builds: changes of the configuration, new images of a tag, and webhooks.
 
-Without flags the triggers are listed. --auto or --manual alone switches all triggers on or off; the images of manual ones are still brought by
-oc rollout latest. Deployments, stateful sets, daemon sets and cron jobs have triggers by images only, in an annotation; build configs have those by web
-hooks too, each with a secret that is made for it.`,
+Without flags, the command lists the triggers. --auto or --manual without other flags enables or disables all triggers. For a disabled image trigger,
+oc rollout latest still resolves the image. Deployments, stateful sets, daemon sets and cron jobs have only image triggers, in an annotation. Build configs also have
+webhook triggers, each with a generated secret.`,
 		Example: `  oc set triggers dc/web
   oc set triggers dc/web --manual
   oc set triggers dc/web --from-image=app:latest -c web
@@ -60,22 +60,22 @@ hooks too, each with a secret that is made for it.`,
 	}
 	t.addFlags(command)
 	flags := command.Flags()
-	flags.BoolVar(&s.config, "from-config", false, "The trigger by changes of the configuration.")
-	flags.StringVar(&s.image, "from-image", "", "The trigger by images of a tag, as [PROJECT/]STREAM:TAG.")
-	flags.StringVarP(&s.containers, "containers", "c", "", "Names of the containers that get the image, with commas between them.")
-	flags.BoolVar(&s.github, "from-github", false, "The trigger by GitHub's web hooks, with a new secret.")
-	flags.BoolVar(&s.gitlab, "from-gitlab", false, "The trigger by GitLab's web hooks, with a new secret.")
-	flags.BoolVar(&s.bitbucket, "from-bitbucket", false, "The trigger by Bitbucket's web hooks, with a new secret.")
-	flags.BoolVar(&s.generic, "from-webhook", false, "The trigger by generic web hooks, with a new secret.")
-	flags.BoolVar(&s.genericEnv, "from-webhook-allow-env", false, "The trigger by generic web hooks that may set variables of the build, with a new secret.")
-	flags.BoolVar(&s.auto, "auto", false, "Start by itself, which is the default of triggers that are added.")
-	flags.BoolVar(&s.manual, "manual", false, "Do not start by itself.")
-	flags.BoolVar(&s.remove, "remove", false, "Remove the named triggers.")
+	flags.BoolVar(&s.config, "from-config", false, "The config change trigger.")
+	flags.StringVar(&s.image, "from-image", "", "The trigger for images of a tag, as [PROJECT/]STREAM:TAG.")
+	flags.StringVarP(&s.containers, "containers", "c", "", "Names of the containers for the image, separated by commas.")
+	flags.BoolVar(&s.github, "from-github", false, "The trigger for GitHub webhooks, with a new secret.")
+	flags.BoolVar(&s.gitlab, "from-gitlab", false, "The trigger for GitLab webhooks, with a new secret.")
+	flags.BoolVar(&s.bitbucket, "from-bitbucket", false, "The trigger for Bitbucket webhooks, with a new secret.")
+	flags.BoolVar(&s.generic, "from-webhook", false, "The trigger for generic webhooks, with a new secret.")
+	flags.BoolVar(&s.genericEnv, "from-webhook-allow-env", false, "The trigger for generic webhooks that can set variables of the build, with a new secret.")
+	flags.BoolVar(&s.auto, "auto", false, "Enable the triggers. This is the default for new triggers.")
+	flags.BoolVar(&s.manual, "manual", false, "Disable the triggers.")
+	flags.BoolVar(&s.remove, "remove", false, "Remove the selected triggers.")
 	flags.BoolVar(&s.removeAll, "remove-all", false, "Remove all triggers.")
 	return command
 }
 
-// hooks are the kinds of webhooks that flags name.
+// hooks contains the kinds of webhooks by their flags.
 func (s *triggers) hooks() (kinds []buildv1.BuildTriggerType) {
 	for _, hook := range []struct {
 		named bool
@@ -110,11 +110,11 @@ func (s *triggers) validate() error {
 	case s.remove && s.removeAll:
 		return errors.New("you must specify either --remove or --remove-all")
 	case s.removeAll && (s.remove || s.named() || s.auto || s.manual):
-		return errors.New("give --remove-all alone")
+		return errors.New("use --remove-all without other flags")
 	case s.image != "" && (stream == "" || tag == "" || strings.Count(s.image, "/") > 1):
 		return fmt.Errorf("read --from-image %q: must be STREAM:TAG or PROJECT/STREAM:TAG", s.image)
 	case s.remove && !s.named():
-		return errors.New("say which triggers to remove: --from-config, --from-image or a web hook such as --from-github, or --remove-all")
+		return errors.New("no triggers to remove: set --from-config, --from-image or a webhook such as --from-github, or --remove-all")
 	}
 	return nil
 }
@@ -129,7 +129,7 @@ func (s *triggers) change(object runtime.Object) error {
 		return fmt.Errorf("deployment configs do not support %s; only build configs do", hookTitle(hooks[0]))
 	}
 	if s.config && d.alwaysConfig {
-		return errors.New("it follows changes of its configuration always; a Deployment is held back by oc rollout pause")
+		return errors.New("its config change trigger cannot be disabled; to pause a Deployment, use oc rollout pause")
 	}
 	switch {
 	case s.removeAll:
@@ -154,7 +154,7 @@ func (s *triggers) change(object runtime.Object) error {
 	return d.store(d)
 }
 
-// add adds what flags name, instead of triggers of the same kind or tag.
+// add adds the selected triggers. They replace triggers of the same kind or tag.
 func (s *triggers) add(d *definition) error {
 	if s.image != "" {
 		if err := d.holds(s.containers); err != nil {
@@ -181,7 +181,7 @@ func (s *triggers) reference(d *definition) corev1.ObjectReference {
 	return corev1.ObjectReference{Kind: "ImageStreamTag", Namespace: namespace, Name: name}
 }
 
-// from reports whether a trigger is the one by the tag.
+// from reports whether a trigger is for the tag.
 func (s *triggers) from(d *definition, trigger imageTrigger) bool {
 	wanted := s.reference(d)
 	return trigger.from.Name == wanted.Name && (trigger.from.Namespace == wanted.Namespace || trigger.from.Namespace == "" && wanted.Namespace == d.namespace)

@@ -21,10 +21,10 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// volume is what shall become of the volumes of pods.
+// volume contains the state of `oc set volume`.
 type volume struct {
 	add, remove, listed, overwrite, confirm bool
-	name, containers                        string // containers is a pattern of their names
+	name, containers                        string // containers is a pattern for names
 
 	kind, path, secret, configMap, claim string
 	sourceJSON, defaultMode              string
@@ -39,10 +39,10 @@ func newVolume(factory util.Factory, streams genericiooptions.IOStreams) *cobra.
 		Use:     "volume TYPE/NAME [--add | --remove] [--name=NAME] [--type=TYPE] [--mount-path=PATH]",
 		Aliases: []string{"volumes"},
 		Short:   "Update volumes on a pod template",
-		Long: `List, add or remove volumes of pods and of what makes pods, and where containers have them.
+		Long: `List, add or remove volumes of pods and of controllers of pods, and their mounts.
 
-Without --add and --remove the volumes are listed. With --overwrite a volume that is there gets another source, if a
-type is given, and another place, if a path is given.`,
+Without --add and --remove, the command lists the volumes. --overwrite changes the source of an existing volume if a
+type is set, and its mount if a path is set.`,
 		Example: `  oc set volume dc/web
   oc set volume dc/web --add --name=data --type=persistentVolumeClaim --claim-name=data --mount-path=/data --overwrite
   oc set volume dc/web --add --type=secret --secret-name=keys --mount-path=/keys -c web
@@ -62,14 +62,14 @@ type is given, and another place, if a path is given.`,
 	}
 	t.addFlags(command)
 	flags := command.Flags()
-	flags.BoolVar(&v.add, "add", false, "Add a volume, or with only a name and a path the place of one.")
+	flags.BoolVar(&v.add, "add", false, "Add a volume, or with only a name and a path a mount.")
 	flags.BoolVar(&v.remove, "remove", false, "Remove a volume.")
-	flags.BoolVar(&v.listed, "list", false, "List the volumes, as without --add and --remove.")
-	flags.BoolVar(&v.overwrite, "overwrite", false, "Change the volume if there is one of that name.")
-	flags.BoolVar(&v.confirm, "confirm", false, "Remove all volumes, where no name is given.")
-	flags.StringVar(&v.name, "name", "", "Name of the volume; a new one has a random name by default.")
-	flags.StringVarP(&v.containers, "containers", "c", "*", "Names of the containers; may have wildcards.")
-	flags.StringVarP(&v.kind, "type", "t", "", "Type of the volume: emptyDir, hostPath, secret, configMap or persistentVolumeClaim (pvc); emptyDir by default.")
+	flags.BoolVar(&v.listed, "list", false, "List the volumes. This is the default.")
+	flags.BoolVar(&v.overwrite, "overwrite", false, "Change an existing volume with this name.")
+	flags.BoolVar(&v.confirm, "confirm", false, "Remove all volumes if --name is not set.")
+	flags.StringVar(&v.name, "name", "", "Name of the volume. The default for a new one is random.")
+	flags.StringVarP(&v.containers, "containers", "c", "*", "Names of the containers. Can contain wildcards.")
+	flags.StringVarP(&v.kind, "type", "t", "", "Type of the volume: emptyDir, hostPath, secret, configMap or persistentVolumeClaim (pvc). The default is emptyDir.")
 	flags.StringVar(&v.path, "path", "", "Directory of the host, for hostPath.")
 	flags.StringVar(&v.secret, "secret-name", "", "Name of the secret, for secret.")
 	flags.StringVar(&v.configMap, "configmap-name", "", "Name of the config map, for configMap.")
@@ -77,18 +77,18 @@ type is given, and another place, if a path is given.`,
 	flags.StringVar(&v.sourceJSON, "source", "", "Volume source as JSON, for types that --type does not have.")
 	flags.StringVar(&v.defaultMode, "default-mode", "", "Mode of the files of a secret or configMap, in octal, such as 0644.")
 	v.newClaim.addFlags(flags)
-	flags.StringVarP(&v.mountPath, "mount-path", "m", "", "Where the containers have it; nowhere by default.")
-	flags.StringVar(&v.subPath, "sub-path", "", "The part of the volume that they have there.")
-	flags.BoolVar(&v.readOnly, "read-only", false, "Let them only read it.")
+	flags.StringVarP(&v.mountPath, "mount-path", "m", "", "Path of the mount in the containers. By default, the volume is not mounted.")
+	flags.StringVar(&v.subPath, "sub-path", "", "Path in the volume to mount.")
+	flags.BoolVar(&v.readOnly, "read-only", false, "Mount the volume read-only.")
 	return command
 }
 
 func (v *volume) validate() error {
 	switch {
 	case v.add && v.remove, v.listed && (v.add || v.remove):
-		return errors.New("give only one of --add, --remove and --list")
+		return errors.New("use only one of --add, --remove and --list")
 	case v.remove && v.name == "" && !v.confirm:
-		return errors.New("say with --name which volume to remove, or with --confirm to remove all")
+		return errors.New("no volume to remove: set --name, or --confirm to remove all")
 	case v.mountPath != "" && !path.IsAbs(v.mountPath):
 		return fmt.Errorf("read --mount-path %q: must begin with a slash", v.mountPath)
 	case v.mountPath == "" && (v.subPath != "" || v.readOnly):
@@ -107,7 +107,7 @@ func (v *volume) validate() error {
 	return nil
 }
 
-// source returns the volume source that the flags describe.
+// source returns the volume source for the flags.
 func (v *volume) source() (source corev1.VolumeSource, err error) {
 	if v.sourceJSON != "" {
 		return v.decodeSource()
@@ -185,7 +185,7 @@ func (v *volume) change(object runtime.Object) error {
 	return err
 }
 
-// chosen are the containers that match, of all kinds.
+// chosen returns the matching containers of all kinds.
 func (v *volume) chosen(spec *corev1.PodSpec) (chosen []*corev1.Container) {
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {
@@ -197,7 +197,7 @@ func (v *volume) chosen(spec *corev1.PodSpec) (chosen []*corev1.Container) {
 	return chosen
 }
 
-// hasSource reports whether the flags give the volume a source.
+// hasSource reports whether the flags set a source.
 func (v *volume) hasSource() bool { return v.kind != "" || v.sourceJSON != "" }
 
 func (v *volume) addTo(spec *corev1.PodSpec) error {
@@ -213,7 +213,7 @@ func (v *volume) addTo(spec *corev1.PodSpec) error {
 	case at < 0:
 		spec.Volumes = append(spec.Volumes, corev1.Volume{Name: name, VolumeSource: source})
 	case v.hasSource() && !v.overwrite:
-		return fmt.Errorf("it has a volume %q already; change it with --overwrite", name)
+		return fmt.Errorf("volume %q already exists; to change it, use --overwrite", name)
 	case v.hasSource():
 		spec.Volumes[at].VolumeSource = source
 	}
@@ -230,15 +230,14 @@ func (v *volume) addTo(spec *corev1.PodSpec) error {
 			mounts = slices.DeleteFunc(mounts, func(m corev1.VolumeMount) bool { return m.Name == name })
 		}
 		if slices.ContainsFunc(mounts, func(m corev1.VolumeMount) bool { return path.Clean(m.MountPath) == path.Clean(v.mountPath) }) {
-			return fmt.Errorf("container %q has a volume at %s already", container.Name, v.mountPath)
+			return fmt.Errorf("container %q already has a volume at %s", container.Name, v.mountPath)
 		}
 		container.VolumeMounts = append(mounts, corev1.VolumeMount{Name: name, MountPath: path.Clean(v.mountPath), SubPath: v.subPath, ReadOnly: v.readOnly})
 	}
 	return nil
 }
 
-// removeFrom takes volumes from the chosen containers, and those from the pod that no container has
-// any more.
+// removeFrom removes mounts from the chosen containers, and volumes without mounts from the pod.
 func (v *volume) removeFrom(spec *corev1.PodSpec) error {
 	meant := func(name string) bool { return v.name == "" || v.name == name }
 	if !slices.ContainsFunc(spec.Volumes, func(of corev1.Volume) bool { return meant(of.Name) }) {
@@ -257,10 +256,10 @@ func (v *volume) removeFrom(spec *corev1.PodSpec) error {
 	return nil
 }
 
-// list prints the volumes and where they are.
+// list prints the volumes and their mounts.
 func (v *volume) list(out io.Writer, infos []*resource.Info) error {
 	for _, info := range infos {
-		fmt.Fprintln(out, strings.TrimSpace(info.ObjectName())) // it may end a line
+		fmt.Fprintln(out, strings.TrimSpace(info.ObjectName())) // it can end a line
 		_, err := polymorphichelpers.UpdatePodSpecForObjectFn(info.Object, func(spec *corev1.PodSpec) error {
 			for _, of := range spec.Volumes {
 				if v.name != "" && v.name != of.Name {

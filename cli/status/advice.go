@@ -14,21 +14,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// levels are how bad something is, worst first.
+// levels are the severities, worst first.
 var levels = []string{"error", "warning", "info"}
 
-// The places in levels.
+// Indexes in levels.
 const (
 	isError = iota
 	isWarning
 	isInfo
 )
 
-// advice is something that seems wrong, and what to do about it.
+// advice is a problem and its remedy.
 type advice struct {
 	level   int
 	message string
-	// try is a command or a sentence, or empty.
+	// try is a command or a sentence, or "".
 	try string
 }
 
@@ -41,7 +41,7 @@ func countOf(list []advice, level int) (n int) {
 	return n
 }
 
-// writeAdvice writes what seems wrong, worst first.
+// writeAdvice writes the problems, worst first.
 func writeAdvice(list []advice) string {
 	var out strings.Builder
 	for level, name := range levels {
@@ -63,14 +63,14 @@ func writeAdvice(list []advice) string {
 	return out.String()
 }
 
-// advise finds what seems wrong.
+// advise finds problems.
 func (v *view) advise() []advice {
 	all := slices.Concat(v.adviseRoutes(), v.adviseConfigs(), v.adviseBuilds(), v.adviseCycles(), v.advisePods(), v.adviseOverlaps(), v.adviseScalers(), v.adviseTemplates())
 	slices.SortStableFunc(all, func(a, b advice) int { return a.level - b.level })
 	return slices.CompactFunc(all, func(a, b advice) bool { return a.message == b.message })
 }
 
-// adviseRoutes looks for routes that lead nowhere or that no router serves.
+// adviseRoutes finds routes without endpoints and routes that no router admits.
 func (v *view) adviseRoutes() (all []advice) {
 	for _, route := range v.state.Routes {
 		name := v.name("route", route.Namespace, route.Name)
@@ -100,7 +100,7 @@ func (v *view) adviseRoutes() (all []advice) {
 	return all
 }
 
-// stream finds the image stream of a tag.
+// stream returns the image stream of a tag.
 func (v *view) stream(namespace, tag string) *imagev1.ImageStream {
 	name, _, _ := strings.Cut(tag, ":")
 	at := slices.IndexFunc(v.state.Streams, func(s imagev1.ImageStream) bool { return s.Namespace == namespace && s.Name == name })
@@ -110,8 +110,8 @@ func (v *view) stream(namespace, tag string) *imagev1.ImageStream {
 	return &v.state.Streams[at]
 }
 
-// adviseConfigs looks for deployment configurations that wait for an image which does not come, and
-// for deployments that failed.
+// adviseConfigs finds deployment configurations that wait for an image that no build or import
+// creates, and failed deployments.
 func (v *view) adviseConfigs() (all []advice) {
 	for _, config := range v.state.Configs {
 		name := v.name("dc", config.Namespace, config.Name)
@@ -122,7 +122,7 @@ func (v *view) adviseConfigs() (all []advice) {
 			from := trigger.ImageChangeParams.From
 			namespace := cmp.Or(from.Namespace, config.Namespace)
 			if namespace != v.Namespace && v.Namespace != "" {
-				continue // what is elsewhere was not read
+				continue // other projects were not read
 			}
 			stream, tag := v.stream(namespace, from.Name), v.tag(config.Namespace, from)
 			switch {
@@ -148,7 +148,7 @@ func hasImage(stream *imagev1.ImageStream, name string) bool {
 	return slices.ContainsFunc(stream.Status.Tags, func(list imagev1.NamedTagEventList) bool { return list.Tag == tag && len(list.Items) > 0 })
 }
 
-// adviseBuilds looks for builds that failed or have nowhere to push to.
+// adviseBuilds finds failed builds and builds without an output.
 func (v *view) adviseBuilds() (all []advice) {
 	for _, config := range v.state.BuildConfigs {
 		name := v.name("bc", config.Namespace, config.Name)
@@ -168,10 +168,10 @@ func (v *view) adviseBuilds() (all []advice) {
 	return all
 }
 
-// manyRestarts are so many that something is wrong.
+// manyRestarts is the number of restarts that indicates a problem.
 const manyRestarts = 5
 
-// advisePods looks for containers that end again and again, or do not start.
+// advisePods finds containers that crash repeatedly or cannot start.
 func (v *view) advisePods() (all []advice) {
 	for _, pod := range v.state.Pods {
 		name := v.name("pod", pod.Namespace, pod.Name)
@@ -196,7 +196,7 @@ func (v *view) advisePods() (all []advice) {
 	return all
 }
 
-// adviseScalers looks for autoscalers of nothing.
+// adviseScalers finds autoscalers without a target.
 func (v *view) adviseScalers() (all []advice) {
 	kinds := map[string]string{"DeploymentConfig": "dc", "Deployment": "deployment", "ReplicationController": "rc", "ReplicaSet": "rs", "StatefulSet": "statefulset"}
 	parts := v.parts()
@@ -212,8 +212,7 @@ func (v *view) adviseScalers() (all []advice) {
 	return all
 }
 
-// adviseTemplates looks for secrets that are not there, and for containers that nobody can tell the
-// health of.
+// adviseTemplates finds missing secrets and containers without probes.
 func (v *view) adviseTemplates() (all []advice) {
 	for _, p := range v.parts() {
 		name := v.name(p.kind, p.object.Namespace, p.object.Name)
@@ -242,7 +241,7 @@ func (v *view) adviseTemplates() (all []advice) {
 	return all
 }
 
-// lacks reports whether every container of a part is without something.
+// lacks reports whether every container of a part lacks a property.
 func lacks(p part, without func(corev1.Container) bool) bool {
 	return len(p.template.Spec.Containers) > 0 && !slices.ContainsFunc(p.template.Spec.Containers, func(c corev1.Container) bool { return !without(c) })
 }

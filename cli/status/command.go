@@ -20,17 +20,17 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 	command := &cobra.Command{
 		Use:   "status [-o dot | --suggest]",
 		Short: "Show an overview of the current project",
-		Long: `Show what the current project has: its services, what runs behind them, what is built and deployed for
-them and where they are reached.
+		Long: `Print an overview of the current project: its services, their pods, the builds and deployments behind
+them, and their routes.
 
-What seems wrong is counted; --suggest says what it is and what to do.`,
-		Example: `  # See an overview of the current project
+The command counts problems. --suggest prints them with remedies.`,
+		Example: `  # Print an overview of the current project
   oc status
 
-  # And what to do about what seems wrong
+  # Also print problems and remedies
   oc status --suggest
 
-  # Draw it
+  # Draw a graph
   oc status -o dot | dot -T svg > project.svg`,
 		Args: cobra.NoArgs,
 		Run: func(command *cobra.Command, _ []string) {
@@ -50,11 +50,11 @@ What seems wrong is counted; --suggest says what it is and what to do.`,
 			util.CheckErr(Write(streams.Out, state, options))
 		},
 	}
-	command.Flags().BoolVar(&everywhere, "all-namespaces", false, "Show every project that you see.")
-	command.Flags().BoolVar(&suggest, "suggest", false, "Say what to do about what seems wrong.")
-	command.Flags().BoolVar(&suggest, "verbose", false, "Say what to do about what seems wrong.")
+	command.Flags().BoolVar(&everywhere, "all-namespaces", false, "Print all projects that you can see.")
+	command.Flags().BoolVar(&suggest, "suggest", false, "Print problems and remedies.")
+	command.Flags().BoolVar(&suggest, "verbose", false, "Print problems and remedies.")
 	util.CheckErr(command.Flags().MarkDeprecated("verbose", "use --suggest instead"))
-	command.Flags().StringVarP(&output, "output", "o", "", "Write a graph instead of text: dot.")
+	command.Flags().StringVarP(&output, "output", "o", "", "Print a graph instead of text: dot.")
 	return command
 }
 
@@ -76,7 +76,7 @@ func loadStatus(ctx context.Context, factory util.Factory, everywhere bool) (*St
 		}
 		project, err := objects.Get[projectv1.Project](ctx, client, projectv1.GroupVersion.WithResource("projects"), "", options.Namespace)
 		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
-			return nil, options, fmt.Errorf("you are not a member of project %q; to see your projects: oc projects", options.Namespace)
+			return nil, options, fmt.Errorf("you are not a member of project %q; to list your projects, use oc projects", options.Namespace)
 		}
 		if err != nil {
 			return nil, options, err

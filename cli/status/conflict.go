@@ -12,8 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// adviseCycles looks for build configurations that build upon each other in a circle: each build
-// starts the next one, for ever.
+// adviseCycles finds cycles of build configurations: each build starts the next one, forever.
 func (v *view) adviseCycles() (all []advice) {
 	done := map[string]bool{}
 	for _, config := range v.state.BuildConfigs {
@@ -24,13 +23,13 @@ func (v *view) adviseCycles() (all []advice) {
 	return all
 }
 
-// cycles follows the images that a configuration builds upon to those that build them; path is the
-// way that led here, done what was followed to its end.
+// cycles follows the input images of a configuration to the configurations that build them. path is
+// the path to this configuration. done contains configurations that were followed completely.
 func (v *view) cycles(config buildv1.BuildConfig, path []string, done map[string]bool) (found [][]string) {
 	name := v.name("bc", config.Namespace, config.Name)
 	if at := slices.Index(path, name); at >= 0 {
 		cycle := append(slices.Clone(path[at:]), name)
-		slices.Reverse(cycle) // in the order in which they are built
+		slices.Reverse(cycle) // in build order
 		return [][]string{cycle}
 	}
 	if done[name] {
@@ -46,7 +45,7 @@ func (v *view) cycles(config buildv1.BuildConfig, path []string, done map[string
 	return found
 }
 
-// inputs are the images that a build needs.
+// inputs returns the input images of a build.
 func inputs(spec buildv1.BuildConfigSpec) (all []corev1.ObjectReference) {
 	switch strategy := spec.Strategy; {
 	case strategy.SourceStrategy != nil:
@@ -62,14 +61,14 @@ func inputs(spec buildv1.BuildConfigSpec) (all []corev1.ObjectReference) {
 	return all
 }
 
-// selector is what a controller takes for its pods.
+// selector is the selector of a controller.
 type selector struct {
 	name    string
 	matches labels.Selector
 }
 
-// adviseOverlaps looks for pods that more than one controller selects: each of them counts on pods
-// of the other.
+// adviseOverlaps finds pods that several controllers select. Such controllers count each other's
+// pods.
 func (v *view) adviseOverlaps() (all []advice) {
 	known, said := v.selectors(), map[[2]string]bool{}
 	for _, pod := range v.state.Pods {
@@ -90,8 +89,8 @@ func (v *view) adviseOverlaps() (all []advice) {
 	return all
 }
 
-// selectors returns those of everything that keeps a number of pods, by project and in the order of
-// names.
+// selectors returns the selectors of all controllers with a replica count, by project and ordered
+// by name.
 func (v *view) selectors() map[string][]selector {
 	all := map[string][]selector{}
 	add := func(kind string, object metav1.Object, matches labels.Selector) {
@@ -101,7 +100,7 @@ func (v *view) selectors() map[string][]selector {
 		}
 	}
 	addSet := func(kind string, object metav1.Object, of *metav1.LabelSelector) {
-		if matches, err := metav1.LabelSelectorAsSelector(of); err == nil { // the server has checked it
+		if matches, err := metav1.LabelSelectorAsSelector(of); err == nil { // the server has validated it
 			add(kind, object, matches)
 		}
 	}

@@ -25,7 +25,7 @@ func messages(all []advice) (text []string) {
 	return text
 }
 
-func TestBuildsInACircleAreNamed(t *testing.T) {
+func TestBuildCyclesAreReported(t *testing.T) {
 	for name, tt := range map[string]struct {
 		configs []buildv1.BuildConfig
 		want    string
@@ -43,7 +43,7 @@ func TestBuildsInACircleAreNamed(t *testing.T) {
 	}
 }
 
-func TestPodsOfTwoControllersAreNamed(t *testing.T) {
+func TestOverlappingControllersAreReported(t *testing.T) {
 	meta := func(name string, labels map[string]string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: labels}
 	}

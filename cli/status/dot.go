@@ -10,8 +10,8 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 )
 
-// WriteDot writes how the parts of a project belong together as a directed graph, in the language
-// of Graphviz (`oc status -o dot`).
+// WriteDot writes a project as a directed graph in the language of Graphviz, for `oc status -o
+// dot`.
 func WriteDot(out io.Writer, state *State, options Options) error {
 	v := newView(state, options)
 	var nodes, edges []string

@@ -15,20 +15,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// part is something that runs pods, with its lines.
+// part is an object that runs pods, and its lines.
 type part struct {
-	// kind is the short name of a resource, such as dc; verb is what it does with its images.
+	// kind is the short name of a resource, such as dc. verb is what it does with its images.
 	kind, verb string
 	object     metav1.ObjectMeta
-	// template is of its pods. images are written, without arrow where nothing below makes them.
+	// template is its pod template. images are printed, without an arrow if nothing in this project
+	// builds them.
 	template corev1.PodTemplateSpec
 	images   []string
-	// below are lines under it, without their indentation.
+	// below contains the lines below it, without indentation.
 	below []string
 }
 
-// parts are everything in the state that runs pods of its own, in the order in which OpenShift 3
-// writes them.
+// parts returns all objects that run pods, in the order of OpenShift 3.
 func (v *view) parts() (all []part) {
 	s := v.state
 	for _, one := range s.Configs {
@@ -83,7 +83,7 @@ func (v *view) parts() (all []part) {
 	return all
 }
 
-// config returns the part of a deployment configuration: what it deploys, who builds that, and its
+// config returns the part of a deployment configuration: its images, their builds, and its
 // deployments.
 func (v *view) config(config appsv1.DeploymentConfig) part {
 	p := part{kind: "dc", verb: "deploys", object: config.ObjectMeta}
@@ -119,8 +119,8 @@ func (v *view) config(config appsv1.DeploymentConfig) part {
 	return p
 }
 
-// deploymentLines are those of the deployments of a configuration that matter: the latest, and the
-// one that runs meanwhile.
+// deploymentLines returns the lines of a configuration's relevant deployments: the latest, and the
+// one that still runs.
 func (v *view) deploymentLines(config appsv1.DeploymentConfig) (lines []string) {
 	all := v.state.deploymentsOf(config)
 	if len(all) == 0 {
@@ -162,8 +162,7 @@ func (v *view) deploymentLine(one corev1.ReplicationController) string {
 	return text + "pending " + since + " ago"
 }
 
-// buildLines returns those of a build configuration and of its builds that matter, the latter
-// indented.
+// buildLines returns the lines of a build configuration and, indented, of its relevant builds.
 func (v *view) buildLines(config buildv1.BuildConfig) []string {
 	lines := []string{strings.TrimRight(v.name("bc", config.Namespace, config.Name)+" "+v.builds(config), " ")}
 	builds := v.state.buildsOf(config)
@@ -182,7 +181,7 @@ func (v *view) buildLines(config buildv1.BuildConfig) []string {
 	return lines
 }
 
-// builds returns what a configuration builds, such as "source builds URL on istag/ruby:2.5".
+// builds describes what a configuration builds, such as "source builds URL on istag/ruby:2.5".
 func (v *view) builds(config buildv1.BuildConfig) string {
 	kind, from := map[buildv1.BuildStrategyType]string{
 		buildv1.SourceBuildStrategyType: "source", buildv1.DockerBuildStrategyType: "docker",
@@ -225,8 +224,7 @@ func (v *view) buildLine(one buildv1.Build) string {
 	return text + strings.ToLower(string(one.Status.Phase)) + " " + v.since(*cmp.Or(one.Status.CompletionTimestamp, &one.CreationTimestamp)) + " ago"
 }
 
-// count returns how many pods are ready of those that are wanted, and how often their containers
-// restarted.
+// count returns the number of ready and desired pods, and the restarts of their containers.
 func (v *view) count(pods []corev1.Pod, wanted *int32) string {
 	ready, restarts := int32(0), int32(0)
 	for _, pod := range pods {
@@ -249,12 +247,12 @@ func (v *view) count(pods []corev1.Pod, wanted *int32) string {
 	return text
 }
 
-// since returns how long ago something was, in words.
+// since returns how long ago a time was, in words.
 func (v *view) since(t metav1.Time) string {
 	return strings.ToLower(units.HumanDuration(v.now.Sub(t.Time).Round(time.Second)))
 }
 
-// plural counts things.
+// plural formats a number of objects.
 func plural(n int, thing string) string {
 	if n != 1 {
 		thing += "s"
@@ -268,7 +266,7 @@ func versionOf(deployment corev1.ReplicationController) int64 {
 	return number
 }
 
-// tagName completes the name of a tag that names only its stream.
+// tagName completes a tag reference that contains only the stream.
 func tagName(name string) string {
 	if strings.ContainsAny(name, ":@") {
 		return name

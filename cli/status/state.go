@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// State is what a project has.
+// State contains the objects of a project.
 type State struct {
 	Services     []corev1.Service
 	Pods         []corev1.Pod
@@ -39,12 +39,12 @@ type State struct {
 	Routes       []routev1.Route
 	Scalers      []autoscalingv2.HorizontalPodAutoscaler
 
-	// secretsKnown tells that the user may see which secrets there are.
+	// secretsKnown means that the user has access to secrets.
 	secretsKnown bool
 }
 
-// Load reads what a project has, or every project when namespace is empty. Kinds that the user may
-// not see, or that the server does not have, are left out.
+// Load reads the objects of a project, or of every project if namespace is empty. It skips kinds to
+// which the user has no access, and kinds that the server does not have.
 func Load(ctx context.Context, client dynamic.Interface, namespace string) (*State, error) {
 	s := &State{}
 	work, ctx := errgroup.WithContext(ctx)
@@ -80,7 +80,7 @@ func load[T any](work *errgroup.Group, ctx context.Context, client dynamic.Inter
 	})
 }
 
-// unseen forgives what the user may not see.
+// unseen ignores errors of missing access.
 func unseen(err error) error {
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
 		return nil
@@ -88,7 +88,7 @@ func unseen(err error) error {
 	return err
 }
 
-// selects reports whether a service sends to pods with these labels.
+// selects reports whether a service selects pods with these labels.
 func selects(service corev1.Service, namespace string, podLabels map[string]string) bool {
 	return len(service.Spec.Selector) > 0 && service.Namespace == namespace && labels.SelectorFromSet(service.Spec.Selector).Matches(labels.Set(podLabels))
 }
@@ -96,7 +96,7 @@ func selects(service corev1.Service, namespace string, podLabels map[string]stri
 // owned reports whether an object belongs to a controller.
 func owned(object metav1.Object) bool { return metav1.GetControllerOf(object) != nil }
 
-// deploymentsOf are the replication controllers of a deployment configuration, latest first.
+// deploymentsOf returns the replication controllers of a deployment configuration, latest first.
 func (s *State) deploymentsOf(config appsv1.DeploymentConfig) (all []corev1.ReplicationController) {
 	for _, one := range s.Controllers {
 		if one.Namespace == config.Namespace && one.Annotations[appsv1.DeploymentConfigAnnotation] == config.Name {
@@ -107,7 +107,7 @@ func (s *State) deploymentsOf(config appsv1.DeploymentConfig) (all []corev1.Repl
 	return all
 }
 
-// podsOf are the pods that a controller made.
+// podsOf returns the pods of a controller.
 func (s *State) podsOf(owner metav1.Object) (all []corev1.Pod) {
 	for _, pod := range s.Pods {
 		if metav1.IsControlledBy(&pod, owner) {
@@ -117,7 +117,7 @@ func (s *State) podsOf(owner metav1.Object) (all []corev1.Pod) {
 	return all
 }
 
-// buildsOf are the builds of a build configuration, latest first.
+// buildsOf returns the builds of a build configuration, latest first.
 func (s *State) buildsOf(config buildv1.BuildConfig) (all []buildv1.Build) {
 	for _, one := range s.Builds {
 		if one.Namespace == config.Namespace && one.Labels[buildv1.BuildConfigLabel] == config.Name {
@@ -127,7 +127,7 @@ func (s *State) buildsOf(config buildv1.BuildConfig) (all []buildv1.Build) {
 	return all
 }
 
-// buildersOf are the build configurations that push to a tag, which may be of another project.
+// buildersOf returns the build configurations that push to a tag, which can be in another project.
 func (s *State) buildersOf(namespace string, tag corev1.ObjectReference) (all []buildv1.BuildConfig) {
 	for _, config := range s.BuildConfigs {
 		to := config.Spec.Output.To

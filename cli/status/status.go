@@ -1,7 +1,7 @@
-// Package status is `oc status`: what a project has, how its parts belong together, and what seems
-// wrong with them.
+// Package status contains `oc status`, which prints the objects of a project, their relations, and
+// problems.
 //
-// Source: the output of OpenShift 3.11's client, whose wording people and scripts know.
+// Source: the output of OpenShift 3.11's client, which users and scripts parse.
 package status
 
 import (
@@ -16,15 +16,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Options are how a state is written.
+// Options control the output.
 type Options struct {
-	// Namespace is the project, empty for all of them; names of objects elsewhere say where.
+	// Namespace is the project, or empty for all projects. Names of objects in other projects contain
+	// the project.
 	Namespace string
-	// Title is the project's name for people, Server the address of the server.
+	// Title is the display name of the project. Server is the address of the server.
 	Title, Server string
-	// Suggest writes what to do about what seems wrong; otherwise it is counted.
+	// Suggest prints problems with remedies. Otherwise, they are only counted.
 	Suggest bool
-	// Now is the present.
+	// Now is the current time.
 	Now time.Time
 }
 
@@ -33,7 +34,7 @@ type view struct {
 	Options
 	state *State
 	now   time.Time
-	// shown are the objects that were written below another.
+	// shown contains the objects that were printed below another one.
 	shown map[string]bool
 }
 
@@ -41,7 +42,7 @@ func newView(state *State, options Options) *view {
 	return &view{Options: options, state: state, now: options.Now, shown: map[string]bool{}}
 }
 
-// Write writes what a project has, as `oc status`.
+// Write prints the objects of a project, as `oc status`.
 func Write(out io.Writer, state *State, options Options) error {
 	v := newView(state, options)
 	var blocks [][]string
@@ -89,7 +90,7 @@ func (v *view) heading() string {
 	return "In project " + name + " on server " + v.Server
 }
 
-// ending returns what the text ends with: advice, its count, or how to begin.
+// ending returns the last lines: problems, their count, or how to begin.
 func (v *view) ending(blocks int) string {
 	found := v.advise()
 	switch {
@@ -109,7 +110,7 @@ func (v *view) ending(blocks int) string {
 	return strings.Join(counts, ", ") + " identified, use 'oc status --suggest' to see details.\n"
 }
 
-// key tells parts apart.
+// key identifies a part.
 func (p part) key() string { return p.kind + "/" + p.object.Namespace + "/" + p.object.Name }
 
 func (v *view) partLines(p part) []string {
@@ -124,7 +125,7 @@ func indent(lines []string) []string {
 	return all
 }
 
-// name returns how an object is called: kind/name, and its project where that is another.
+// name returns kind/name of an object, and its project if it is another one.
 func (v *view) name(kind, namespace, name string) string {
 	if namespace == v.Namespace {
 		return kind + "/" + name
@@ -132,7 +133,7 @@ func (v *view) name(kind, namespace, name string) string {
 	return kind + "/" + name + "[" + namespace + "]"
 }
 
-// tag returns how an image is called that a reference from namespace leads to.
+// tag returns the name of an image to which a reference from namespace refers.
 func (v *view) tag(namespace string, from corev1.ObjectReference) string {
 	switch from.Kind {
 	case "ImageStreamTag":
@@ -143,7 +144,7 @@ func (v *view) tag(namespace string, from corev1.ObjectReference) string {
 	return from.Name
 }
 
-// serviceLines are those of a service: the addresses of its routes, or else its own.
+// serviceLines returns the lines of a service: the addresses of its routes, or its own.
 func (v *view) serviceLines(service corev1.Service) (lines []string) {
 	name := v.name("svc", service.Namespace, service.Name)
 	for _, route := range v.state.Routes {
@@ -158,7 +159,7 @@ func (v *view) serviceLines(service corev1.Service) (lines []string) {
 	return []string{name + address(service)}
 }
 
-// routeLine returns the address of a route, and where it leads.
+// routeLine returns the address of a route, and its target.
 func routeLine(route routev1.Route) string {
 	admitted, host := false, route.Spec.Host
 	for _, ingress := range route.Status.Ingress {
@@ -193,7 +194,7 @@ func routeLine(route routev1.Route) string {
 	return text
 }
 
-// address is that of a service within the cluster.
+// address returns the address of a service within the cluster.
 func address(service corev1.Service) string {
 	var ports []string
 	for _, port := range service.Spec.Ports {

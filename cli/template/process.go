@@ -27,7 +27,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// processing is `oc process`.
+// processing contains the state of `oc process`.
 type processing struct {
 	genericiooptions.IOStreams
 	factory          util.Factory
@@ -45,20 +45,20 @@ func NewProcess(factory util.Factory, streams genericiooptions.IOStreams) *cobra
 	command := &cobra.Command{
 		Use:   "process (TEMPLATE | -f FILENAME) [-p=KEY=VALUE]",
 		Short: "Process a template into list of resources",
-		Long: `Fill in the parameters of a template and print the objects, as a list that can be created or applied.
+		Long: `Set the parameters of a template and print the objects, as a list that can be created or applied.
 
-The template is one of the project, of another one as PROJECT//NAME, or that of a file. Parameters get the values of -p and --param-file,
+The template is in the project, in another one as PROJECT//NAME, or in a file. Values of parameters are those of -p and --param-file,
 those of the template, or generated ones.`,
-		Example: `  # Create what a template of a file makes
+		Example: `  # Create the objects of a template in a file
   oc process -f template.json | oc create -f -
 
-  # A stored template with values for two parameters, and a label for all objects
+  # Process a stored template with values for two parameters, and a label for all objects
   oc process foo -p PARM1=VALUE1 -p PARM2=VALUE2 -l app=mine
 
-  # A template of another project
+  # Process a template of another project
   oc process openshift//foo
 
-  # Which parameters a template has
+  # List the parameters of a template
   oc process -f template.json --parameters`,
 		Run: func(command *cobra.Command, args []string) {
 			formatted := command.Flags().Changed("output")
@@ -75,13 +75,13 @@ those of the template, or generated ones.`,
 	flags.AddFlag(&pflag.Flag{Name: "t", Shorthand: "t", Value: flags.Lookup("template").Value, Usage: "Short for --template.", Hidden: true})
 	objects.AddOldPrintFlags(command)
 	flags.StringSliceVarP(&o.file, "filename", "f", nil, "File or URL of the template, or - for standard input.")
-	flags.StringArrayVarP(&o.pairs, "param", "p", nil, "A value of a parameter, as KEY=VALUE.")
-	flags.StringArrayVar(&o.files, "param-file", nil, "File with values of parameters, one KEY=VALUE a line, or - for standard input.")
-	flags.BoolVar(&o.unknown, "ignore-unknown-parameters", false, "Accept values for what is no parameter of the template.")
+	flags.StringArrayVarP(&o.pairs, "param", "p", nil, "Value of a parameter, as KEY=VALUE.")
+	flags.StringArrayVar(&o.files, "param-file", nil, "File with values of parameters, one KEY=VALUE on each line, or - for standard input.")
+	flags.BoolVar(&o.unknown, "ignore-unknown-parameters", false, "Ignore values that are not parameters of the template.")
 	flags.StringVarP(&o.labels, "labels", "l", "", "Labels for all objects, as KEY=VALUE,KEY=VALUE.")
-	flags.BoolVar(&o.list, "parameters", false, "Only print the template's parameters.")
+	flags.BoolVar(&o.list, "parameters", false, "Print only the template's parameters.")
 	flags.BoolVar(&o.raw, "raw", false, "Print the processed template instead of a list of its objects.")
-	flags.BoolVar(&o.local, "local", false, "Process here instead of asking the server; needs --filename.")
+	flags.BoolVar(&o.local, "local", false, "Process the template without the server. Needs --filename.")
 	return command
 }
 
@@ -148,8 +148,8 @@ func (o *processing) run(ctx context.Context, args []string) error {
 	return o.show(ctx, processed)
 }
 
-// arguments reads the name of the template and, as older clients of OpenShift 3 have them, values
-// of parameters.
+// arguments parses the name of the template and values of parameters, which older clients of
+// OpenShift 3 have as arguments.
 func (o *processing) arguments(args []string) (name string, err error) {
 	for _, arg := range args {
 		switch {
@@ -174,7 +174,7 @@ func (o *processing) arguments(args []string) (name string, err error) {
 	return name, nil
 }
 
-// find reads the template. client is nil if the template is processed here.
+// find reads the template. client is nil if the template is processed locally.
 func (o *processing) find(ctx context.Context, name string) (found *templatev1.Template, client templateclient.TemplateV1Interface, namespace string, err error) {
 	if !o.local {
 		config, err := o.factory.ToRESTConfig()
@@ -207,7 +207,7 @@ func ReadTemplate(factory util.Factory, file string) (*templatev1.Template, erro
 		return nil, err
 	}
 	if len(infos) != 1 {
-		return nil, fmt.Errorf("read template %q: there are %d objects, and must be one Template", file, len(infos))
+		return nil, fmt.Errorf("read template %q: %d objects, but must be one Template", file, len(infos))
 	}
 	return From(infos[0].Object.(*unstructured.Unstructured))
 }

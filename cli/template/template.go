@@ -1,5 +1,4 @@
-// Package template reads templates and the values of their parameters for the commands that use
-// them, and has them processed.
+// Package template reads and processes templates and the values of their parameters.
 package template
 
 import (
@@ -17,9 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/template/process"
 )
 
-// Locate reads the name of a stored template: NAME, or PROJECT//NAME for one of another project
-// than namespace. The forms TYPE/NAME and PROJECT/TYPE/NAME are accepted where the type is that of
-// templates.
+// Locate parses the name of a stored template: NAME, or PROJECT//NAME for a template in another
+// project than namespace. It also accepts TYPE/NAME and PROJECT/TYPE/NAME.
 func Locate(text, namespace string) (project, name string, err error) {
 	parts := strings.Split(text, "/")
 	kind := ""
@@ -38,7 +36,7 @@ func Locate(text, namespace string) (project, name string, err error) {
 	return project, name, nil
 }
 
-// From reads a template from an object. Another kind is an error.
+// From converts an object to a template. It fails for another kind.
 func From(object *unstructured.Unstructured) (*templatev1.Template, error) {
 	if object.GetKind() != "Template" {
 		return nil, fmt.Errorf("read template: the object is not a valid Template but a %s", object.GetKind())
@@ -54,7 +52,7 @@ func From(object *unstructured.Unstructured) (*templatev1.Template, error) {
 	return template, nil
 }
 
-// Process fills a template in, by the server for a project, or here where client is nil.
+// Process processes a template, on the server for a project, or locally if client is nil.
 func Process(ctx context.Context, client templateclient.TemplateV1Interface, namespace string, template *templatev1.Template) (*templatev1.Template, error) {
 	if client == nil {
 		if problems := process.Template(template); len(problems) > 0 {
@@ -72,7 +70,7 @@ func Process(ctx context.Context, client templateclient.TemplateV1Interface, nam
 	return answer, nil
 }
 
-// Objects are those of a processed template.
+// Objects returns the objects of a processed template.
 func Objects(template *templatev1.Template) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	for i, raw := range template.Objects {

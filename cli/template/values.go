@@ -16,9 +16,9 @@ import (
 // stdin is the file name of standard input.
 const stdin = "-"
 
-// Values are NAME=VALUE pairs and those of files, in which a line is a pair, a comment that begins
-// with #, or empty. A pair that is given wins over one of a file; what is not used is told to
-// warnings. kind is what a pair is called in messages, such as "parameter".
+// Values parses NAME=VALUE pairs, and files with one pair on each line, comments that start with #,
+// and empty lines. A pair of an argument has precedence over one of a file. Values warns about
+// unused values. kind is the word for a pair in messages, such as "parameter".
 func Values(kind string, pairs, files []string, in io.Reader, warnings io.Writer) (map[string]string, error) {
 	values := map[string]string{}
 	for _, pair := range pairs {
@@ -27,7 +27,7 @@ func Values(kind string, pairs, files []string, in io.Reader, warnings io.Writer
 			return nil, fmt.Errorf("invalid parameter assignment in %s %q: must be NAME=VALUE", kind, pair)
 		}
 		if old, known := values[name]; known && old != value {
-			fmt.Fprintf(warnings, "warning: %s %q is given more than once, the first value is used\n", kind, name)
+			fmt.Fprintf(warnings, "warning: %s %q is set several times, using the first value\n", kind, name)
 			continue
 		}
 		values[name] = value
@@ -94,8 +94,7 @@ func unquote(value string) string {
 	return value
 }
 
-// Fill gives parameters of a template values. A name that is none of its parameters is an error
-// unless unknown is true.
+// Fill sets parameters of a template. An unknown name is an error unless unknown is true.
 func Fill(template *templatev1.Template, values map[string]string, unknown bool) error {
 	known := map[string]bool{}
 	for i := range template.Parameters {

@@ -1,4 +1,4 @@
-// Command oc is the client of a cluster, on its own, for every system that people work at.
+// Command oc is the client of a cluster as a separate program, for all supported operating systems.
 package main
 
 import (

@@ -1,13 +1,13 @@
-// Command pause is the process of a pod sandbox: it holds the namespaces that the containers of a
-// pod share and does nothing.
+// Command pause is the process of a pod sandbox: it keeps the namespaces that the containers of a
+// pod share.
 //
-// Where the pod shares its process namespace, pause is process 1 there and inherits every orphan.
-// It tells the kernel to ignore SIGCHLD, and then the kernel itself reaps each child that ends
-// (wait(2), notes): no loop, no memory.
+// If the pod shares its process namespace, pause is process 1 there and inherits every orphan. It
+// ignores SIGCHLD, so the kernel reaps each process that ends (wait(2), notes). This needs no loop
+// and no memory.
 //
-// It ends on SIGTERM and SIGINT by the default action of the Go runtime, which ends a process 1 too
-// (exit status 2; 143 and 130 elsewhere). os/signal would give a status of 0 for 100 kB and two
-// threads more in each pod of the host.
+// It ends on SIGTERM and SIGINT by the default action of the Go runtime, which also ends a process
+// 1 (exit status 2; 143 and 130 elsewhere). With os/signal the status would be 0, but each pod
+// would need 100 kB and two threads more.
 package main
 
 import (
@@ -35,8 +35,8 @@ func main() {
 		syscall.Exit(1)
 	}
 	for {
-		// Without descriptors and without a timeout ppoll only returns for a signal. (select{}
-		// would be reported as a deadlock.)
+		// Without descriptors and without a timeout, ppoll returns only for a signal. The runtime would
+		// report select{} as a deadlock.
 		syscall.Syscall6(syscall.SYS_PPOLL, 0, 0, 0, 0, 0, 0)
 	}
 }

@@ -61,7 +61,7 @@ func TestOrphansAreReaped(t *testing.T) {
 	eventually.True(t, "the child that ended to be reaped and the other to stay", func() bool { return children() == 1 })
 }
 
-func TestSignalsEndIt(t *testing.T) {
+func TestPauseEndsOnSignals(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		pause := startPause(t)
 		if err := pause.Process.Signal(signal); err != nil {

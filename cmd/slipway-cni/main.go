@@ -1,5 +1,5 @@
-// Command slipway-cni is Slipway's CNI plugin. The container runtime starts it for every pod, so it
-// is a program of its own and small. See package network/cni.
+// Command slipway-cni is Slipway's CNI plugin. It is a small, separate program because the
+// container runtime starts it for every pod. See package network/cni.
 package main
 
 import "github.com/slipway-platform/slipway/network/cni"

@@ -1,5 +1,5 @@
-// Command slipway-deployer is what deployer pods run. It is a program of its own because each
-// deployment starts it, and slipway is too large for that. See package deployer.
+// Command slipway-deployer runs in deployer pods. It is a small, separate program because each
+// deployment starts it. See package deployer.
 package main
 
 import "github.com/slipway-platform/slipway/apigroup/apps/deployer"

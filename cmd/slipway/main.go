@@ -1,5 +1,5 @@
 // Command slipway is the whole platform in one program: the supervisor of a host, its processes,
-// and the clients, which also run under the names oc and kubectl.
+// and the clients oc and kubectl, which also run under their own names.
 package main
 
 import (

@@ -1,7 +1,7 @@
-// Package groupsync reads groups of users from an LDAP directory as a sync configuration of
-// OpenShift 3 describes them (kind LDAPSyncConfig): after RFC 2307, where groups list their
-// members, after Active Directory, where users list their groups, or the latter with entries of
-// groups that name them.
+// Package groupsync reads groups of users from an LDAP directory, as a sync configuration of
+// OpenShift 3 (kind LDAPSyncConfig) describes them. It supports RFC 2307, where groups list their
+// members, Active Directory, where users list their groups, and augmented Active Directory, where
+// the groups also have entries with names.
 package groupsync
 
 import (
@@ -18,26 +18,27 @@ import (
 	"github.com/slipway-platform/slipway/internal/ldap"
 )
 
-// ErrNoGroup is the answer for a group that the directory does not have.
+// ErrNoGroup reports that the directory does not contain a group.
 var ErrNoGroup = errors.New("the directory has no such group")
 
 // Group is a group of the directory.
 type Group struct {
-	// UID is what the directory identifies it by, Name what the cluster calls it, and Users are the
-	// names of its users there.
+	// UID identifies the group in the directory. Name is its name in the cluster. Users are the names
+	// of its members in the cluster.
 	UID, Name string
 	Users     []string
 }
 
 // Source finds groups.
 type Source interface {
-	// UIDs are all groups.
+	// UIDs returns the UIDs of all groups.
 	UIDs() ([]string, error)
-	// Group reads one, or gives ErrNoGroup.
+	// Group returns one group, or ErrNoGroup.
 	Group(uid string) (Group, error)
 }
 
-// Read reads and checks a sync configuration. Relative paths in it are relative to its folder.
+// Read reads and validates a sync configuration. Relative paths in it are relative to its
+// directory.
 func Read(file string) (*legacyv1.LDAPSyncConfig, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -64,10 +65,10 @@ func Read(file string) (*legacyv1.LDAPSyncConfig, error) {
 	return config, nil
 }
 
-// Directory is an open directory.
+// Directory is a connection to a directory.
 type Directory struct {
 	Source
-	// Host is the directory's name or address, and Address that with the port.
+	// Host is the directory's host name or address. Address contains also the port.
 	Host, Address string
 
 	conn *ldap.Conn
@@ -100,7 +101,7 @@ func query(q legacyv1.LDAPQuery) ldap.Query {
 	return ldap.Query{BaseDN: q.BaseDN, Scope: q.Scope, DerefAliases: q.DerefAliases, Filter: q.Filter, TimeLimit: q.TimeLimit, PageSize: q.PageSize}
 }
 
-// sourceOf makes the source of a configuration and checks what it asks for.
+// sourceOf returns the source of a configuration and validates its queries.
 func sourceOf(conn *ldap.Conn, config *legacyv1.LDAPSyncConfig) (Source, error) {
 	var problems []error
 	check := func(name string, q ldap.Query) {
@@ -137,7 +138,7 @@ func sourceOf(conn *ldap.Conn, config *legacyv1.LDAPSyncConfig) (Source, error) 
 	return source, errors.Join(problems...)
 }
 
-// sorted returns each text once, in order.
+// sorted returns the distinct strings in order.
 func sorted(list []string) []string {
 	slices.Sort(list)
 	return slices.Compact(list)

@@ -83,7 +83,7 @@ func open(t *testing.T, server *ldaptest.Server, schema string) *Directory {
 	return directory
 }
 
-func TestGroupsAreReadByEachSchema(t *testing.T) {
+func TestGroupsOfEachSchema(t *testing.T) {
 	server := ldaptest.Start(t, entries)
 	tests := []struct {
 		name, schema string
@@ -92,7 +92,7 @@ func TestGroupsAreReadByEachSchema(t *testing.T) {
 	}{
 		{"RFC 2307", "rfc2307: {groupsQuery: " + groups + ", groupUIDAttribute: dn, groupNameAttributes: [cn], groupMembershipAttributes: [member], usersQuery: " + users + ", userUIDAttribute: dn, userNameAttributes: [mail]}",
 			[]string{admins, lost}, Group{admins, "admins", []string{"jane@example.com", "jim@example.com"}}},
-		{"RFC 2307 with a name of its own", "groupUIDNameMapping: {'" + admins + "': Administrators}\nrfc2307: {groupsQuery: " + groups + ", groupUIDAttribute: dn, groupNameAttributes: [cn], groupMembershipAttributes: [member], usersQuery: " + users + ", userUIDAttribute: dn, userNameAttributes: [cn]}",
+		{"RFC 2307 with another name", "groupUIDNameMapping: {'" + admins + "': Administrators}\nrfc2307: {groupsQuery: " + groups + ", groupUIDAttribute: dn, groupNameAttributes: [cn], groupMembershipAttributes: [member], usersQuery: " + users + ", userUIDAttribute: dn, userNameAttributes: [cn]}",
 			[]string{admins, lost}, Group{admins, "Administrators", []string{"Jane", "Jim (Ops)"}}},
 		{"Active Directory", "activeDirectory: {usersQuery: " + users + ", userNameAttributes: [mail], groupMembershipAttributes: [memberOf]}",
 			[]string{admins, lost}, Group{admins, admins, []string{"jane@example.com", "jim@example.com"}}},
@@ -132,7 +132,7 @@ func TestGroupsAreReadByEachSchema(t *testing.T) {
 	})
 }
 
-func TestWrongConfigurationsAreRefused(t *testing.T) {
+func TestInvalidSyncConfigurationsAreRejected(t *testing.T) {
 	for name, text := range map[string]string{
 		"no schema":    "kind: LDAPSyncConfig\napiVersion: v1\nurl: ldap://host\n",
 		"two schemas":  "kind: LDAPSyncConfig\napiVersion: v1\nrfc2307: {}\nactiveDirectory: {}\n",

@@ -9,8 +9,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/ldap"
 )
 
-// one finds the entry whose attribute has a value: by its name for `dn`, else by a search. None is
-// nil.
+// one returns the entry whose attribute has a value: for `dn` by its name, otherwise by a search.
+// It returns nil if there is none.
 func one(conn *ldap.Conn, q ldap.Query, attribute, value string, attributes []string) (*goldap.Entry, error) {
 	if attribute == "dn" {
 		q = q.Entry(value)
@@ -33,11 +33,11 @@ func one(conn *ldap.Conn, q ldap.Query, attribute, value string, attributes []st
 type rfc2307 struct {
 	conn  *ldap.Conn
 	c     *legacyv1.RFC2307Config
-	names map[string]string // from a group's UID
-	users map[string]string // that were read, from their UID
+	names map[string]string // by a group's UID
+	users map[string]string // users that were already read, by UID
 }
 
-// UIDs are all groups.
+// UIDs returns the UIDs of all groups.
 func (r *rfc2307) UIDs() ([]string, error) {
 	entries, err := r.conn.Search(query(r.c.AllGroupsQuery), []string{r.c.GroupUIDAttribute}, 0)
 	if err != nil {
@@ -55,7 +55,7 @@ func (r *rfc2307) UIDs() ([]string, error) {
 func (r *rfc2307) entry(uid string) (*goldap.Entry, error) {
 	all := query(r.c.AllGroupsQuery)
 	if r.c.GroupUIDAttribute == "dn" && !all.Contains(uid) {
-		return nil, fmt.Errorf("group %q lies outside of the base %q: %w", uid, all.BaseDN, ErrNoGroup)
+		return nil, fmt.Errorf("group %q is outside the base %q: %w", uid, all.BaseDN, ErrNoGroup)
 	}
 	attributes := append([]string{r.c.GroupUIDAttribute}, r.c.GroupNameAttributes...)
 	entry, err := one(r.conn, all, r.c.GroupUIDAttribute, uid, append(attributes, r.c.GroupMembershipAttributes...))
@@ -65,7 +65,7 @@ func (r *rfc2307) entry(uid string) (*goldap.Entry, error) {
 	return entry, err
 }
 
-// name is what the cluster calls a group.
+// name returns the name of a group in the cluster.
 func (r *rfc2307) name(uid string) (string, error) {
 	entry, err := r.entry(uid)
 	if err != nil {
@@ -81,10 +81,10 @@ func (r *rfc2307) nameOf(uid string, entry *goldap.Entry) (string, error) {
 	if name := ldap.Value(entry, r.c.GroupNameAttributes); name != "" {
 		return name, nil
 	}
-	return "", fmt.Errorf("group %q has none of the attributes %v that name it", uid, r.c.GroupNameAttributes)
+	return "", fmt.Errorf("group %q has none of the name attributes %v", uid, r.c.GroupNameAttributes)
 }
 
-// Group reads a group and its members.
+// Group returns a group and its members.
 func (r *rfc2307) Group(uid string) (Group, error) {
 	entry, err := r.entry(uid)
 	if err != nil {
@@ -109,9 +109,9 @@ func (r *rfc2307) Group(uid string) (Group, error) {
 	return group, nil
 }
 
-// user gives the name of a member; empty for one that is missing where that is tolerated.
+// user returns the name of a member. It is empty for a missing member if that is tolerated.
 func (r *rfc2307) user(uid string) (string, error) {
-	if name, known := r.users[uid]; known {
+	if name, ok := r.users[uid]; ok {
 		return name, nil
 	}
 	all := query(r.c.AllUsersQuery)
@@ -119,7 +119,7 @@ func (r *rfc2307) user(uid string) (string, error) {
 		if r.c.TolerateMemberOutOfScopeErrors {
 			return "", nil
 		}
-		return "", fmt.Errorf("member %q lies outside of the base %q; set tolerateMemberOutOfScopeErrors to leave it out", uid, all.BaseDN)
+		return "", fmt.Errorf("member %q is outside the base %q; to ignore it, set tolerateMemberOutOfScopeErrors", uid, all.BaseDN)
 	}
 	entry, err := one(r.conn, all, r.c.UserUIDAttribute, uid, r.c.UserNameAttributes)
 	if err != nil {
@@ -129,11 +129,11 @@ func (r *rfc2307) user(uid string) (string, error) {
 		if r.c.TolerateMemberNotFoundErrors {
 			return "", nil
 		}
-		return "", fmt.Errorf("member %q does not exist; set tolerateMemberNotFoundErrors to leave it out", uid)
+		return "", fmt.Errorf("member %q does not exist; to ignore it, set tolerateMemberNotFoundErrors", uid)
 	}
 	name := ldap.Value(entry, r.c.UserNameAttributes)
 	if name == "" {
-		return "", fmt.Errorf("member %q has none of the attributes %v that name it", uid, r.c.UserNameAttributes)
+		return "", fmt.Errorf("member %q has none of the name attributes %v", uid, r.c.UserNameAttributes)
 	}
 	r.users[uid] = name
 	return name, nil
@@ -148,7 +148,7 @@ type activeDirectory struct {
 	name       func(uid string) (string, error)
 }
 
-// UIDs are the groups of all users.
+// UIDs returns the groups of all users.
 func (a *activeDirectory) UIDs() ([]string, error) {
 	entries, err := a.conn.Search(a.users, a.membership, 0)
 	if err != nil {
@@ -163,7 +163,7 @@ func (a *activeDirectory) UIDs() ([]string, error) {
 	return sorted(uids), nil
 }
 
-// Group finds the users of a group; one without users is none.
+// Group returns a group with its users. It returns ErrNoGroup if there are none.
 func (a *activeDirectory) Group(uid string) (group Group, err error) {
 	group.UID = uid
 	for _, attribute := range a.membership {
@@ -174,7 +174,7 @@ func (a *activeDirectory) Group(uid string) (group Group, err error) {
 		for _, entry := range entries {
 			name := ldap.Value(entry, a.userNames)
 			if name == "" {
-				return Group{}, fmt.Errorf("user %q has none of the attributes %v that name it", entry.DN, a.userNames)
+				return Group{}, fmt.Errorf("user %q has none of the name attributes %v", entry.DN, a.userNames)
 			}
 			group.Users = append(group.Users, name)
 		}

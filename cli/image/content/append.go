@@ -21,7 +21,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// appending is `oc image append`.
+// appending contains the state of `oc image append`.
 type appending struct {
 	genericiooptions.IOStreams
 	access access
@@ -36,17 +36,17 @@ func newAppend(streams genericiooptions.IOStreams) *cobra.Command {
 	a := &appending{IOStreams: streams}
 	command := &cobra.Command{
 		Use: "append --to=IMAGE [--from=IMAGE] [LAYER.tar.gz...]", Short: "Add layers to images and push them to a registry",
-		Long: `Put layers, which are tar archives, on an image, change what it says of itself, and push the result.
+		Long: `Add layers, which are tar archives, to an image, change its configuration, and push the result.
 
-Without --from the image begins empty. --image is JSON that is laid over the image's configuration: what it names is replaced, lists such as
-Env as a whole, labels each by itself. --meta counts above it.`,
+Without --from, the image starts empty. --image is JSON that is merged into the image's configuration: it replaces values and lists such as
+Env, and merges labels. --meta has precedence over it.`,
 		Example: `  # Remove the entrypoint of an image
   oc image append --from=registry.example.com/app:v1 --to=registry.example.com/app:plain --image='{"Entrypoint":null}'
 
   # Add a layer
   oc image append --from=registry.example.com/app:v1 --to=registry.example.com/app:v2 layer.tar.gz
 
-  # The same image each time, on whatever machine and day
+  # Create an image with the same digest on every machine and day
   oc image append --to=registry.example.com/data:v1 --created-at=0 --drop-history layer.tar.gz`,
 		Run: func(command *cobra.Command, args []string) {
 			util.CheckErr(a.run(command.Context(), args))
@@ -55,20 +55,20 @@ Env as a whole, labels each by itself. --meta counts above it.`,
 	flags := command.Flags()
 	a.access.addFlags(flags)
 	a.filter.addFlags(flags)
-	flags.StringVar(&a.from, "from", "", "Image that layers are put on. Otherwise they are put on nothing.")
-	flags.StringVar(&a.to, "to", "", "Where the image is pushed to.")
-	flags.StringVar(&a.image, "image", "", "JSON that is laid over the configuration of the image, such as {\"Cmd\":[\"/bin/app\"]}.")
-	flags.StringVar(&a.meta, "meta", "", "JSON that is laid over everything else that the image says of itself, such as {\"architecture\":\"arm64\"}.")
-	flags.StringVar(&a.created, "created-at", "", "When the image was made, in RFC 3339 or as milliseconds since 1970, instead of now.")
-	flags.BoolVar(&a.dropHistory, "drop-history", false, "Forget how the image was made.")
-	flags.BoolVar(&a.dryRun, "dry-run", false, "Only show what would be pushed.")
-	flags.BoolVar(&a.access.force, "force", false, "Send layers that the registry has already, too.")
+	flags.StringVar(&a.from, "from", "", "Base image. By default, the image starts empty.")
+	flags.StringVar(&a.to, "to", "", "Destination of the image.")
+	flags.StringVar(&a.image, "image", "", "JSON to merge into the configuration of the image, such as {\"Cmd\":[\"/bin/app\"]}.")
+	flags.StringVar(&a.meta, "meta", "", "JSON to merge into the image's other metadata, such as {\"architecture\":\"arm64\"}.")
+	flags.StringVar(&a.created, "created-at", "", "Creation time of the image, in RFC 3339 or as milliseconds since 1970, instead of now.")
+	flags.BoolVar(&a.dropHistory, "drop-history", false, "Remove the history of the image.")
+	flags.BoolVar(&a.dryRun, "dry-run", false, "Print what would be pushed, without pushing it.")
+	flags.BoolVar(&a.access.force, "force", false, "Send layers even if the registry has them.")
 	return command
 }
 
 func (a *appending) run(ctx context.Context, files []string) error {
 	if a.to == "" {
-		return errors.New("say with --to where the image is pushed to")
+		return errors.New("set the destination of the image with --to")
 	}
 	if len(files) == 0 && a.from == "" {
 		return errors.New("name layers, or an image with --from, or both")
@@ -89,7 +89,7 @@ func (a *appending) run(ctx context.Context, files []string) error {
 		return err
 	}
 	if _, digest := to.(name.Digest); digest {
-		return fmt.Errorf("--to %q: name a tag; the digest follows from the image", a.to)
+		return fmt.Errorf("--to %q: set a tag, not a digest, which depends on the image", a.to)
 	}
 	image, err := a.base(registries)
 	if err != nil {
@@ -104,7 +104,7 @@ func (a *appending) run(ctx context.Context, files []string) error {
 	return a.push(registries, to, image)
 }
 
-// createdAt reads --created-at.
+// createdAt parses --created-at.
 func (a *appending) createdAt(now time.Time) (time.Time, error) {
 	if a.created == "" {
 		return now.UTC(), nil
@@ -114,12 +114,12 @@ func (a *appending) createdAt(now time.Time) (time.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339, a.created)
 	if err != nil {
-		return at, fmt.Errorf("--created-at %q is neither a time such as 2018-10-10T00:00:00Z nor milliseconds since 1970", a.created)
+		return at, fmt.Errorf("--created-at %q must be a time such as 2018-10-10T00:00:00Z or milliseconds since 1970", a.created)
 	}
 	return at.UTC(), nil
 }
 
-// base is the image that layers are put on.
+// base returns the base image.
 func (a *appending) base(registries *registries) (v1.Image, error) {
 	if a.from != "" {
 		found, _, err := registries.get(a.from)
@@ -137,8 +137,7 @@ func (a *appending) base(registries *registries) (v1.Image, error) {
 	return mutate.ConfigFile(empty.Image, config)
 }
 
-// addLayers puts archives on an image. They are read when they are pushed, and once before for
-// their digests.
+// addLayers adds archives to an image. Each is read once for its digest and once when it is pushed.
 func addLayers(image v1.Image, files []string, created time.Time) (v1.Image, error) {
 	kind := types.DockerLayer
 	if media, err := image.MediaType(); err != nil {
@@ -159,7 +158,7 @@ func addLayers(image v1.Image, files []string, created time.Time) (v1.Image, err
 	return image, nil
 }
 
-// configure changes what an image says of itself.
+// configure changes the configuration of an image.
 func (a *appending) configure(image v1.Image, created time.Time) (v1.Image, error) {
 	config, err := image.ConfigFile()
 	if err != nil {
@@ -183,7 +182,7 @@ func (a *appending) configure(image v1.Image, created time.Time) (v1.Image, erro
 		}
 	}
 	if !slices.Equal(layers, config.RootFS.DiffIDs) {
-		return nil, errors.New("--meta names other layers (rootfs): these follow from what is appended")
+		return nil, errors.New("--meta must not contain layers (rootfs): they are those of the archives")
 	}
 	return mutate.ConfigFile(image, config)
 }

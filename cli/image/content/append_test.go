@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-func TestLayersAreAppendedAndTheConfigurationIsChanged(t *testing.T) {
+func TestAppendAddsLayersAndMergesConfiguration(t *testing.T) {
 	host, dir := serve(t), t.TempDir()
 	push(t, host+"/app:v1", image(t, "linux/amd64", tarLayer(t, entry{name: "a", content: "1"})))
 	layer := write(t, dir, "layer.tar", tarLayer(t, entry{name: "b", content: "2"}))
@@ -18,7 +18,7 @@ func TestLayersAreAppendedAndTheConfigurationIsChanged(t *testing.T) {
 		t.Fatalf("%v, %s", err, out)
 	}
 	if got := stored(t, host+"/app:trial"); got != "" {
-		t.Error("a trial pushes")
+		t.Error("a dry run pushes")
 	}
 	out, _, err := oc(t, append(args, "--to", host+"/app:v2")...)
 	if err != nil {
@@ -43,18 +43,18 @@ func TestLayersAreAppendedAndTheConfigurationIsChanged(t *testing.T) {
 	if c := config.Config; strings.Join(c.Entrypoint, " ") != "/bin/new" || len(c.Cmd) != 0 || c.User != "1001" || config.Author != "shop" ||
 		c.WorkingDir != "/meta" || len(c.Labels) != 2 || c.Labels["tier"] != "web" || len(c.Env) != 2 ||
 		config.Created.Format("2006-01-02") != "2018-10-10" || len(config.RootFS.DiffIDs) != 2 || len(config.History) != 2 {
-		t.Errorf("the configuration is %+v", config)
+		t.Errorf("configuration %+v", config)
 	}
 	fails(t, "--to", "append", layer)
 	fails(t, "name layers", "append", "--to", host+"/rex:1")
-	fails(t, "neither a time", append(args, "--to", host+"/rex:1", "--created-at=yesterday")...)
+	fails(t, "must be a time", append(args, "--to", host+"/rex:1", "--created-at=yesterday")...)
 	fails(t, "--image is not JSON", append(args, "--to", host+"/rex:1", "--image={")...)
 	fails(t, "rootfs", append(args, "--to", host+"/rex:1", `--meta={"rootfs":{"diff_ids":[]}}`)...)
 	fails(t, "read layer", "append", "--to", host+"/rex:1", dir+"/missing.tar")
-	fails(t, "name a tag", "append", "--to", host+"/rex@"+digest, layer)
+	fails(t, "set a tag", "append", "--to", host+"/rex@"+digest, layer)
 }
 
-func TestTheSameLayersMakeTheSameImage(t *testing.T) {
+func TestAppendIsReproducible(t *testing.T) {
 	host := serve(t)
 	layer := write(t, t.TempDir(), "layer.tar", tarLayer(t, entry{name: "b", content: "2"}))
 	for _, tag := range []string{"one", "two"} {

@@ -22,12 +22,12 @@ import (
 	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
-// s3Scheme begins a destination in S3: s3://HOST/REGION/BUCKET/REPOSITORY:TAG.
+// s3Scheme is the prefix of a destination in S3: s3://HOST/REGION/BUCKET/REPOSITORY:TAG.
 const s3Scheme = "s3://"
 
-// bucket is a bucket of S3 that images are copied to. Its objects are named as a registry's
-// resources are (v2/REPOSITORY/manifests/TAG), so that whoever may read them by HTTP pulls from the
-// bucket without a registry.
+// bucket is an S3 bucket as the destination of images. Its objects have the paths of a registry's
+// API (v2/REPOSITORY/manifests/TAG), so that clients with HTTP access can pull from the bucket
+// without a registry.
 //
 // Source: `oc image mirror` of OpenShift Container Platform 3.11, "s3://".
 type bucket struct {
@@ -39,10 +39,10 @@ type bucket struct {
 	slots   chan struct{}
 	shown   *progress
 	sending singleflight.Group // by object
-	sent    sync.Map           // digest of a blob: object that has it
+	sent    sync.Map           // objects by the digest of their blob
 }
 
-// buckets are those that are written to, by host, region and name.
+// buckets contains the destination buckets, by host, region and name.
 type buckets struct {
 	access  *access
 	sources []string
@@ -50,8 +50,8 @@ type buckets struct {
 	known   map[string]*bucket
 }
 
-// of returns the bucket of a destination whose repository is REGION/BUCKET/REPOSITORY. It is
-// connected to when something is sent.
+// of returns the bucket of a destination whose repository is REGION/BUCKET/REPOSITORY. The first
+// upload connects to it.
 func (b *buckets) of(to name.Reference) *bucket {
 	region, rest, _ := strings.Cut(to.Context().RepositoryStr(), "/")
 	bucketName, _, _ := strings.Cut(rest, "/")
@@ -67,14 +67,14 @@ func (b *buckets) of(to name.Reference) *bucket {
 	return in
 }
 
-// connect makes the client of a server of S3, with the credentials that AWS' own tools use.
+// connect creates the client of an S3 server, with the same credentials as the AWS tools.
 func connect(host, region string, reached registryclient.Client) (*minio.Client, error) {
 	found := credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}})
 	if given, err := found.GetWithContext(nil); err != nil || given.AccessKeyID == "" {
 		return nil, fmt.Errorf("no credentials for %q: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or write them to ~/.aws/credentials", host)
 	}
 	carrier, secure := reached.Carrier(), true
-	if reached.Insecure { // by HTTP where HTTPS does not answer
+	if reached.Insecure { // HTTP if HTTPS fails
 		answer, err := (&http.Client{Transport: carrier}).Head("https://" + host + "/")
 		if secure = err == nil; secure {
 			answer.Body.Close()
@@ -83,15 +83,15 @@ func connect(host, region string, reached registryclient.Client) (*minio.Client,
 	return minio.New(host, &minio.Options{Creds: found, Secure: secure, Region: region, Transport: carrier})
 }
 
-// push copies an image or a manifest list with all that belongs to it, the manifest last: what can
-// be pulled is whole.
+// push copies an image or a manifest list with everything that belongs to it. The manifest comes
+// last, so that every manifest in the bucket is complete.
 func (b *bucket) push(ctx context.Context, to name.Reference, what remote.Taggable) error {
 	repository := strings.SplitN(to.Context().RepositoryStr(), "/", 3)[2]
 	tag := ""
 	if named, ok := to.(name.Tag); ok {
 		tag = named.TagStr()
 	}
-	// By which clients know a registry.
+	// Clients recognize a registry by these headers.
 	if err := b.put(ctx, "v2/", "application/json", nil); err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (b *bucket) pushManifest(ctx context.Context, repository, tag string, what 
 	return nil
 }
 
-// parts copy what belongs to an image, layers and configuration, or to a manifest list.
+// parts copies the blobs of an image, or the manifests of a manifest list.
 func (b *bucket) parts(ctx context.Context, repository string, what remote.Taggable) (parts []func() error, err error) {
 	switch made := what.(type) {
 	case v1.ImageIndex:
@@ -160,7 +160,7 @@ func (b *bucket) parts(ctx context.Context, repository string, what remote.Tagga
 	return parts, nil
 }
 
-// childOf is an entry of a manifest list.
+// childOf returns an entry of a manifest list.
 func childOf(index v1.ImageIndex, entry v1.Descriptor) (remote.Taggable, error) {
 	switch {
 	case entry.MediaType.IsIndex():
@@ -171,8 +171,8 @@ func childOf(index v1.ImageIndex, entry v1.Descriptor) (remote.Taggable, error) 
 	return nil, fmt.Errorf("the manifest list has %s, a %q: only images and lists can be copied to S3", entry.Digest, entry.MediaType)
 }
 
-// put writes a small object. Its content is not signed: without TLS the signature of an empty one
-// is a body of unknown length, which few servers take.
+// put writes a small object. It does not sign the content: without TLS, the signature of an empty
+// body has an unknown length, which few servers accept.
 func (b *bucket) put(ctx context.Context, key, mediaType string, content []byte) error {
 	return b.use(func(client *minio.Client) error {
 		options := minio.PutObjectOptions{ContentType: mediaType, DisableContentSha256: true}
@@ -184,7 +184,7 @@ func (b *bucket) put(ctx context.Context, key, mediaType string, content []byte)
 	})
 }
 
-// use does something with the client when it is its turn.
+// use calls do with the client when a slot is free.
 func (b *bucket) use(do func(*minio.Client) error) error {
 	client, err := b.client()
 	if err != nil {
@@ -195,8 +195,7 @@ func (b *bucket) use(do func(*minio.Client) error) error {
 	return do(client)
 }
 
-// pushBlob copies a layer or a configuration, unless the bucket has it or can take it from
-// elsewhere.
+// pushBlob copies a layer or a configuration, unless the bucket has it or S3 can copy it.
 func (b *bucket) pushBlob(ctx context.Context, repository string, blob v1.Layer) error {
 	mediaType, err := blob.MediaType()
 	if err != nil || !mediaType.IsDistributable() {
@@ -231,8 +230,7 @@ func (b *bucket) has(ctx context.Context, client *minio.Client, key string) bool
 	return err == nil
 }
 
-// take has S3 copy a blob that was sent to another repository, or that lies in one of the source
-// buckets.
+// take makes S3 copy a blob that is in another repository or in one of the source buckets.
 func (b *bucket) take(ctx context.Context, client *minio.Client, digest v1.Hash, key string) bool {
 	var places []string
 	if there, ok := b.sent.Load(digest); ok && !b.alone && !b.force {

@@ -15,11 +15,11 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 )
 
-// s3 is a server of S3 with a bucket `images`.
+// s3 is an S3 server with a bucket `images`.
 type s3 struct {
 	endpoint string
-	public   string       // where everybody reads the bucket
-	sent     atomic.Int32 // blobs
+	public   string       // the bucket, as readers see it
+	sent     atomic.Int32 // number of blobs
 	copied   atomic.Int32
 }
 
@@ -54,7 +54,8 @@ func serveS3(t *testing.T) *s3 {
 	return made
 }
 
-// pulled returns the digest of an image or a manifest list that the bucket holds whole.
+// pulled returns the digest of an image or a manifest list, and checks that the bucket contains all
+// of it.
 func (s *s3) pulled(t *testing.T, reference string) string {
 	t.Helper()
 	parsed, err := name.ParseReference(s.public + "/" + reference)
@@ -98,28 +99,28 @@ func TestImagesAreMirroredToS3(t *testing.T) {
 		}
 	}
 	if !strings.Contains(out, one+" "+to+"/team/app:v1") || !strings.Contains(out, one+" "+to+"/team/quiet\n") {
-		t.Errorf("it says\n%s", out)
+		t.Errorf("output\n%s", out)
 	}
 	before := s.sent.Load()
 	if _, _, err := oc(t, "mirror", "--insecure", host+"/team/app:v1", to+"/team/app:v2"); err != nil {
 		t.Fatal(err)
 	}
 	if again := s.sent.Load() - before; again != 0 || s.pulled(t, "team/app:v2") != one {
-		t.Errorf("%d blobs were sent that the bucket had", again)
+		t.Errorf("%d blobs were sent although the bucket had them", again)
 	}
 	copies := s.copied.Load()
 	if _, _, err := oc(t, "mirror", "--insecure", "--s3-source-bucket=images/v2/team/app/blobs", host+"/team/app:v1", to+"/other/app:v1"); err != nil {
 		t.Fatal(err)
 	}
 	if again := s.sent.Load() - before; again != 0 || s.copied.Load() == copies || s.pulled(t, "other/app:v1") != one {
-		t.Errorf("%d blobs were sent that another path of the bucket had", again)
+		t.Errorf("%d blobs were sent although another path of the bucket had them", again)
 	}
 	if _, _, err := oc(t, "mirror", "--insecure", "--force", host+"/team/app:v1", to+"/team/app:v3"); err != nil || s.sent.Load() == before {
 		t.Errorf("with --force %d blobs were sent, %v", s.sent.Load()-before, err)
 	}
 }
 
-func TestWhatCannotBeMirroredToS3IsNamed(t *testing.T) {
+func TestMirrorToS3ReportsInvalidArguments(t *testing.T) {
 	host, s := serve(t), serveS3(t)
 	push(t, host+"/team/app:v1", image(t, "linux/amd64", tarLayer(t, entry{name: "a", content: "one"})))
 	for _, destination := range []string{"s3://bucket/app:v1", "s3://minio/us-east-1/images/app:v1", "s3://minio:9000//images/app:v1", "s3://minio:9000/us-east-1//app:v1"} {

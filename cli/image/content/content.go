@@ -1,8 +1,8 @@
-// Package content makes the commands below `oc image`, which work with what registries hold and
-// need no cluster: info, mirror, append and extract.
+// Package content contains the commands of `oc image` that use registries directly and need no
+// cluster: info, mirror, append and extract.
 //
-// Source: the client of OpenShift Container Platform 3.11, whose flags and output these are. Layers
-// go from registry to registry, or to files, as streams.
+// Source: the client of OpenShift Container Platform 3.11 for flags and output. Layers are streamed
+// from registry to registry, or to files.
 package content
 
 import (
@@ -26,28 +26,28 @@ import (
 func New(streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use: "image", Short: "Useful commands for managing images",
-		Long: `Look at images of registries, copy them, put layers on them and take files out of them.
+		Long: `Inspect images in registries, copy them, add layers to them and extract files from them.
 
-These commands talk to registries directly and need no cluster. Credentials are those that docker, podman and oc registry login have stored.`,
+These commands connect to registries directly and need no cluster. They use the credentials of docker, podman and oc registry login.`,
 		Run: util.DefaultSubCommandRun(streams.ErrOut),
 	}
 	command.AddCommand(newInfo(streams), newMirror(streams), newAppend(streams), newExtract(streams))
 	return command
 }
 
-// access says how registries are reached.
+// access contains the flags for connections to registries.
 type access struct {
 	credentials string
 	insecure    bool
 	jobs        int
-	// force writes what a registry has already; alone mounts no layer from another repository.
+	// force sends what a registry already has. alone mounts no layers from other repositories.
 	force, alone bool
 }
 
 func (a *access) addFlags(flags *pflag.FlagSet) {
 	flags.StringVarP(&a.credentials, "registry-config", "a", "", "File with credentials of registries, instead of those of docker and podman.")
-	flags.BoolVar(&a.insecure, "insecure", false, "Accept every certificate of a registry, and HTTP.")
-	flags.IntVar(&a.jobs, "max-per-registry", 6, "How many requests a registry gets at once.")
+	flags.BoolVar(&a.insecure, "insecure", false, "Accept any certificate of a registry, and plain HTTP.")
+	flags.IntVar(&a.jobs, "max-per-registry", 6, "Maximum number of concurrent requests to a registry.")
 }
 
 func (a *access) client() registryclient.Client { return registryclient.Client{Insecure: a.insecure} }
@@ -56,11 +56,11 @@ func (a *access) client() registryclient.Client { return registryclient.Client{I
 type registries struct {
 	names   []name.Option
 	options []remote.Option
-	// shown tells of what is sent.
+	// shown reports progress.
 	shown *progress
 }
 
-// open checks the flags and makes what reads and writes, and tells of it on out.
+// open validates the flags and returns a client that reports its progress on out.
 func (a *access) open(ctx context.Context, out io.Writer) (*registries, error) {
 	if a.jobs < 1 {
 		return nil, fmt.Errorf("--max-per-registry %d: must be at least 1", a.jobs)
@@ -94,25 +94,25 @@ func (r *registries) get(reference string) (*remote.Descriptor, name.Reference, 
 	return found, parsed, nil
 }
 
-// explain reports what to do about an answer of a registry.
+// explain adds a remedy to an error of a registry.
 func explain(verb, what string, err error) error {
 	switch registryclient.Status(err) {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return fmt.Errorf("%s %q: you may not have access: log in to the registry (oc registry login, docker login), or name credentials with --registry-config: %w", verb, what, err)
+		return fmt.Errorf("%s %q: access might be denied: log in to the registry (oc registry login, docker login), or set --registry-config: %w", verb, what, err)
 	case http.StatusNotFound:
-		return fmt.Errorf("%s %q: the registry has no such image: %w", verb, what, err)
+		return fmt.Errorf("%s %q: the registry does not have the image: %w", verb, what, err)
 	}
 	return fmt.Errorf("%s %q: %w", verb, what, err)
 }
 
-// insisting carries requests to registries. With force it says that a registry has nothing yet,
-// with alone (or force) that layers are to be mounted from nowhere, so that everything is sent.
+// insisting is a transport for registries. With force, it responds that the registry does not have
+// a blob or manifest. With alone or force, it removes the request to mount a layer.
 type insisting struct {
 	http.RoundTripper
 	force, alone bool
 }
 
-// RoundTrip carries a request, or answers it.
+// RoundTrip sends a request, or responds to it.
 func (i *insisting) RoundTrip(request *http.Request) (*http.Response, error) {
 	if i.force && request.Method == http.MethodHead {
 		return &http.Response{

@@ -22,7 +22,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// serve returns a registry; it returns its host and port.
+// serve starts a registry and returns its host and port.
 func serve(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(registry.New(registry.Logger(slog.NewLogLogger(slog.DiscardHandler, slog.LevelError))))
@@ -52,7 +52,7 @@ func oc(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	return out.String(), errOut.String(), err
 }
 
-// lines returns what a test has laid into standard input, in its working directory.
+// lines writes lines into a file in the working directory, for standard input.
 func lines(t *testing.T) []string {
 	t.Helper()
 	content, err := os.ReadFile("stdin")
@@ -62,7 +62,7 @@ func lines(t *testing.T) []string {
 	return strings.Split(string(content), "\n")
 }
 
-// entry is one of a layer. A name that ends with / is a directory.
+// entry is an entry of a layer. A name that ends with / is a directory.
 type entry struct {
 	name, content string
 	kind          byte
@@ -70,7 +70,7 @@ type entry struct {
 	mode          int64
 }
 
-// tarLayer writes entries as they are, also those that no archive should have.
+// tarLayer writes entries unchanged, even invalid ones.
 func tarLayer(t *testing.T, entries ...entry) []byte {
 	t.Helper()
 	var buffer bytes.Buffer
@@ -99,7 +99,7 @@ func tarLayer(t *testing.T, entries ...entry) []byte {
 	return buffer.Bytes()
 }
 
-// image returns one of layers, for a platform such as linux/amd64.
+// image returns an image with layers, for a platform such as linux/amd64.
 func image(t *testing.T, platform string, layers ...[]byte) v1.Image {
 	t.Helper()
 	made := empty.Image
@@ -162,7 +162,7 @@ func push(t *testing.T, reference string, what interface {
 	return digest.String()
 }
 
-// stored returns the digest of a reference in its registry, or empty.
+// stored returns the digest of a reference in its registry, or "".
 func stored(t *testing.T, reference string) string {
 	t.Helper()
 	parsed, err := name.ParseReference(reference)
@@ -176,7 +176,7 @@ func stored(t *testing.T, reference string) string {
 	return found.Digest.String()
 }
 
-// write puts a file into the directory.
+// write writes a file into the directory.
 func write(t *testing.T, directory, file string, content []byte) string {
 	t.Helper()
 	path := filepath.Join(directory, file)
@@ -186,7 +186,7 @@ func write(t *testing.T, directory, file string, content []byte) string {
 	return path
 }
 
-// fails checks that a command is refused with a text.
+// fails checks that a command fails with a text.
 func fails(t *testing.T, want string, args ...string) {
 	t.Helper()
 	if out, _, err := oc(t, args...); err == nil || !strings.Contains(err.Error(), want) {
@@ -194,7 +194,7 @@ func fails(t *testing.T, want string, args ...string) {
 	}
 }
 
-func TestInfoTellsWhatAnImageIs(t *testing.T) {
+func TestInfoPrintsImage(t *testing.T) {
 	host := serve(t)
 	digest := push(t, host+"/app:v1", image(t, "linux/amd64", tarLayer(t, entry{name: "a", content: "1"}), tarLayer(t, entry{name: "b", content: "2"})))
 	out, _, err := oc(t, "info", host+"/app:v1")
@@ -207,20 +207,20 @@ func TestInfoTellsWhatAnImageIs(t *testing.T) {
 		"User:          1001\n", "Exposes Ports: 8080/tcp\n", "Environment:   A=1\n               B=2\n", "Labels:        team=shop\n",
 	} {
 		if !strings.Contains(out, want) {
-			t.Errorf("there is no %q in\n%s", want, out)
+			t.Errorf("no %q in\n%s", want, out)
 		}
 	}
 	out, _, err = oc(t, "info", host+"/app@"+digest, "-o", "json")
 	if err != nil || !strings.Contains(out, `"digest": "`+digest+`"`) || !strings.Contains(out, `"architecture": "amd64"`) {
 		t.Errorf("json: %v\n%s", err, out)
 	}
-	fails(t, "has no such image", "info", host+"/app:v2")
-	fails(t, "only json", "info", host+"/app:v1", "-o", "yaml")
+	fails(t, "does not have the image", "info", host+"/app:v2")
+	fails(t, "must be json", "info", host+"/app:v1", "-o", "yaml")
 	fails(t, "at least 1", "info", host+"/app:v1", "--max-per-registry=0")
 	fails(t, "read credentials of registries", "info", host+"/app:v1", "-a", "missing.json")
 }
 
-func TestInfoOfAManifestListAsksWhichImage(t *testing.T) {
+func TestInfoOfManifestListNeedsFilter(t *testing.T) {
 	host := serve(t)
 	arm := image(t, "linux/arm64", tarLayer(t, entry{name: "a", content: "arm"}))
 	push(t, host+"/app:v1", several(t, map[string]v1.Image{
@@ -231,8 +231,8 @@ func TestInfoOfAManifestListAsksWhichImage(t *testing.T) {
 		t.Fatal(err)
 	}
 	fails(t, "linux/arm64  "+digest.String(), "info", host+"/app:v1")
-	fails(t, "has no such image", "info", host+"/app:v1", "--filter-by-os=windows")
-	fails(t, "no regular expression", "info", host+"/app:v1", "--filter-by-os=(")
+	fails(t, "has no matching image", "info", host+"/app:v1", "--filter-by-os=windows")
+	fails(t, "not a regular expression", "info", host+"/app:v1", "--filter-by-os=(")
 	out, _, err := oc(t, "info", host+"/app:v1", "--filter-by-os=linux/arm64")
 	if err != nil || !strings.Contains(out, digest.String()) || !strings.Contains(out, "Manifest List: sha256:") {
 		t.Errorf("%v\n%s", err, out)

@@ -17,7 +17,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// extract is `oc image extract`.
+// extract contains the state of `oc image extract`.
 type extract struct {
 	genericiooptions.IOStreams
 	access access
@@ -31,21 +31,21 @@ func newExtract(streams genericiooptions.IOStreams) *cobra.Command {
 	e := &extract{IOStreams: streams}
 	command := &cobra.Command{
 		Use: "extract IMAGE[LAYERS] [--path SOURCE:DIRECTORY]... [--file PATH]...", Short: "Copy files from an image to the file system",
-		Long: `Take files out of an image, without running it.
+		Long: `Extract files from an image without running it.
 
---path names a directory of the image (with a / at its end), a file or a pattern, and a directory that is there and empty, unless --confirm is given.
---file takes single files into the current directory. LAYERS in brackets chooses layers: [0] the first, [-1] the last, [2:4], [:-1], or a digest.
-Nothing is written outside of the directories, whatever an image says; devices are left out.`,
-		Example: `  # Everything into the current directory
+--path takes a directory of the image (with a trailing /), a file or a pattern, and an existing directory. The directory must be empty, unless --confirm is set.
+--file extracts single files into the current directory. LAYERS in brackets selects layers: [0] the first, [-1] the last, [2:4], [:-1], or a digest.
+The command writes nothing outside the directories, whatever the image contains. It omits devices.`,
+		Example: `  # Extract everything into the current directory
   oc image extract registry.example.com/app:v1
 
   # A directory
   oc image extract registry.example.com/app:v1 --path /usr/share/app/:/tmp/app
 
-  # One file
+  # Extract one file
   oc image extract registry.example.com/app:v1 --file /etc/os-release
 
-  # What the last layer adds
+  # Extract the content of the last layer
   oc image extract registry.example.com/app:v1[-1] --path /:/tmp/last --confirm`,
 		Run: func(command *cobra.Command, args []string) {
 			if len(args) != 1 {
@@ -57,12 +57,12 @@ Nothing is written outside of the directories, whatever an image says; devices a
 	flags := command.Flags()
 	e.access.addFlags(flags)
 	e.filter.addFlags(flags)
-	flags.StringSliceVar(&e.paths, "path", nil, "What is taken, and the directory that it is put into, as SOURCE:DIRECTORY.")
-	flags.StringSliceVar(&e.files, "file", nil, "A file that is put into the current directory.")
+	flags.StringSliceVar(&e.paths, "path", nil, "Path in the image and the directory for it, as SOURCE:DIRECTORY.")
+	flags.StringSliceVar(&e.files, "file", nil, "File to extract into the current directory.")
 	flags.BoolVar(&e.confirm, "confirm", false, "Write into directories that are not empty.")
-	flags.BoolVar(&e.dryRun, "dry-run", false, "Only show what would be written.")
-	flags.BoolVar(&e.onlyFiles, "only-files", false, "Leave out links and empty directories.")
-	flags.BoolVarP(&e.ownership, "preserve-ownership", "p", false, "Give the files their owners of the image, which takes root.")
+	flags.BoolVar(&e.dryRun, "dry-run", false, "Print what would be written, without writing it.")
+	flags.BoolVar(&e.onlyFiles, "only-files", false, "Omit links and empty directories.")
+	flags.BoolVarP(&e.ownership, "preserve-ownership", "p", false, "Set the owners of the files as in the image. This needs root.")
 	return command
 }
 
@@ -100,19 +100,19 @@ func (e *extract) run(ctx context.Context, arg string) error {
 	return e.unpack(layers, wanted)
 }
 
-// want is something of an image and where it goes.
+// want is a path of an image and its destination.
 type want struct {
-	// source is a path within the image without a / at its front; it may be a pattern. all takes
-	// everything below it, but not itself.
+	// source is a path in the image without a leading /. It can be a pattern. all selects everything
+	// below it, but not the path itself.
 	source string
 	all    bool
-	// directory is where it is put, single says that it is a file that must be there.
+	// directory is the destination. single means that the source must be an existing file.
 	directory string
 	single    bool
 	found     bool
 }
 
-// wanted reads --path and --file, and checks the directories.
+// wanted parses --path and --file, and checks the directories.
 func (e *extract) wanted() (all []*want, err error) {
 	paths := e.paths
 	if len(paths) == 0 && len(e.files) == 0 {
@@ -133,14 +133,14 @@ func (e *extract) wanted() (all []*want, err error) {
 	}
 	for _, file := range e.files {
 		if inside(file) == "." {
-			return nil, fmt.Errorf("--file %q is no file", file)
+			return nil, fmt.Errorf("--file %q is not a file", file)
 		}
 		all = append(all, &want{source: inside(file), directory: ".", single: true})
 	}
 	return all, nil
 }
 
-// inside returns a path of an archive or of an image without a / or .. at its front; "." is the
+// inside returns a path of an archive or an image without a leading / or .. elements. "." is the
 // top.
 func inside(name string) string {
 	if name = path.Clean("/" + filepath.ToSlash(name))[1:]; name == "" {
@@ -153,16 +153,16 @@ func (e *extract) usable(directory string) error {
 	entries, err := os.ReadDir(directory)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("directory %q does not exist: make it first", directory)
+		return fmt.Errorf("directory %q does not exist: create it first", directory)
 	case err != nil:
-		return fmt.Errorf("look into directory: %w", err)
+		return fmt.Errorf("read directory: %w", err)
 	case len(entries) > 0 && !e.confirm && !e.dryRun:
-		return fmt.Errorf("directory %q must be empty: pass --confirm to overwrite its contents", directory)
+		return fmt.Errorf("directory %q must be empty: use --confirm to overwrite its contents", directory)
 	}
 	return nil
 }
 
-// target reports where an entry of the image goes below the want's directory, if it is wanted.
+// target returns the destination of an entry of the image, if the entry is wanted.
 func (w *want) target(entry string) (string, bool) {
 	source := w.source
 	if source == "." {
@@ -183,8 +183,8 @@ func (w *want) target(entry string) (string, bool) {
 	return rest, rest != "" && (!w.single || len(parts) == below+1)
 }
 
-// layerChoice chooses layers by digest or by a half-open range, whose negative numbers count from
-// the end.
+// layerChoice selects layers by digest or by a half-open range. Negative numbers count from the
+// end.
 type layerChoice struct {
 	digest   string
 	from, to int
@@ -192,7 +192,7 @@ type layerChoice struct {
 	open     bool
 }
 
-// splitLayers divides IMAGE[LAYERS].
+// splitLayers splits IMAGE[LAYERS].
 func splitLayers(arg string) (reference string, choice layerChoice, err error) {
 	reference, rest, found := strings.Cut(arg, "[")
 	if !found {
@@ -233,7 +233,7 @@ func (c layerChoice) of(layers []v1.Layer) ([]v1.Layer, error) {
 				return []v1.Layer{layer}, err
 			}
 		}
-		return nil, fmt.Errorf("the image has no layer %q", c.digest)
+		return nil, fmt.Errorf("the image does not have the layer %q", c.digest)
 	}
 	if !c.ranged {
 		return layers, nil
@@ -249,7 +249,7 @@ func (c layerChoice) of(layers []v1.Layer) ([]v1.Layer, error) {
 		to += len(layers)
 	}
 	if from < 0 || to > len(layers) || from >= to {
-		return nil, fmt.Errorf("the image has %d layers, which does not fit what is in brackets", len(layers))
+		return nil, fmt.Errorf("the image has %d layers, so the range in brackets is invalid", len(layers))
 	}
 	return layers[from:to], nil
 }

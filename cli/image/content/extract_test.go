@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/archive/archivetest"
 )
 
-// tree returns what a directory has: the contents of files, where links lead, and "/" for
+// tree returns the content of a directory: the content of files, the targets of links, and "/" for
 // directories.
 func tree(t *testing.T, directory string) map[string]string {
 	t.Helper()
@@ -38,7 +38,7 @@ func tree(t *testing.T, directory string) map[string]string {
 	return found
 }
 
-// has checks that a directory has exactly these.
+// has checks the exact content of a directory.
 func has(t *testing.T, directory string, want map[string]string) {
 	t.Helper()
 	got := tree(t, directory)
@@ -49,12 +49,12 @@ func has(t *testing.T, directory string, want map[string]string) {
 	}
 	for path := range got {
 		if _, ok := want[path]; !ok {
-			t.Errorf("there is %s, %q", path, got[path])
+			t.Errorf("unexpected file %s, %q", path, got[path])
 		}
 	}
 }
 
-func TestFilesAreTakenOutOfAnImage(t *testing.T) {
+func TestExtractWritesFiles(t *testing.T) {
 	host := serve(t)
 	push(t, host+"/app:v1", image(t, "linux/amd64",
 		tarLayer(t, entry{name: "./"}, entry{name: "etc/"}, entry{name: "etc/a", content: "old"}, entry{name: "etc/gone", content: "x"}, entry{name: "var/"},
@@ -97,7 +97,7 @@ func TestFilesAreTakenOutOfAnImage(t *testing.T) {
 	}
 }
 
-func TestAnImageThatLiesWritesNothingOutside(t *testing.T) {
+func TestExtractWritesNothingOutsideDirectories(t *testing.T) {
 	host, outside := serve(t), t.TempDir()
 	secret := write(t, outside, "secret", []byte("mine"))
 	push(t, host+"/bad:v1", image(t, "linux/amd64",
@@ -120,19 +120,19 @@ func TestAnImageThatLiesWritesNothingOutside(t *testing.T) {
 	has(t, outside, map[string]string{"secret": "mine"})
 	for _, want := range []string{"disk", "pipe", "hard"} {
 		if !strings.Contains(warnings, want) {
-			t.Errorf("nothing is said of %s:\n%s", want, warnings)
+			t.Errorf("no message about %s:\n%s", want, warnings)
 		}
 	}
 	if info, err := os.Stat(filepath.Join(dir, "suid")); err != nil || info.Mode()&os.ModeSetuid != 0 {
-		t.Errorf("a file runs as its owner: %v, %v", info, err)
+		t.Errorf("a file is setuid: %v, %v", info, err)
 	}
 
 	push(t, host+"/bad:v3", image(t, "linux/amd64", tarLayer(t, entry{name: "title\x1b]0;mine\a", content: "8"})))
 	if out, _, err := oc(t, "extract", host+"/bad:v3", "--dry-run"); err != nil || strings.Contains(out, "\x1b") || !strings.Contains(out, "title") {
-		t.Errorf("a trial prints %q, %v", out, err)
+		t.Errorf("a dry run prints %q, %v", out, err)
 	}
 
-	// What the directory leads to is not written to either.
+	// Targets of links in the directory are not written to either.
 	if err := os.Symlink(outside, filepath.Join(dir, "b2")); err != nil {
 		t.Fatal(err)
 	}
@@ -141,15 +141,15 @@ func TestAnImageThatLiesWritesNothingOutside(t *testing.T) {
 	has(t, outside, map[string]string{"secret": "mine"})
 }
 
-func TestWhatCannotBeExtractedIsNamed(t *testing.T) {
+func TestExtractReportsInvalidArguments(t *testing.T) {
 	host, dir := serve(t), t.TempDir()
 	write(t, dir, "there", nil)
 	push(t, host+"/app:v1", image(t, "linux/amd64", tarLayer(t, entry{name: "etc/a", content: "1"}, entry{name: "link", kind: tar.TypeSymlink, link: "etc/a"})))
 	app, empty := host+"/app:v1", t.TempDir()
-	fails(t, "pass --confirm", "extract", app, "--path", "/:"+dir)
-	fails(t, "make it first", "extract", app, "--path", "/:"+dir+"/none")
+	fails(t, "use --confirm", "extract", app, "--path", "/:"+dir)
+	fails(t, "create it first", "extract", app, "--path", "/:"+dir+"/none")
 	fails(t, "SOURCE:DIRECTORY", "extract", app, "--path", "/")
-	fails(t, "the image has no /nothing", "extract", app, "--path", "/nothing:"+empty)
+	fails(t, "the image does not have /nothing", "extract", app, "--path", "/nothing:"+empty)
 	fails(t, "has 1 layers", "extract", app+"[3]", "--path", "/:"+empty)
 	fails(t, "in brackets", "extract", app+"[a]", "--path", "/:"+empty)
 	fails(t, "name one image", "extract")

@@ -12,14 +12,14 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// filter chooses images of an index by their platform, such as linux/arm64/v8.
+// filter selects images of an index by their platform, such as linux/arm64/v8.
 type filter struct {
 	text  string
 	match *regexp.Regexp
 }
 
 func (f *filter) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&f.text, "filter-by-os", "", "Of a manifest list only images whose OS/ARCHITECTURE[/VARIANT] matches this regular expression.")
+	flags.StringVar(&f.text, "filter-by-os", "", "Select the images of a manifest list whose OS/ARCHITECTURE[/VARIANT] matches this regular expression.")
 }
 
 func (f *filter) complete() (err error) {
@@ -27,12 +27,12 @@ func (f *filter) complete() (err error) {
 		return nil
 	}
 	if f.match, err = regexp.Compile(f.text); err != nil {
-		return fmt.Errorf("--filter-by-os is no regular expression: %w", err)
+		return fmt.Errorf("--filter-by-os is not a regular expression: %w", err)
 	}
 	return nil
 }
 
-// includes reports whether an entry of an index is chosen. Without a filter each is.
+// includes reports whether an entry of an index is selected. Without a filter, every entry is.
 func (f *filter) includes(entry v1.Descriptor) bool {
 	if f.match == nil {
 		return true
@@ -40,7 +40,7 @@ func (f *filter) includes(entry v1.Descriptor) bool {
 	return entry.Platform != nil && f.match.MatchString(platform(entry))
 }
 
-// platform is OS/ARCHITECTURE[/VARIANT] of an entry.
+// platform returns the OS/ARCHITECTURE[/VARIANT] of an entry.
 func platform(entry v1.Descriptor) string {
 	if entry.Platform == nil {
 		return "unknown"
@@ -49,7 +49,7 @@ func platform(entry v1.Descriptor) string {
 	return text
 }
 
-// among divides the entries of an index: those that are chosen, and all.
+// among returns the selected entries of an index, and all entries.
 func (f *filter) among(found *remote.Descriptor) (index v1.ImageIndex, chosen, all []v1.Descriptor, err error) {
 	if index, err = found.ImageIndex(); err != nil {
 		return nil, nil, nil, err
@@ -66,7 +66,7 @@ func (f *filter) among(found *remote.Descriptor) (index v1.ImageIndex, chosen, a
 	return index, chosen, manifest.Manifests, nil
 }
 
-// errSeveral says that a manifest list is not one image.
+// errSeveral reports that a manifest list is not one image.
 type errSeveral struct {
 	why     string
 	entries []v1.Descriptor
@@ -81,17 +81,17 @@ func (e errSeveral) Error() string {
 	for _, entry := range e.entries {
 		fmt.Fprintf(table, "  %s\t%s\n", platform(entry), entry.Digest)
 	}
-	_ = table.Flush() // memory takes everything
+	_ = table.Flush() // writing to memory cannot fail
 	return text.String()
 }
 
-// one gives the single image that a manifest is, or that is chosen of a manifest list. With own,
-// the one for Linux on processors of this machine's kind is meant where no filter is given. What is
-// neither an image nor a manifest list is an error.
+// one returns the single image of a manifest or of the selected entries of a manifest list. With
+// own and without a filter, it selects the image for Linux on this machine's architecture. It fails
+// if the manifest is neither an image nor a manifest list.
 func (f *filter) one(found *remote.Descriptor, own bool) (v1.Image, error) {
 	if !found.MediaType.IsIndex() {
 		if !found.MediaType.IsImage() {
-			return nil, fmt.Errorf("read image %q: media type %q is no image of Docker schema 2 or OCI; push it again with a current client", found.Digest, found.MediaType)
+			return nil, fmt.Errorf("read image %q: media type %q is not an image of Docker schema 2 or OCI; push it again with a current client", found.Digest, found.MediaType)
 		}
 		return found.Image()
 	}
@@ -109,7 +109,7 @@ func (f *filter) one(found *remote.Descriptor, own bool) (v1.Image, error) {
 	}
 	switch {
 	case len(chosen) == 0:
-		return nil, errSeveral{"has no such image", all}
+		return nil, errSeveral{"has no matching image", all}
 	case len(chosen) > 1 && !own:
 		return nil, errSeveral{"contains multiple images", chosen}
 	}

@@ -14,9 +14,9 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// FuzzUnpack proves that the layers of an image leave everything outside of the directory alone.
+// FuzzUnpack checks that the layers of an image change nothing outside the directory.
 func FuzzUnpack(f *testing.F) {
-	f.Add([]byte("no archive"), []byte{})
+	f.Add([]byte("not an archive"), []byte{})
 	f.Add(make([]byte, 1024), make([]byte, 512))
 	f.Fuzz(func(t *testing.T, lower, upper []byte) {
 		base := t.TempDir()
@@ -28,11 +28,11 @@ func FuzzUnpack(f *testing.F) {
 		layers := []v1.Layer{static.NewLayer(lower, types.OCIUncompressedLayer), static.NewLayer(upper, types.OCIUncompressedLayer)}
 		_ = e.unpack(layers, []*want{{source: ".", all: true, directory: inside}})
 		if entries, err := os.ReadDir(base); err != nil || len(entries) != 1 {
-			t.Errorf("there are %v, %v", entries, err)
+			t.Errorf("unexpected files %v, %v", entries, err)
 		}
 		err := filepath.WalkDir(inside, func(_ string, entry fs.DirEntry, err error) error {
 			if err == nil && entry.Type()&(fs.ModeDevice|fs.ModeNamedPipe|fs.ModeSocket) != 0 {
-				t.Errorf("there is %v", entry)
+				t.Errorf("unexpected file %v", entry)
 			}
 			return err
 		})

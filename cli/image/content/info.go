@@ -20,7 +20,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// info is `oc image info`.
+// info contains the state of `oc image info`.
 type info struct {
 	genericiooptions.IOStreams
 	access access
@@ -32,7 +32,7 @@ func newInfo(streams genericiooptions.IOStreams) *cobra.Command {
 	i := &info{IOStreams: streams}
 	command := &cobra.Command{
 		Use: "info IMAGE...", Short: "Display information about an image",
-		Long: "Show what a registry tells of images: digest, size, layers, and how their containers are started.",
+		Long: "Print the metadata of images in registries: digest, size, layers, and the configuration of containers.",
 		Example: `  oc image info registry.example.com/team/app:v1
   oc image info registry.example.com/team/app:v1 --filter-by-os=linux/arm64 -o json`,
 		Args: cobra.MinimumNArgs(1),
@@ -49,7 +49,7 @@ func newInfo(streams genericiooptions.IOStreams) *cobra.Command {
 	return command
 }
 
-// described is an image as --output=json prints it.
+// described is the format of --output=json.
 type described struct {
 	Name       string          `json:"name"`
 	Digest     v1.Hash         `json:"digest"`
@@ -61,7 +61,7 @@ type described struct {
 
 func (i *info) run(registries *registries, references []string) error {
 	if i.output != "" && i.output != "json" {
-		return fmt.Errorf("--output %q is not known: only json is", i.output)
+		return fmt.Errorf("--output %q must be json", i.output)
 	}
 	for n, reference := range references {
 		image, err := i.describe(registries, reference)
@@ -116,7 +116,7 @@ func (i *info) describe(registries *registries, reference string) (*described, e
 	return made, nil
 }
 
-// print shows an image as columns of names and values.
+// print prints an image as columns of names and values.
 func (d *described) print(out io.Writer, now time.Time) error {
 	table := tabwriter.NewWriter(out, 0, 4, 1, ' ', 0)
 	line := func(name string, value any) {
@@ -158,7 +158,7 @@ func (d *described) print(out io.Writer, now time.Time) error {
 	return table.Flush()
 }
 
-// printMany shows values below each other; those that are empty are left out.
+// printMany prints values, one on each line. It omits empty ones.
 func printMany(line func(name string, value any), name string, values []string) {
 	for n, value := range values {
 		switch {

@@ -14,11 +14,11 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// mapping is one image and a place that it is copied to. A destination without a tag gets the image
-// by its digest alone.
+// mapping is an image and its destination. A destination without a tag gets the image only by its
+// digest.
 type mapping struct{ source, destination string }
 
-// parseMappings reads arguments: SOURCE DESTINATION..., or SOURCE=DESTINATION...
+// parseMappings parses arguments: SOURCE DESTINATION..., or SOURCE=DESTINATION...
 func parseMappings(args []string) (all []mapping, err error) {
 	if len(args) == 0 {
 		return nil, nil
@@ -34,7 +34,7 @@ func parseMappings(args []string) (all []mapping, err error) {
 		for _, arg := range args {
 			source, destination, found := strings.Cut(arg, "=")
 			if !found {
-				return nil, fmt.Errorf("%q is not SOURCE=DESTINATION, as the arguments before it are", arg)
+				return nil, fmt.Errorf("%q must be SOURCE=DESTINATION, like the arguments before it", arg)
 			}
 			all = append(all, mapping{source, destination})
 		}
@@ -47,36 +47,35 @@ func parseMappings(args []string) (all []mapping, err error) {
 	return all, nil
 }
 
-// namesBucket reports whether a destination is HOST/REGION/BUCKET/REPOSITORY. What has neither a
-// dot nor a port is no host, as in the names of images: it would be taken for a part of the
-// repository in the default registry.
+// namesBucket reports whether a destination is HOST/REGION/BUCKET/REPOSITORY. A host contains a dot
+// or a port, as in names of images. Otherwise, it is part of a repository in the default registry.
 func namesBucket(destination string) bool {
 	parts := strings.SplitN(destination, "/", 4)
 	return len(parts) == 4 && strings.ContainsAny(parts[0], ".:") && !slices.Contains(parts, "")
 }
 
-// check refuses what is no image.
+// check rejects invalid references.
 func (m mapping) check() error {
 	destination, inS3 := strings.CutPrefix(m.destination, s3Scheme)
 	if inS3 && !namesBucket(destination) {
-		return fmt.Errorf("destination %q: must be s3://HOST/REGION/BUCKET/REPOSITORY:TAG, such as s3://s3.amazonaws.com/us-east-1/images/app:v1", m.destination)
+		return fmt.Errorf("destination %q must be s3://HOST/REGION/BUCKET/REPOSITORY:TAG, such as s3://s3.amazonaws.com/us-east-1/images/app:v1", m.destination)
 	}
 	for _, side := range []string{m.source, destination} {
 		if scheme, _, found := strings.Cut(side, "://"); found {
-			return fmt.Errorf("%q: images are copied from registries to registries or s3://, not to or from %s://", side, scheme)
+			return fmt.Errorf("%q: images can be copied from registries to registries or s3://, but not to or from %s://", side, scheme)
 		}
 		if strings.ContainsAny(side, "= ") || side == "" {
 			return fmt.Errorf("%q=%q must be SOURCE=DESTINATION, each an image of a registry", m.source, m.destination)
 		}
 	}
 	if strings.Contains(m.destination, "@") {
-		return fmt.Errorf("destination %q: name a tag, or nothing to copy by digest only; a digest cannot be chosen", m.destination)
+		return fmt.Errorf("destination %q: set a tag, or nothing to copy by digest only; a digest is not allowed", m.destination)
 	}
 	if !tagged(m.source) {
-		return fmt.Errorf("source %q: name a tag or a digest", m.source)
+		return fmt.Errorf("source %q: set a tag or a digest", m.source)
 	}
 	if strings.Contains(m.source, "*") && tagged(m.destination) {
-		return fmt.Errorf("destination %q: must have no tag, since the source %q stands for several", m.destination, m.source)
+		return fmt.Errorf("destination %q must not have a tag, because the source %q matches several", m.destination, m.source)
 	}
 	return nil
 }
@@ -86,8 +85,8 @@ func tagged(reference string) bool {
 	return strings.ContainsAny(path.Base(reference), ":@")
 }
 
-// readMappings reads a file of lines with one source and its destinations each; - is standard
-// input. Lines after # are comments.
+// readMappings reads a file with one source and its destinations on each line. "-" is standard
+// input. Lines that start with # are comments.
 func readMappings(file string, in io.Reader) (all []mapping, err error) {
 	if file != "-" {
 		opened, err := os.Open(file)
@@ -113,8 +112,8 @@ func readMappings(file string, in io.Reader) (all []mapping, err error) {
 	return all, errors.Join(problems...)
 }
 
-// expand replaces a source whose tag has a * by the tags of its repository that match, each under
-// its own name at the destination.
+// expand replaces a source whose tag contains * by the matching tags of its repository. Each
+// destination has the same tag.
 func (r *registries) expand(all []mapping) (expanded []mapping, err error) {
 	for _, m := range all {
 		at := strings.LastIndex(m.source, ":")
@@ -143,7 +142,7 @@ func (r *registries) expand(all []mapping) (expanded []mapping, err error) {
 			}
 		}
 		if len(expanded) == count {
-			return nil, fmt.Errorf("source %q: none of the %d tags of the repository matches", m.source, len(tags))
+			return nil, fmt.Errorf("source %q: none of the repository's %d tags matches", m.source, len(tags))
 		}
 	}
 	return expanded, nil

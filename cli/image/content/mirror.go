@@ -13,7 +13,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// mirror is `oc image mirror`.
+// mirror contains the state of `oc image mirror`.
 type mirror struct {
 	genericiooptions.IOStreams
 	access access
@@ -29,27 +29,27 @@ func newMirror(streams genericiooptions.IOStreams) *cobra.Command {
 	m := &mirror{IOStreams: streams}
 	command := &cobra.Command{
 		Use: "mirror SOURCE DESTINATION... | SOURCE=DESTINATION... | -f FILE", Short: "Mirror images from one repository to another",
-		Long: `Copy images between registries as they are, with their digests.
+		Long: `Copy images between registries unchanged, with their digests.
 
-A source names a tag or a digest; a * in a tag stands for all tags that match. A destination without a tag gets the image by its digest, and of a *
-the tags that match. A manifest list is copied whole, unless --filter-by-os leaves only some of its images. What a registry has already is not sent
-again, and layers that another repository of it has are mounted.
+A source has a tag or a digest. A * in a tag matches several tags. A destination without a tag gets the image by its digest, or for a *
+the matching tags. A manifest list is copied as a whole, unless --filter-by-os selects some of its images. The command does not send what a registry already
+has, and mounts layers that are in another repository of the registry.
 
-A destination s3://HOST/REGION/BUCKET/REPOSITORY:TAG is a bucket of S3, in which the objects are named as a registry's resources are: who may read them by HTTP pulls
-from the bucket. Credentials are those of the variables AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or of ~/.aws/credentials.`,
+A destination s3://HOST/REGION/BUCKET/REPOSITORY:TAG is an S3 bucket. The objects have the paths of a registry's API, so that clients with HTTP access can pull
+from the bucket. Credentials are in the variables AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or in ~/.aws/credentials.`,
 		Example: `  # Copy an image to another tag
   oc image mirror registry.example.com/app:v1 registry.example.com/app:stable
 
   # Copy it to two places
   oc image mirror registry.example.com/app:v1 mirror.example.com/app:v1 backup.example.com/app:v1
 
-  # Copy all tags that begin with v
+  # Copy all tags that start with v
   oc image mirror 'registry.example.com/app:v*' mirror.example.com/app
 
-  # Copy it to a bucket of S3, to be pulled from images.s3.amazonaws.com/app:v1
+  # Copy it to an S3 bucket, and pull it from images.s3.amazonaws.com/app:v1
   oc image mirror registry.example.com/app:v1 s3://s3.amazonaws.com/us-east-1/images/app:v1
 
-  # Copy what the lines of a file name as SOURCE=DESTINATION, and only show it
+  # Print what would be copied for the lines SOURCE=DESTINATION of a file
   oc image mirror -f mappings.txt --dry-run`,
 		Run: func(command *cobra.Command, args []string) {
 			util.CheckErr(m.run(command.Context(), args))
@@ -59,12 +59,12 @@ from the bucket. Credentials are those of the variables AWS_ACCESS_KEY_ID and AW
 	m.access.addFlags(flags)
 	m.filter.addFlags(flags)
 	flags.StringSliceVarP(&m.files, "filename", "f", nil, "File with lines of SOURCE=DESTINATION or SOURCE DESTINATION..., or - for standard input.")
-	flags.BoolVar(&m.dryRun, "dry-run", false, "Only show what would be copied.")
-	flags.BoolVar(&m.access.force, "force", false, "Send what a registry has already, too.")
+	flags.BoolVar(&m.dryRun, "dry-run", false, "Print what would be copied, without copying it.")
+	flags.BoolVar(&m.access.force, "force", false, "Send layers and manifests even if a registry has them.")
 	flags.BoolVar(&m.access.alone, "skip-mount", false, "Send layers instead of mounting them from another repository of the registry.")
-	flags.BoolVar(&m.access.alone, "skip-multiple-scopes", false, "Ask for rights on one repository at a time, for registries that know no others; implies --skip-mount.")
-	flags.StringSliceVar(&m.buckets.sources, "s3-source-bucket", nil, "BUCKET/PATH in S3 with blobs named by their digests, to copy from instead of sending; with [store] at its end, the directory of a registry.")
-	flags.IntVar(&m.places, "max-registry", 4, "How many images are copied at once.")
+	flags.BoolVar(&m.access.alone, "skip-multiple-scopes", false, "Request access to one repository at a time, for registries that do not support several. Implies --skip-mount.")
+	flags.StringSliceVar(&m.buckets.sources, "s3-source-bucket", nil, "BUCKET/PATH in S3 from which S3 copies blobs by their digests. With [store] at its end, it is the directory of a registry.")
+	flags.IntVar(&m.places, "max-registry", 4, "Maximum number of images that are copied concurrently.")
 	return command
 }
 
@@ -118,7 +118,7 @@ func (m *mirror) mappings(args []string) ([]mapping, error) {
 	return all, err
 }
 
-// copy copies everything. What cannot be copied does not keep the rest from it.
+// copy copies everything. If one image fails, it continues with the others.
 func (m *mirror) copy(ctx context.Context, registries *registries, all plan) error {
 	shown := registries.shown
 	defer shown.end()
@@ -139,7 +139,7 @@ func (m *mirror) copy(ctx context.Context, registries *registries, all plan) err
 			return nil
 		})
 	}
-	_ = group.Wait() // each keeps its own problem
+	_ = group.Wait() // each image has its own error
 	return errors.Join(problems...)
 }
 
@@ -150,7 +150,7 @@ func (c *copying) send(ctx context.Context, pusher *remote.Pusher) error {
 	return pusher.Push(ctx, c.to, c.what)
 }
 
-// place returns the destination as it is written: without a digest that stands beside it.
+// place returns the destination for messages: without the digest if there is a tag.
 func (c *copying) place() string {
 	written := c.to.Name()
 	if c.to.Identifier() == c.digest.String() {

@@ -22,7 +22,7 @@ func TestImagesAreMirroredWithTheirDigests(t *testing.T) {
 		"by digest":           {[]string{from + "/team/app@" + two, to + "/red"}, map[string]string{to + "/red@" + two: two, to + "/red:latest": ""}},
 		"all tags that match": {[]string{from + "/team/app:v*", to + "/ree"}, map[string]string{to + "/ree:v1": one, to + "/ree:v2": two, to + "/ree:other": ""}},
 		"within the registry": {[]string{from + "/team/app:v1", from + "/copy/app:v1", "--force"}, map[string]string{from + "/copy/app:v1": one}},
-		"as a trial":          {[]string{from + "/team/app:v1", to + "/ref:v1", "--dry-run"}, map[string]string{to + "/ref:v1": ""}},
+		"dry run":             {[]string{from + "/team/app:v1", to + "/ref:v1", "--dry-run"}, map[string]string{to + "/ref:v1": ""}},
 	} {
 		out, plan, err := oc(t, append([]string{"mirror"}, tt.args...)...)
 		if err != nil {
@@ -34,7 +34,7 @@ func TestImagesAreMirroredWithTheirDigests(t *testing.T) {
 				t.Errorf("%s: %s is %q, want %q", what, place, got, digest)
 			}
 			if digest != "" && !strings.Contains(out, digest+" "+strings.TrimSuffix(place, "@"+digest)) {
-				t.Errorf("%s: %s is not said:\n%s", what, place, out)
+				t.Errorf("%s: no message %s:\n%s", what, place, out)
 			}
 		}
 		if !strings.Contains(plan, "stats: shared=") || !strings.Contains(plan, "info: Planning completed") {
@@ -64,7 +64,7 @@ func TestMappingsAreReadFromFiles(t *testing.T) {
 	fails(t, "mappings:2: destination", "mirror", "-f", file)
 }
 
-func TestAManifestListIsMirroredWholeOrFiltered(t *testing.T) {
+func TestMirrorFiltersManifestLists(t *testing.T) {
 	host := serve(t)
 	amd, arm := image(t, "linux/amd64", tarLayer(t, entry{name: "a", content: "amd"})), image(t, "linux/arm64", tarLayer(t, entry{name: "a", content: "arm"}))
 	whole := push(t, host+"/app:v1", several(t, map[string]v1.Image{"linux/amd64": amd, "linux/arm64": arm, "linux/s390x": image(t, "linux/s390x")}))
@@ -90,20 +90,20 @@ func TestAManifestListIsMirroredWholeOrFiltered(t *testing.T) {
 	if _, _, err := oc(t, "info", host+"/two:v1", "--filter-by-os=s390x"); err == nil || !strings.Contains(err.Error(), "linux/arm64") {
 		t.Errorf("the shorter list: %v", err)
 	}
-	fails(t, "has no such image", "mirror", host+"/app:v1", host+"/none:v1", "--filter-by-os=windows")
+	fails(t, "has no matching image", "mirror", host+"/app:v1", host+"/none:v1", "--filter-by-os=windows")
 }
 
-func TestWhatCannotBeMirroredIsNamed(t *testing.T) {
+func TestMirrorReportsInvalidArguments(t *testing.T) {
 	host := serve(t)
 	push(t, host+"/app:v1", image(t, "linux/amd64", tarLayer(t, entry{name: "a", content: "1"})))
 	push(t, host+"/app:v2", image(t, "linux/amd64", tarLayer(t, entry{name: "a", content: "2"})))
 	fails(t, "name images to copy", "mirror")
 	fails(t, "has no destination", "mirror", host+"/app:v1")
-	fails(t, "is not SOURCE=DESTINATION", "mirror", "a:1=b:1", "c:1")
-	fails(t, "name a tag or a digest", "mirror", host+"/app", host+"/reb:1")
-	fails(t, "must have no tag", "mirror", host+"/app:*", host+"/reb:1")
-	fails(t, "none of the 2 tags", "mirror", host+"/app:x*", host+"/reb")
-	fails(t, "is named for two images", "mirror", host+"/app:v1="+host+"/reb:1", host+"/app:v2="+host+"/reb:1")
-	fails(t, "has no such image", "mirror", host+"/app:v3", host+"/reb:1")
+	fails(t, "must be SOURCE=DESTINATION", "mirror", "a:1=b:1", "c:1")
+	fails(t, "set a tag or a digest", "mirror", host+"/app", host+"/reb:1")
+	fails(t, "must not have a tag", "mirror", host+"/app:*", host+"/reb:1")
+	fails(t, "none of the repository's 2 tags", "mirror", host+"/app:x*", host+"/reb")
+	fails(t, "is the destination of two images", "mirror", host+"/app:v1="+host+"/reb:1", host+"/app:v2="+host+"/reb:1")
+	fails(t, "does not have the image", "mirror", host+"/app:v3", host+"/reb:1")
 	fails(t, "no such file", "mirror", "-f", "missing")
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// copying is one manifest, with what it needs, on its way to a repository.
+// copying is the copy of one manifest, with its blobs, to a repository.
 type copying struct {
 	from   name.Reference
 	to     name.Reference
@@ -26,10 +26,10 @@ type copying struct {
 	bucket *bucket // in S3, where the repository of to is REGION/BUCKET/REPOSITORY; nil for a registry
 }
 
-// plan is what is copied, sorted by destination.
+// plan contains the copies, sorted by destination.
 type plan []copying
 
-// plan reads the manifests of the sources. All problems are told together.
+// plan reads the manifests of the sources. Its error contains all problems.
 func (m *mirror) plan(registries *registries, all []mapping) (made plan, err error) {
 	var problems []error
 	for _, one := range all {
@@ -43,7 +43,7 @@ func (m *mirror) plan(registries *registries, all []mapping) (made plan, err err
 	byPlace := map[string]v1.Hash{}
 	for _, c := range made {
 		if other, found := byPlace[c.to.Name()]; found && other != c.digest {
-			problems = append(problems, fmt.Errorf("destination %q is named for two images, %s and %s", c.to, other, c.digest))
+			problems = append(problems, fmt.Errorf("destination %q is the destination of two images, %s and %s", c.to, other, c.digest))
 		}
 		byPlace[c.to.Name()] = c.digest
 	}
@@ -51,8 +51,8 @@ func (m *mirror) plan(registries *registries, all []mapping) (made plan, err err
 	return made, errors.Join(problems...)
 }
 
-// prepare reads one manifest. A manifest list is copied as it is, unless a filter leaves only some
-// of its images, or a single one.
+// prepare reads one manifest. A manifest list is copied unchanged, unless a filter selects some or
+// one of its images.
 func (m *mirror) prepare(registries *registries, one mapping) (*copying, error) {
 	found, from, err := registries.get(one.source)
 	if err != nil {
@@ -60,7 +60,7 @@ func (m *mirror) prepare(registries *registries, one mapping) (*copying, error) 
 	}
 	made := &copying{from: from, digest: found.Digest}
 	if made.what, err = m.choose(found); err != nil {
-		return nil, fmt.Errorf("choose images of %q: %w", one.source, err)
+		return nil, fmt.Errorf("select images of %q: %w", one.source, err)
 	}
 	if described, ok := made.what.(interface{ Digest() (v1.Hash, error) }); ok {
 		if made.digest, err = described.Digest(); err != nil {
@@ -92,7 +92,7 @@ func (m *mirror) choose(found *remote.Descriptor) (remote.Taggable, error) {
 	case err != nil:
 		return nil, err
 	case len(chosen) == 0:
-		return nil, errSeveral{"has no such image", all}
+		return nil, errSeveral{"has no matching image", all}
 	case len(chosen) == len(all):
 		return index, nil
 	case len(chosen) == 1:
@@ -103,7 +103,7 @@ func (m *mirror) choose(found *remote.Descriptor) (remote.Taggable, error) {
 	}), nil
 }
 
-// blobsOf are the configuration and the layers of an image, or of all images of an index.
+// blobsOf returns the configuration and the layers of an image, or of all images of an index.
 func blobsOf(what remote.Taggable) (all []v1.Descriptor, err error) {
 	if index, ok := what.(v1.ImageIndex); ok {
 		manifest, err := index.IndexManifest()
@@ -142,8 +142,7 @@ func blobsOf(what remote.Taggable) (all []v1.Descriptor, err error) {
 	return append(all, manifest.Config), nil
 }
 
-// print shows what goes where: registries, their repositories, and the blobs and manifests that
-// come to them.
+// print prints the plan: registries, their repositories, and the blobs and manifests for them.
 func (p plan) print(out io.Writer) {
 	registry, repository := "", ""
 	seen := map[string]bool{}

@@ -13,11 +13,11 @@ import (
 	"golang.org/x/term"
 )
 
-// drawEvery is how often the line on a terminal changes.
+// drawInterval is the time between updates of the line on a terminal.
 const drawEvery = 200 * time.Millisecond
 
-// progress tells of what is sent to registries: on a terminal one line that changes, elsewhere a
-// line for each layer that has arrived.
+// progress reports what is sent to registries: on a terminal with one line that changes, elsewhere
+// with a line for each complete layer.
 type progress struct {
 	out      io.Writer
 	terminal bool
@@ -32,13 +32,13 @@ func newProgress(out io.Writer) *progress {
 	return &progress{out: out, terminal: ok && term.IsTerminal(int(file.Fd()))}
 }
 
-// watching carries requests and tells progress of the layers in them.
+// watching is a transport that reports layers to progress.
 type watching struct {
 	http.RoundTripper
 	shown *progress
 }
 
-// RoundTrip carries a request.
+// RoundTrip sends a request.
 func (w watching) RoundTrip(request *http.Request) (*http.Response, error) {
 	repository, _, upload := strings.Cut(strings.TrimPrefix(request.URL.Path, "/v2/"), "/blobs/uploads/")
 	if upload && request.Body != nil && (request.Method == http.MethodPatch || request.Method == http.MethodPut) {
@@ -57,7 +57,7 @@ type countedBody struct {
 	shown *progress
 }
 
-// Read reads and counts.
+// Read reads and counts bytes.
 func (c *countedBody) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
 	c.shown.add(n)
@@ -80,7 +80,7 @@ func (p *progress) arrived(repository, digest string) {
 	}
 }
 
-// line prints a line of its own.
+// line prints a complete line.
 func (p *progress) line(out io.Writer, text string) {
 	p.lock.Lock()
 	defer p.lock.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/archive"
 )
 
-// spot is where an entry of an image goes.
+// spot is the destination of an entry of an image.
 type spot struct {
 	root *os.Root
 	name string
@@ -27,7 +27,7 @@ func (u *unpacking) places(name string) (all []spot) {
 	return all
 }
 
-// files writes the content of a file to all places of entries.
+// files writes the content of a file to all destinations.
 func (u *unpacking) files(names []string, header *tar.Header, content io.Reader) (err error) {
 	var writers []io.Writer
 	var places []spot
@@ -69,7 +69,7 @@ func (u *unpacking) special(p spot, header *tar.Header) error {
 	if header.Typeflag == tar.TypeSymlink {
 		err := p.root.Symlink(header.Linkname, p.name)
 		if errors.Is(err, fs.ErrExist) {
-			fmt.Fprintf(u.ErrOut, "warning: %q stays a directory, since files are in it already; in an earlier layer it is a link to %q\n", p.name, header.Linkname)
+			fmt.Fprintf(u.ErrOut, "warning: %q stays a directory, because it already contains files; in an earlier layer it is a link to %q\n", p.name, header.Linkname)
 			return nil
 		}
 		if err != nil {
@@ -91,7 +91,7 @@ func (u *unpacking) own(p spot, header *tar.Header) error {
 	return p.root.Lchown(p.name, header.Uid, header.Gid)
 }
 
-// mode is that of a file. What lets it run as somebody else counts only beside its owner.
+// mode returns the mode of a file. The setuid and setgid bits are kept only if the owner is set.
 func (u *unpacking) mode(header *tar.Header) fs.FileMode {
 	mode := header.FileInfo().Mode()
 	if u.ownership {

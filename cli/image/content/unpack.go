@@ -17,26 +17,26 @@ import (
 	"github.com/slipway-platform/slipway/internal/archive"
 )
 
-// Names by which a layer takes away what those below it have: a file, or all that is in a
+// File names with which a layer removes content of the layers below: a file, or the content of a
 // directory.
 const (
 	whiteout = ".wh."
 	opaque   = ".wh..wh..opq"
 )
 
-// unpacking is an image that is being unpacked. It goes from the last layer to the first: what a
-// later one has written or removed is not touched by earlier ones, so that nothing that was on the
-// disk before is ever removed.
+// unpacking unpacks an image, from the last layer to the first. Earlier layers do not touch what a
+// later layer wrote or removed, so that existing files on the disk are never removed.
 type unpacking struct {
 	*extract
 	wanted []*want
 	roots  map[string]*os.Root
-	// taken are paths of the image that later layers have decided, hidden those below which nothing
-	// of earlier layers counts.
+	// taken contains paths of the image that later layers have decided. hidden contains directories
+	// whose content in earlier layers is removed.
 	taken, hidden map[string]bool
-	// links are hard links of the layer that is being read, by what they are linked to.
+	// links contains hard links of the current layer, by their targets.
 	links map[string][]string
-	// modes are those of directories, which are set at the end, since one may forbid to write into it.
+	// modes contains the modes of directories. They are set at the end, because a mode can forbid
+	// writes.
 	modes []directoryMode
 }
 
@@ -46,7 +46,7 @@ type directoryMode struct {
 	mode fs.FileMode
 }
 
-// unpack writes what is wanted of layers, of which the last counts most.
+// unpack writes the wanted entries of layers. Later layers have precedence.
 func (e *extract) unpack(layers []v1.Layer, wanted []*want) (err error) {
 	u := &unpacking{extract: e, wanted: wanted, roots: map[string]*os.Root{}, taken: map[string]bool{}, hidden: map[string]bool{}}
 	defer func() {
@@ -77,18 +77,18 @@ func (e *extract) unpack(layers []v1.Layer, wanted []*want) (err error) {
 	}
 	for _, w := range wanted {
 		if !w.found && w.source != "." {
-			return fmt.Errorf("the image has no /%s", w.source)
+			return fmt.Errorf("the image does not have /%s", w.source)
 		}
 	}
 	return nil
 }
 
-// complete reports whether only single files are wanted, and all are there.
+// complete reports whether only single files are wanted, and all are written.
 func (u *unpacking) complete() bool {
 	return !slices.ContainsFunc(u.wanted, func(w *want) bool { return !w.single || !w.found })
 }
 
-// layer writes what a layer has.
+// layer writes the entries of a layer.
 func (u *unpacking) layer(layer v1.Layer) error {
 	removed, emptied := []string{}, []string{}
 	u.links = map[string][]string{}
@@ -127,13 +127,12 @@ func (u *unpacking) layer(layer v1.Layer) error {
 		return u.files(names, header, content)
 	})
 	for target, names := range u.links {
-		fmt.Fprintf(u.ErrOut, "warning: %q is left out: it is linked to %q, which is no file of its layer\n", names, target)
+		fmt.Fprintf(u.ErrOut, "warning: omitted %q: it is linked to %q, which is not a file of its layer\n", names, target)
 	}
 	return err
 }
 
-// each calls do with the entries of a layer. The layer is read to its end, where it is compared
-// with its digest.
+// each calls do for the entries of a layer. It reads the layer to its end and verifies its digest.
 func each(layer v1.Layer, do func(name string, header *tar.Header, content io.Reader) error) error {
 	digest, err := layer.Digest()
 	if err != nil {
@@ -156,8 +155,7 @@ func each(layer v1.Layer, do func(name string, header *tar.Header, content io.Re
 	return nil
 }
 
-// covered reports whether a later layer, or an earlier entry of this one, has decided what is at a
-// path.
+// covered reports whether a later layer, or an earlier entry of this one, has decided a path.
 func (u *unpacking) covered(name string) bool {
 	if u.taken[name] {
 		return true
@@ -170,15 +168,15 @@ func (u *unpacking) covered(name string) bool {
 	return false
 }
 
-// entry writes an entry wherever it is wanted.
+// entry writes an entry to its destinations.
 func (u *unpacking) entry(name string, header *tar.Header, content io.Reader) error {
 	places := u.places(name)
 	for _, p := range places {
 		if p.want.single && header.Typeflag != tar.TypeReg && header.Typeflag != tar.TypeLink {
 			if header.Typeflag == tar.TypeSymlink {
-				return fmt.Errorf("is a link to %q: name that", header.Linkname)
+				return fmt.Errorf("is a link to %q: use that path", header.Linkname)
 			}
-			return errors.New("is no file: take it with --path")
+			return errors.New("is not a file: use --path")
 		}
 		p.want.found = true
 		if u.dryRun {
@@ -192,7 +190,7 @@ func (u *unpacking) entry(name string, header *tar.Header, content io.Reader) er
 	case tar.TypeReg:
 		return u.files([]string{name}, header, content)
 	case tar.TypeLink:
-		// Its content may not be wanted, or be replaced by a later layer: it is read again.
+		// Its content might not be wanted, or be replaced by a later layer, so it is read again.
 		target := inside(header.Linkname)
 		u.links[target] = append(u.links[target], name)
 		return nil
@@ -204,6 +202,6 @@ func (u *unpacking) entry(name string, header *tar.Header, content io.Reader) er
 		}
 		return nil
 	}
-	fmt.Fprintf(u.ErrOut, "warning: %q is a device or a pipe and is left out\n", name)
+	fmt.Fprintf(u.ErrOut, "warning: omitted %q: it is a device or a pipe\n", name)
 	return nil
 }

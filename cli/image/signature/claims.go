@@ -11,17 +11,17 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp"
 )
 
-// kind is what the signed text says that it is.
+// kind is the type in the signed text.
 const kind = "atomic container signature"
 
-// maxClaims bounds the signed text, in bytes.
+// maxClaims is the maximum size of the signed text, in bytes.
 const maxClaims = 1 << 20
 
-// claims is what a signature says of an image, and who says it.
+// claims is the content of a signature, and its signer.
 type claims struct {
 	digest, identity, creator string
 	at                        time.Time
-	signer                    string // identity of the key, 16 hexadecimal digits
+	signer                    string // ID of the key, 16 hexadecimal digits
 }
 
 // signedText is the JSON of a signature.
@@ -38,8 +38,8 @@ type signedText struct {
 	Optional map[string]any `json:"optional"`
 }
 
-// open verifies that a signature was made by one of the keys, and reads what it says. A signature
-// by an expired key, or one that itself has expired or is encrypted, is an error.
+// open verifies that one of the keys made a signature, and parses the signature. It fails if the
+// key or the signature has expired, or if the signature is encrypted.
 func open(content []byte, keys openpgp.EntityList) (*claims, error) {
 	message, err := openpgp.ReadMessage(bytes.NewReader(content), keys, nil, nil)
 	if err != nil {
@@ -51,11 +51,11 @@ func open(content []byte, keys openpgp.EntityList) (*claims, error) {
 	}
 	switch {
 	case len(text) > maxClaims:
-		return nil, fmt.Errorf("read signature: it is larger than %d bytes", maxClaims)
+		return nil, fmt.Errorf("read signature: larger than %d bytes", maxClaims)
 	case message.IsEncrypted || !message.IsSigned:
-		return nil, errors.New("it is no signed message")
+		return nil, errors.New("not a signed message")
 	case message.SignedBy == nil:
-		return nil, fmt.Errorf("signed by the unknown key %016X: name its public key with --public-key", message.SignedByKeyId)
+		return nil, fmt.Errorf("signed by the unknown key %016X: set its public key with --public-key", message.SignedByKeyId)
 	case message.SignatureError != nil:
 		return nil, fmt.Errorf("verify signature: %w", message.SignatureError)
 	case message.Signature == nil:
@@ -69,24 +69,24 @@ func open(content []byte, keys openpgp.EntityList) (*claims, error) {
 	return read, nil
 }
 
-// parse reads the text of a signature. What is not known in it may change its meaning, so that it
-// is an error, except among what is optional.
+// parse parses the text of a signature. It rejects unknown fields, because they can change the
+// meaning, except optional ones.
 func parse(text []byte) (*claims, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	var signed signedText
 	if err := decoder.Decode(&signed); err != nil {
-		return nil, fmt.Errorf("read what is signed: %w", err)
+		return nil, fmt.Errorf("read signed text: %w", err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("read what is signed: there is more than one document")
+		return nil, errors.New("read signed text: more than one document")
 	}
 	critical := signed.Critical
 	if critical.Type != kind {
-		return nil, fmt.Errorf("read what is signed: type %q is not %q", critical.Type, kind)
+		return nil, fmt.Errorf("read signed text: type %q must be %q", critical.Type, kind)
 	}
 	if critical.Image.Digest == "" || critical.Identity.Reference == "" {
-		return nil, errors.New("read what is signed: it names no image or no identity")
+		return nil, errors.New("read signed text: it contains no image or no identity")
 	}
 	read := &claims{digest: critical.Image.Digest, identity: critical.Identity.Reference}
 	read.creator, _ = signed.Optional["creator"].(string)
@@ -96,7 +96,7 @@ func parse(text []byte) (*claims, error) {
 	return read, nil
 }
 
-// check compares what is signed with the image and the identity that is expected of it.
+// check compares the claims with the expected image and identity.
 func (c *claims) check(image, identity string) error {
 	if c.digest != image {
 		return fmt.Errorf("the signature is for the image %q", c.digest)

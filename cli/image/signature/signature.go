@@ -1,8 +1,7 @@
-// Package signature makes `oc adm verify-image-signature`: it verifies the signatures that images
-// have, which are OpenPGP messages, with public keys, and notes in them whether they are to be
-// trusted.
+// Package signature contains `oc adm verify-image-signature`. It verifies the signatures of images,
+// which are OpenPGP messages, with public keys, and records the results in the images.
 //
-// Source: OpenShift Container Platform 3.11 Cluster Administration, chapter 12; the signed text is
+// Source: OpenShift Container Platform 3.11 Cluster Administration, chapter 12. The signed text is
 // an "atomic container signature".
 package signature
 
@@ -30,13 +29,13 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// Conditions of signatures: that one is trusted, and that it is for its image.
+// Conditions of signatures: Trusted, and ForImage.
 const (
 	trustedCondition  = "Trusted"
 	forImageCondition = "ForImage"
 )
 
-// verifying is `oc adm verify-image-signature`.
+// verifying contains the state of `oc adm verify-image-signature`.
 type verifying struct {
 	genericiooptions.IOStreams
 	images imageclient.ImageInterface
@@ -51,19 +50,19 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 	v := &verifying{IOStreams: streams}
 	command := &cobra.Command{
 		Use: "verify-image-signature IMAGE --expected-identity=EXPECTED_IDENTITY [--save]", Short: "Verify the image identity contained in the image signature",
-		Long: `Verify the signatures of an image with public keys, and that they are for the image and its expected identity, which is the name that it is
-pulled by. Without --save nothing is changed.
+		Long: `Verify the signatures of an image with public keys, and that they are for the image and its expected identity, which is the name with which
+clients pull it. Without --save, the command changes nothing.
 
-Keys are those of --public-key, a file that gpg --export writes, or of pubring.gpg in GNUPGHOME or ~/.gnupg. It takes the role system:image-auditor.`,
+The keys are those of --public-key, a file from gpg --export, or of pubring.gpg in GNUPGHOME or ~/.gnupg. The user needs the role system:image-auditor.`,
 		Example: `  # Verify the signatures of an image
   oc adm verify-image-signature sha256:c841e9b64e4579bd56c794bdd7c36e1c257110fd2404bebbb8b613e4935228c4 \
     --expected-identity=registry.example.com/shop/app:v1 --public-key=release.gpg
 
-  # And note the result in the image
+  # Also record the result in the image
   oc adm verify-image-signature sha256:c841e9b64e4579bd56c794bdd7c36e1c257110fd2404bebbb8b613e4935228c4 \
     --expected-identity=registry.example.com/shop/app:v1 --public-key=release.gpg --save
 
-  # Forget all results
+  # Remove all results
   oc adm verify-image-signature sha256:c841e9b64e4579bd56c794bdd7c36e1c257110fd2404bebbb8b613e4935228c4 --remove-all`,
 		Run: func(command *cobra.Command, args []string) {
 			util.CheckErr(v.validate(args))
@@ -72,10 +71,10 @@ Keys are those of --public-key, a file that gpg --export writes, or of pubring.g
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&v.identity, "expected-identity", "", "Name that the image is expected to be signed for, such as registry.example.com/shop/app:v1.")
+	flags.StringVar(&v.identity, "expected-identity", "", "Expected identity of the image, such as registry.example.com/shop/app:v1.")
 	flags.StringVar(&v.keyFile, "public-key", "", "File with public keys, instead of GnuPG's pubring.gpg.")
-	flags.BoolVar(&v.save, "save", false, "Note in the image whether its signatures are trusted.")
-	flags.BoolVar(&v.removeAll, "remove-all", false, "Remove what was noted of all signatures of the image.")
+	flags.BoolVar(&v.save, "save", false, "Record in the image whether its signatures are trusted.")
+	flags.BoolVar(&v.removeAll, "remove-all", false, "Remove the results of all signatures of the image.")
 	return command
 }
 
@@ -84,9 +83,9 @@ func (v *verifying) validate(args []string) error {
 	case len(args) != 1 || !strings.HasPrefix(args[0], "sha256:"):
 		return errors.New("name one image by its digest, such as sha256:c841...: oc get istag STREAM:TAG -o jsonpath={.image.metadata.name} tells it")
 	case v.removeAll && (v.save || v.identity != ""):
-		return errors.New("give --remove-all alone")
+		return errors.New("use --remove-all without other flags")
 	case !v.removeAll && v.identity == "":
-		return errors.New("say with --expected-identity which name the image is expected to be signed for")
+		return errors.New("set the expected identity of the image with --expected-identity")
 	}
 	return nil
 }
@@ -107,7 +106,7 @@ func (v *verifying) connect(ctx context.Context, factory util.Factory) error {
 	}
 	review, err := reviews.SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
-		return fmt.Errorf("ask who you are: %w", err)
+		return fmt.Errorf("read current user: %w", err)
 	}
 	v.user = review.Status.UserInfo.Username
 	return nil
@@ -125,7 +124,7 @@ func (v *verifying) keys() (openpgp.EntityList, error) {
 	}
 	content, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("read public keys (name a file that gpg --export has written with --public-key): %w", err)
+		return nil, fmt.Errorf("read public keys (set --public-key to a file from gpg --export): %w", err)
 	}
 	read := openpgp.ReadKeyRing
 	if bytes.HasPrefix(bytes.TrimSpace(content), []byte("-----BEGIN")) {
@@ -174,7 +173,7 @@ func (v *verifying) run(ctx context.Context, name string, now time.Time) error {
 			return err
 		}
 	} else if trusted > 0 {
-		fmt.Fprintln(v.ErrOut, "nothing was changed: pass --save to note this in the image")
+		fmt.Fprintln(v.ErrOut, "nothing was changed: use --save to record this in the image")
 	}
 	if trusted == 0 {
 		return fmt.Errorf("none of the %d signatures of image %q is trusted", len(image.Signatures), name)
@@ -182,7 +181,7 @@ func (v *verifying) run(ctx context.Context, name string, now time.Time) error {
 	return nil
 }
 
-// judge writes into a signature what came of its verification.
+// judge records the result of the verification in a signature.
 func (v *verifying) judge(signature *imagev1.ImageSignature, found *claims, problem error, now time.Time) {
 	clearResult(signature)
 	condition := imagev1.SignatureCondition{
@@ -206,14 +205,14 @@ func (v *verifying) judge(signature *imagev1.ImageSignature, found *claims, prob
 	}
 }
 
-// clearResult removes what verification has written into a signature.
+// clearResult removes the result of the verification from a signature.
 func clearResult(signature *imagev1.ImageSignature) {
 	signature.Conditions, signature.SignedClaims, signature.ImageIdentity = nil, nil, ""
 	signature.IssuedBy, signature.IssuedTo, signature.Created = nil, nil, nil
 }
 
-// store writes results into the image by the names of signatures. One whose content has changed
-// meanwhile is left as it is.
+// store writes results into the image, by the names of signatures. It skips a signature whose
+// content has changed.
 func (v *verifying) store(ctx context.Context, name string, results map[string]imagev1.ImageSignature) error {
 	return v.change(ctx, name, func(signature *imagev1.ImageSignature) {
 		if result, ok := results[signature.Name]; ok && bytes.Equal(result.Content, signature.Content) {

@@ -93,7 +93,7 @@ func verify(t *testing.T, v *verifying, client *fake.Clientset) (stdout, stderr 
 	return out.String(), errOut.String(), err
 }
 
-func TestSignaturesOfGnuPGAreVerifiedAndSaved(t *testing.T) {
+func TestGnuPGSignaturesAreVerifiedAndSaved(t *testing.T) {
 	good, other := newSigner(t), newSigner(t)
 	client := fake.NewSimpleClientset(signed(
 		good.gpg(text(image, identity), "--sign"), other.gpg(text(image, identity), "--sign"), good.gpg(text(image, "elsewhere.example.com/app:v1"), "--sign"),
@@ -148,21 +148,21 @@ func TestSignaturesOfGnuPGAreVerifiedAndSaved(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoSignatureOfTheImageIsRefused(t *testing.T) {
+func TestInvalidSignaturesAreRejected(t *testing.T) {
 	s := newSigner(t)
 	message := s.gpg(text(image, identity), "--sign", "--compress-algo", "none")
 	forged := []byte(strings.Replace(string(message), "shop", "SHOP", 1))
 	for want, content := range map[string][]byte{
-		"is for the image":    s.gpg(text(strings.Replace(image, "0", "1", 1), identity), "--sign"),
-		"verify signature":    forged,
-		"read signature":      []byte("nonsense"),
-		"is not \"atomic":     s.gpg(strings.Replace(text(image, identity), "atomic container", "other", 1), "--sign"),
-		"unknown field":       s.gpg(strings.Replace(text(image, identity), `"type"`, `"more": 1, "type"`, 1), "--sign"),
-		"no image or no":      s.gpg(text(image, ""), "--sign"),
-		"more than one":       s.gpg(text(image, identity)+"{}", "--sign"),
-		"no signed message":   s.gpg(text(image, identity), "--store"),
-		"read what is signed": s.gpg("text", "--sign"),
-		"ends before":         message[:len(message)-100],
+		"is for the image":     s.gpg(text(strings.Replace(image, "0", "1", 1), identity), "--sign"),
+		"verify signature":     forged,
+		"read signature":       []byte("nonsense"),
+		"must be \"atomic":     s.gpg(strings.Replace(text(image, identity), "atomic container", "other", 1), "--sign"),
+		"unknown field":        s.gpg(strings.Replace(text(image, identity), `"type"`, `"more": 1, "type"`, 1), "--sign"),
+		"no image or no":       s.gpg(text(image, ""), "--sign"),
+		"more than one":        s.gpg(text(image, identity)+"{}", "--sign"),
+		"not a signed message": s.gpg(text(image, identity), "--store"),
+		"read signed text":     s.gpg("text", "--sign"),
+		"ends before":          message[:len(message)-100],
 	} {
 		_, problems, err := verify(t, &verifying{identity: identity, keyFile: s.key()}, fake.NewSimpleClientset(signed(content)))
 		if err == nil || !strings.Contains(err.Error(), "none of the 1 signatures") {
@@ -174,9 +174,9 @@ func TestWhatIsNoSignatureOfTheImageIsRefused(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeVerifiedIsNamed(t *testing.T) {
+func TestVerifyReportsInvalidArguments(t *testing.T) {
 	for want, v := range map[string]*verifying{
-		"--expected-identity": {}, "--remove-all alone": {removeAll: true, save: true}, "read public keys": {identity: identity, keyFile: "missing"},
+		"--expected-identity": {}, "--remove-all without": {removeAll: true, save: true}, "read public keys": {identity: identity, keyFile: "missing"},
 	} {
 		if _, _, err := verify(t, v, fake.NewSimpleClientset(signed())); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

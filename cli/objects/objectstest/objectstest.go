@@ -1,5 +1,5 @@
-// Package objectstest is a cluster made of a file, for tests of what commands say of objects, and
-// the files with what they should say.
+// Package objectstest provides a fake cluster that contains the objects of a file, and compares
+// output with golden files.
 package objectstest
 
 import (
@@ -44,8 +44,8 @@ func Load(t testing.TB, file string) (all []*unstructured.Unstructured) {
 	}
 }
 
-// Client serves objects, and empty lists of the kinds that are named as apiVersion and kind, such
-// as {"v1", "Pod"}.
+// Client serves objects, and empty lists of further kinds, which are given as apiVersion and kind,
+// such as {"v1", "Pod"}.
 func Client(all []*unstructured.Unstructured, kinds ...[2]string) dynamic.Interface {
 	lists := map[schema.GroupVersionResource]string{}
 	for _, kind := range kinds {

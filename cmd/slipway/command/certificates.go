@@ -12,10 +12,10 @@ func certificatesCommand(opts *options) *cobra.Command {
 		Use:   "rotate",
 		Short: "Replace the keys and certificates of this host",
 		Long: `Replace the keys and certificates of this host while it runs, for instance because a key was copied. Servers and clients of the platform
-read the new ones within five minutes. Requests go on.
+load the new ones within five minutes. Requests are not interrupted.
 
-Authorities, the key that signs tokens of service accounts, and certificates that you configured yourself stay. Former certificates are
-valid until they end: they are not revoked.`,
+Authorities, the key that signs tokens of service accounts, and certificates that you configured stay. Former certificates are
+valid until they expire: they are not revoked.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			h, err := opts.load()

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/supervisor"
 )
 
-// errNotRunning says that no supervisor runs for a data directory.
+// errNotRunning reports that no supervisor runs for a data directory.
 var errNotRunning = errors.New("slipway is not running; start it with: slipway up")
 
 // supervisorStatus returns the status of the host; errNotRunning if it does not run.
@@ -30,7 +30,7 @@ func clusterConfig(file string) (*rest.Config, error) {
 	if file == "" {
 		config, err := rest.InClusterConfig()
 		if err != nil {
-			return nil, fmt.Errorf("connect to the cluster: %w; outside of a pod, use --kubeconfig", err)
+			return nil, fmt.Errorf("connect to the cluster: %w; outside a pod, use --kubeconfig", err)
 		}
 		return config, nil
 	}

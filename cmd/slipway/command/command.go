@@ -54,13 +54,13 @@ func New(clients ...*cobra.Command) *cobra.Command {
 	root.Flags().Bool("version", false, "print the version")
 	root.AddGroup(
 		&cobra.Group{ID: "host", Title: "This host:"},
-		&cobra.Group{ID: "look", Title: "Look at it:"},
+		&cobra.Group{ID: "look", Title: "Inspect it:"},
 		&cobra.Group{ID: "client", Title: "Use the cluster:"},
 	)
 	for _, verb := range verbs(opts) {
 		flags := verb.PersistentFlags()
-		flags.StringVar(&opts.dataDir, "data-dir", dataDir, "directory that holds everything of this host (environment: SLIPWAY_DATA_DIR)")
-		flags.StringVar(&opts.file, "config", "", "configuration file to use in place of the data directory's (MasterConfig, NodeConfig or both)")
+		flags.StringVar(&opts.dataDir, "data-dir", dataDir, "directory of all data of this host (environment: SLIPWAY_DATA_DIR)")
+		flags.StringVar(&opts.file, "config", "", "configuration file to use instead of those in the data directory (MasterConfig, NodeConfig or both)")
 		root.AddCommand(verb)
 	}
 	for _, client := range clients {

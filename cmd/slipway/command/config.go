@@ -20,7 +20,7 @@ func configCommand(opts *options) *cobra.Command {
 			return err
 		},
 	}
-	command := &cobra.Command{Use: "config", Short: "Look at the configuration", GroupID: "look"}
+	command := &cobra.Command{Use: "config", Short: "Inspect the configuration", GroupID: "look"}
 	command.AddCommand(view)
 	return command
 }

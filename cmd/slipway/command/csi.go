@@ -21,10 +21,10 @@ import (
 func csiCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "csi",
-		Short: "Serve CSI drivers: what the separate helper containers of a driver do, in one process",
-		Long: "Serve CSI drivers in place of external-provisioner, external-attacher, external-resizer, external-snapshotter,\n" +
-			"node-driver-registrar and livenessprobe: one process for any number of drivers. It asks each driver over its socket\n" +
-			"what it can do and does what that allows, waits for drivers that are not there, and needs no configuration.\n" +
+		Short: "Serve CSI drivers: replace the helper containers of a driver by one process",
+		Long: "Serve CSI drivers instead of external-provisioner, external-attacher, external-resizer, external-snapshotter,\n" +
+			"node-driver-registrar and livenessprobe: one process for any number of drivers. It requests each driver's capabilities over\n" +
+			"its socket and uses them, waits for missing drivers, and needs no configuration.\n" +
 			"It runs on any Kubernetes cluster, in a pod or with a kubeconfig.",
 		GroupID: "host",
 	}
@@ -41,10 +41,10 @@ type csiFlags struct {
 }
 
 func (f *csiFlags) add(flags *pflag.FlagSet) {
-	flags.StringSliceVar(&f.addresses, "csi-address", nil, "socket of a driver, such as unix:///csi/csi.sock; may be given several times")
+	flags.StringSliceVar(&f.addresses, "csi-address", nil, "socket of a driver, such as unix:///csi/csi.sock; can be repeated")
 	flags.DurationVar(&f.timeout, "timeout", 30*time.Second, "deadline of each call of a driver")
-	flags.StringVar(&f.httpServer, "http-endpoint", "", "address for /metrics and /healthz, such as :9808; none by default")
-	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster; the pod's service account by default")
+	flags.StringVar(&f.httpServer, "http-endpoint", "", "address for /metrics and /healthz, such as :9808; empty for none")
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster; the default is the pod's service account")
 }
 
 // httpComponents returns the server of metrics and health, if --http-endpoint is set.

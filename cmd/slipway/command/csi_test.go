@@ -17,7 +17,7 @@ func csiRun(args ...string) (string, error) {
 	return out.String(), err
 }
 
-func TestManifestOfACSIDriverIsPrinted(t *testing.T) {
+func TestCSIManifestIsPrinted(t *testing.T) {
 	out, err := csiRun("manifest", "--driver", "disk.csi.example.org", "--image", "example.org/disk:1", "--without", "snapshot")
 	if err != nil {
 		t.Fatal(err)
@@ -32,7 +32,7 @@ func TestManifestOfACSIDriverIsPrinted(t *testing.T) {
 	}
 }
 
-func TestInvalidFlagsOfCSIAreNamed(t *testing.T) {
+func TestCSIReportsInvalidFlags(t *testing.T) {
 	for _, tt := range []struct {
 		args []string
 		want string

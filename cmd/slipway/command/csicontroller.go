@@ -25,7 +25,7 @@ func csiControllerCommand() *cobra.Command {
 	)
 	command := &cobra.Command{
 		Use:   "controller --csi-address SOCKET...",
-		Short: "Provision, attach, resize, modify, snapshot and what else a driver's controller side needs",
+		Short: "Provision, attach, resize, modify and snapshot volumes: the controller side of a driver",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			retry.apply(&options)
@@ -53,7 +53,7 @@ func csiControllerCommand() *cobra.Command {
 	set := command.Flags()
 	flags.add(set)
 	hostname, _ := os.Hostname()
-	set.BoolVar(&elect, "leader-election", false, "let one of several instances act, elected by a Lease")
+	set.BoolVar(&elect, "leader-election", false, "with several instances, only the leader acts, which a Lease elects")
 	set.StringVar(&lease.Namespace, "leader-election-namespace", "kube-system", "namespace of the Lease")
 	set.StringVar(&lease.Name, "leader-election-lease", "slipway-csi", "name of the Lease; instances that serve other drivers need another one")
 	set.StringVar(&lease.Identity, "leader-election-identity", hostname, "name of this instance")
@@ -66,29 +66,29 @@ func csiControllerCommand() *cobra.Command {
 // addCSIOptions adds the flags of each feature. A feature that a driver does not support is not
 // used, so no flag is required.
 func addCSIOptions(set *pflag.FlagSet, o *csi.Options) {
-	set.IntVar(&o.Attach.Workers, "attach-workers", 10, "attachments, and as many detachments, that a driver is asked for at once")
-	set.DurationVar(&o.Attach.VerifyInterval, "attach-verify-interval", time.Minute, "how often attachments are compared with what the driver lists")
-	set.DurationVar(&o.Attach.FinalizerDelay, "attach-linger", 5*time.Minute, "how long a PersistentVolume keeps its finalizer after its last attachment")
-	set.IntVar(&o.Provision.Workers, "provision-workers", 100, "volumes that a driver is asked to make, and as many to delete, at once")
-	set.StringVar(&o.Provision.FSType, "default-fstype", "", "file system of volumes whose StorageClass names none; the driver's choice by default")
-	set.BoolVar(&o.Provision.ExtraMetadata, "extra-create-metadata", false, "tell the driver the names of claim and PersistentVolume")
-	set.BoolVar(&o.Provision.Strict, "strict-topology", false, "tell the driver no other topology than that of the selected node")
+	set.IntVar(&o.Attach.Workers, "attach-workers", 10, "maximum number of concurrent attachments, and of detachments")
+	set.DurationVar(&o.Attach.VerifyInterval, "attach-verify-interval", time.Minute, "time between comparisons of attachments with those that the driver lists")
+	set.DurationVar(&o.Attach.FinalizerDelay, "attach-linger", 5*time.Minute, "time for which a PersistentVolume keeps its finalizer after its last attachment")
+	set.IntVar(&o.Provision.Workers, "provision-workers", 100, "maximum number of volumes that are created concurrently, and of volumes that are deleted")
+	set.StringVar(&o.Provision.FSType, "default-fstype", "", "file system for StorageClasses that set none; the default is the driver's choice")
+	set.BoolVar(&o.Provision.ExtraMetadata, "extra-create-metadata", false, "pass the names of claim and PersistentVolume to the driver")
+	set.BoolVar(&o.Provision.Strict, "strict-topology", false, "pass only the topology of the selected node to the driver")
 	set.BoolVar(&o.Provision.NoSpread, "no-statefulset-spread", false, "do not spread the volumes of a StatefulSet over the topology")
 	set.StringVar(&o.Capacity.Namespace, "capacity-namespace", "kube-system", "namespace for CSIStorageCapacity objects; empty does not track capacity")
-	set.DurationVar(&o.Capacity.Interval, "capacity-interval", time.Minute, "how often the driver is asked for its capacity")
-	set.IntVar(&o.Snapshot.Workers, "snapshot-workers", 10, "snapshots that are worked on at once")
-	set.DurationVar(&o.Snapshot.Poll, "snapshot-poll-interval", time.Second, "when a snapshot that is not ready is first looked at again")
-	set.IntVar(&o.Resize.Workers, "resize-workers", 10, "volumes that are made larger at once")
-	set.IntVar(&o.Modify.Workers, "modify-workers", 10, "volumes that get another VolumeAttributesClass at once")
-	set.DurationVar(&o.Health.Interval, "health-interval", time.Minute, "how often the driver is asked which volumes are ill")
+	set.DurationVar(&o.Capacity.Interval, "capacity-interval", time.Minute, "time between requests for the driver's capacity")
+	set.IntVar(&o.Snapshot.Workers, "snapshot-workers", 10, "maximum number of snapshots that are processed concurrently")
+	set.DurationVar(&o.Snapshot.Poll, "snapshot-poll-interval", time.Second, "delay before the first check of a snapshot that is not ready")
+	set.IntVar(&o.Resize.Workers, "resize-workers", 10, "maximum number of volumes that are expanded concurrently")
+	set.IntVar(&o.Modify.Workers, "modify-workers", 10, "maximum number of volumes that get another VolumeAttributesClass concurrently")
+	set.DurationVar(&o.Health.Interval, "health-interval", time.Minute, "time between checks of the volumes' health")
 }
 
 // csiRetry is the backoff of failed operations of all features.
 type csiRetry struct{ minBackoff, maxBackoff time.Duration }
 
 func (r *csiRetry) add(set *pflag.FlagSet) {
-	set.DurationVar(&r.minBackoff, "retry-interval-start", time.Second, "delay after the first error of an operation, which doubles with each further one")
-	set.DurationVar(&r.maxBackoff, "retry-interval-max", 5*time.Minute, "the longest of these delays")
+	set.DurationVar(&r.minBackoff, "retry-interval-start", time.Second, "delay after the first error of an operation; it doubles after each further one")
+	set.DurationVar(&r.maxBackoff, "retry-interval-max", 5*time.Minute, "maximum delay")
 }
 
 func (r *csiRetry) apply(o *csi.Options) {
@@ -108,8 +108,8 @@ type csiObject struct {
 }
 
 func (c *csiObject) add(set *pflag.FlagSet) {
-	set.BoolVar(&c.enabled, "driver-object", true, "keep the CSIDriver object of a driver, unless somebody else has made one")
-	set.BoolVar(&c.podInfo, "driver-pod-info", false, "tell the driver which pod a volume is mounted for")
+	set.BoolVar(&c.enabled, "driver-object", true, "create the CSIDriver object of a driver, unless it exists")
+	set.BoolVar(&c.podInfo, "driver-pod-info", false, "pass the pod of a mount to the driver")
 	set.StringVar(&c.fsGroup, "driver-fs-group-policy", string(storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy), "whether a pod's fsGroup becomes the owner of its files: File, None or ReadWriteOnceWithFSType")
 	set.StringSliceVar(&c.lifecycles, "driver-lifecycle-modes", []string{string(storagev1.VolumeLifecyclePersistent)}, "kinds of volumes: Persistent, Ephemeral")
 }
@@ -123,7 +123,7 @@ func (c *csiObject) spec(o csi.Options) (*storagev1.CSIDriverSpec, error) {
 	policy := storagev1.FSGroupPolicy(c.fsGroup)
 	policies := []storagev1.FSGroupPolicy{storagev1.FileFSGroupPolicy, storagev1.NoneFSGroupPolicy, storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy}
 	if !slices.Contains(policies, policy) {
-		return nil, fmt.Errorf("use --driver-fs-group-policy %q: it is none of %q", policy, policies)
+		return nil, fmt.Errorf("use --driver-fs-group-policy %q: must be one of %q", policy, policies)
 	}
 	spec := &storagev1.CSIDriverSpec{PodInfoOnMount: &c.podInfo, FSGroupPolicy: &policy}
 	for _, mode := range c.lifecycles {
@@ -131,7 +131,7 @@ func (c *csiObject) spec(o csi.Options) (*storagev1.CSIDriverSpec, error) {
 		case storagev1.VolumeLifecyclePersistent, storagev1.VolumeLifecycleEphemeral:
 			spec.VolumeLifecycleModes = append(spec.VolumeLifecycleModes, mode)
 		default:
-			return nil, fmt.Errorf("use --driver-lifecycle-modes %q: it is neither Persistent nor Ephemeral", mode)
+			return nil, fmt.Errorf("use --driver-lifecycle-modes %q: must be Persistent or Ephemeral", mode)
 		}
 	}
 	if o.Capacity.Namespace == "" {

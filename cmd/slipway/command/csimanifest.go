@@ -21,7 +21,7 @@ func csiManifestCommand() *cobra.Command {
 	)
 	command := &cobra.Command{
 		Use:   "manifest --driver NAME --image IMAGE",
-		Short: "Print the objects by which a driver is deployed: controllers with leader election, the driver on each node, rights",
+		Short: "Print the objects that deploy a driver: controllers with leader election, the driver on each node, rights",
 		Example: "  slipway csi manifest --driver disk.csi.example.org --image example.org/disk:1 | oc apply -f -\n" +
 			"  slipway csi manifest --driver nfs.csi.example.org --image example.org/nfs:1 --without attach,resize,snapshot,secrets",
 		Args: cobra.NoArgs,
@@ -45,13 +45,13 @@ func csiManifestCommand() *cobra.Command {
 	set := command.Flags()
 	set.StringVar(&c.Driver, "driver", "", "name of the driver, as it reports it")
 	set.StringVar(&c.Image, "image", "", "image of the driver")
-	set.StringSliceVar(&c.Arguments, "argument", nil, "argument of the driver's container; may be given several times")
+	set.StringSliceVar(&c.Arguments, "argument", nil, "argument of the driver's container; can be repeated")
 	set.StringVar(&c.SidecarImage, "helper-image", "localhost/slipway:current", "image of Slipway")
 	set.StringVar(&c.Namespace, "namespace", "kube-system", "namespace that the driver runs in; it must exist")
 	set.StringVar(&c.Kubelet, "kubelet-dir", "/var/lib/kubelet", "kubelet's directory on the nodes")
-	set.Int32Var(&c.Replicas, "replicas", 2, "controllers, of which one leads")
+	set.Int32Var(&c.Replicas, "replicas", 2, "number of controllers, of which one is the leader")
 	set.StringToStringVar(&c.NodeSelector, "node-selector", nil, "labels of the nodes for the controllers, such as infrastructure nodes")
-	set.StringSliceVar(&without, "without", nil, "what the driver is not used for, whose rights are left out: attach, provision, resize, snapshot, secrets")
-	set.StringVar(&c.SecretsNamespace, "secrets-namespace", "", "the one namespace whose secrets are read; all of them by default")
+	set.StringSliceVar(&without, "without", nil, "unused features, whose rights are omitted: attach, provision, resize, snapshot, secrets")
+	set.StringVar(&c.SecretsNamespace, "secrets-namespace", "", "the only namespace whose secrets are read; the default is all")
 	return command
 }

@@ -19,11 +19,11 @@ func csiNodeCommand() *cobra.Command {
 	)
 	command := &cobra.Command{
 		Use:   "node --csi-address SOCKET --kubelet-registration-path PATH",
-		Short: "Register a driver with the kubelet of this node and tell its health",
+		Short: "Register a driver with the kubelet of this node and report its health",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(flags.addresses) != 1 {
-				return fmt.Errorf("register CSI driver: give --csi-address once, not %d times", len(flags.addresses))
+				return fmt.Errorf("register CSI driver: set --csi-address once, not %d times", len(flags.addresses))
 			}
 			if endpoint == "" {
 				endpoint = filepath.Clean("/" + trimScheme(flags.addresses[0]))
@@ -45,7 +45,7 @@ func csiNodeCommand() *cobra.Command {
 	}
 	set := command.Flags()
 	flags.add(set)
-	set.StringVar(&endpoint, "kubelet-registration-path", "", "the driver's socket as kubelet sees it; the address by default")
+	set.StringVar(&endpoint, "kubelet-registration-path", "", "the driver's socket as the kubelet sees it; the default is the address")
 	set.StringVar(&registration, "registration-dir", "/var/lib/kubelet/plugins_registry", "kubelet's directory plugins_registry as this process sees it")
 	return command
 }

@@ -15,8 +15,8 @@ import (
 func deployCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "deploy",
-		Short: "Carry out a deployment of a DeploymentConfig, in its deployer pod",
-		Long: "Carry out the deployment that the environment names (" + rollout.NameVariable + ", " + rollout.NamespaceVariable + ") with\n" +
+		Short: "Run a deployment of a DeploymentConfig, in its deployer pod",
+		Long: "Run the deployment of the environment variables (" + rollout.NameVariable + ", " + rollout.NamespaceVariable + ") with\n" +
 			"the rights of the pod's service account. The command of a Custom strategy can call it.",
 		Args:   cobra.NoArgs,
 		Hidden: true,

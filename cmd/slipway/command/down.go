@@ -34,10 +34,10 @@ func downCommand(opts *options) *cobra.Command {
 	var purge bool
 	command := &cobra.Command{
 		Use:   "down",
-		Short: "Stop everything, pods included, and leave nothing behind on this host but the data",
+		Short: "Stop everything including pods, and remove everything on this host except the data",
 		Long: "Stop the cluster and its pods and remove every process, mount, network device, firewall table and\n" +
-			"control group of it. The objects and the volumes' data stay for the next `slipway up`; with --purge the\n" +
-			"data directory goes too. It can be repeated, and it cleans up after a crash as well.",
+			"control group of it. Objects and volumes' data stay for the next `slipway up`. With --purge, the\n" +
+			"data directory is removed, too. You can repeat the command, and use it after a crash.",
 		GroupID: "host",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -46,7 +46,7 @@ func downCommand(opts *options) *cobra.Command {
 			return down(ctx, opts, purge, os.Stderr)
 		},
 	}
-	command.Flags().BoolVar(&purge, "purge", false, "remove the data directory too: every object, image and key of this cluster")
+	command.Flags().BoolVar(&purge, "purge", false, "also remove the data directory: every object, image and key of this cluster")
 	return command
 }
 
@@ -68,7 +68,7 @@ func down(ctx context.Context, opts *options, purge bool, out io.Writer) error {
 	}{
 		{"processes stopped", h.stopSupervisor},
 		{"pods stopped, volumes released", h.releasePods},
-		{"leftover processes ended", func(ctx context.Context) error {
+		{"remaining processes ended", func(ctx context.Context) error {
 			return errors.Join(haproxy.EndOrphans(h.RouterDir()), teardown.Processes(ctx, h.DataDir, h.Node.Slipway.CgroupRoot))
 		}},
 		{"network removed", h.removeNetwork},
@@ -89,7 +89,7 @@ func down(ctx context.Context, opts *options, purge bool, out io.Writer) error {
 		fmt.Fprintf(out, "%5.1fs  %s\n", time.Since(start).Seconds(), step.result)
 	}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("not everything could be removed:\n%w\nmend what is named and run `slipway down` again", err)
+		return fmt.Errorf("not everything could be removed:\n%w\nfix these problems and run `slipway down` again", err)
 	}
 	if !purge {
 		return nil

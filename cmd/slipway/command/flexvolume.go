@@ -6,8 +6,8 @@ func flexvolumeCommand(opts *options) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "flexvolume",
 		Short: "List, install, remove, call and check FlexVolume drivers of this host",
-		Long: "List, install, remove, call and check FlexVolume drivers of this host. None of it needs a running cluster,\n" +
-			"and nothing has to be restarted after it.",
+		Long: "List, install, remove, call and check FlexVolume drivers of this host. The commands need no running cluster\n" +
+			"and no restart.",
 		GroupID: "host",
 	}
 	command.AddCommand(

@@ -48,11 +48,11 @@ func flexvolumeCallCommand(opts *options) *cobra.Command {
 	var timeout time.Duration
 	command := &cobra.Command{
 		Use:   "call DRIVER OPERATION [ARGUMENT...]",
-		Short: "Call an installed driver once, as a node does, and print all about it",
-		Long: "Call an installed driver once, with the operation's deadline, and print what it was given, what it printed and how the\n" +
-			"engine takes it; secrets are taken out. Ends with 0 if the engine takes it as a success and with 1 if not.\n\n" +
-			"Arguments are given as they are. Where the JSON object is left out of them, it is made from --volume, --options,\n" +
-			"--fs-type and --read-only; mount gets a pod named \"call\" with it.",
+		Short: "Call an installed driver once, as a node does, and print the result",
+		Long: "Call an installed driver once, with the operation's deadline, and print its arguments, its output and how the\n" +
+			"engine interprets it, without secrets. The exit code is 0 if the engine treats the call as successful, otherwise 1.\n\n" +
+			"Arguments are passed unchanged. A missing JSON object is created from --volume, --options,\n" +
+			"--fs-type and --read-only. For mount, it contains a pod named \"call\".",
 		Example: "  slipway flexvolume call example.com/loop init\n" +
 			"  slipway flexvolume call example.com/loop attach node1 --volume pv1 --options size=20Mi\n" +
 			"  slipway flexvolume call example.com/loop unmount /mnt",
@@ -89,7 +89,7 @@ func flexvolumeCallCommand(opts *options) *cobra.Command {
 	flags.StringToStringVar(&volume.options, "options", nil, "options of the volume: key=value,...")
 	flags.StringVar(&volume.fsType, "fs-type", "", "file system of the volume")
 	flags.BoolVar(&volume.readOnly, "read-only", false, "make the volume read-only")
-	flags.DurationVar(&timeout, "timeout", 0, "deadline of the call in place of the operation's own")
+	flags.DurationVar(&timeout, "timeout", 0, "deadline of the call instead of the operation's own")
 	return command
 }
 
@@ -129,7 +129,7 @@ func printOutcome(out io.Writer, installed flexvolume.Installation, outcome flex
 func takenAs(outcome flexvolume.TrialResult) string {
 	switch {
 	case errors.Is(outcome.Err, flexvolume.ErrNotSupported):
-		return "not supported: Slipway does without the operation, or does it itself"
+		return "not supported: Slipway does not need the operation, or does it itself"
 	case outcome.Err != nil:
 		return "error: " + outcome.Err.Error()
 	}

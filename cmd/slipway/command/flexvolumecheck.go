@@ -104,12 +104,12 @@ func flexvolumeCheckCommand(opts *options) *cobra.Command {
 	flags.StringToStringVar(&secrets, "secrets", nil, "keys and values of the volumes' secret: key=value,...")
 	flags.StringVar(&check.FSType, "fs-type", "", "file system of the volumes")
 	flags.StringVar(&check.Node, "node", "", "name of this machine, as the driver knows it (default: its host name)")
-	flags.StringVar(&size, "size", "100Mi", "size of the volumes, which are expanded to twice of it if the driver can")
+	flags.StringVar(&size, "size", "100Mi", "size of the volumes; volumes are expanded to twice the size if the driver supports it")
 	flags.DurationVar(&check.Timeout, "timeout", 0, "deadline of each call (default 1m)")
-	flags.IntVar(&check.Kills, "kills", 0, "how often each operation is killed (default 10)")
-	flags.Uint64Var(&check.Seed, "seed", 0, "seed of the moments at which calls are killed (default: a random one)")
-	flags.StringSliceVar(&check.Only, "only", nil, "run these groups of checks only")
-	flags.StringVar(&junit, "junit", "", "write the report to this file as well, in JUnit's format")
+	flags.IntVar(&check.Kills, "kills", 0, "number of times each operation is killed (default 10)")
+	flags.Uint64Var(&check.Seed, "seed", 0, "random seed of the moments at which calls are killed (default: random)")
+	flags.StringSliceVar(&check.Only, "only", nil, "run only these groups of checks")
+	flags.StringVar(&junit, "junit", "", "also write the report to this file, in JUnit's format")
 	return command
 }
 
@@ -140,7 +140,7 @@ func (o *options) checkTarget(check *conformance.Config, target string) error {
 		return nil
 	}
 	if check.Driver != "" {
-		return fmt.Errorf("check %q: --driver is for a driver that is given as a file, and there is no such file", target)
+		return fmt.Errorf("check %q: --driver is for a driver in a file, but the file does not exist", target)
 	}
 	h, err := o.load()
 	if err != nil {

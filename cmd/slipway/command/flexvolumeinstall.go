@@ -22,7 +22,7 @@ func flexvolumeInstallCommand(opts *options) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "install FILE --driver vendor/name",
 		Short: "Install a driver, or another version of it, without a restart",
-		Long: "Run init of the driver in FILE. If init succeeds, copy FILE into the plug-in directory of this host and wait until\n" +
+		Long: "Run init of the driver in FILE. If init succeeds, copy FILE into the plugin directory of this host and wait until\n" +
 			"the running cluster uses it. If init fails, change nothing, so that an earlier version stays in use; --force installs\n" +
 			"the driver anyway. Repeat the command on each host of the cluster.",
 		Example: "  slipway flexvolume install ./loop --driver example.com/loop",
@@ -60,7 +60,7 @@ const initTimeout = 15 * time.Second
 func awaitDriver(ctx context.Context, out io.Writer, h *platform.Host, installed flexvolume.Installation) error {
 	status, err := supervisorStatus(ctx, h)
 	if errors.Is(err, errNotRunning) {
-		fmt.Fprintln(out, "slipway is not running; the driver is used from its next start on")
+		fmt.Fprintln(out, "slipway is not running; it uses the driver from its next start on")
 		return nil
 	}
 	if err != nil {
@@ -81,7 +81,7 @@ func awaitDriver(ctx context.Context, out io.Writer, h *platform.Host, installed
 			}
 		}
 		if len(waiting) == 0 {
-			fmt.Fprintln(out, "ready: volumes of it are attached and mounted with this version from now on")
+			fmt.Fprintln(out, "ready: this version attaches and mounts volumes from now on")
 			return nil
 		}
 		select {

@@ -28,7 +28,7 @@ type driverStatus struct {
 	Capabilities *flexvolume.Capabilities        `json:"capabilities,omitempty"`
 	Volumes      flexvolume.Usage                `json:"volumes"`
 	Latency      map[string]volumeplugin.Latency `json:"latency,omitempty"`
-	// Error says why the driver cannot be used. LastFailure is its last failed call.
+	// Error is the reason why the driver cannot be used. LastFailure is its last failed call.
 	Error       string              `json:"error,omitempty"`
 	LastFailure *flexvolume.Failure `json:"lastFailure,omitempty"`
 }
@@ -38,11 +38,11 @@ func flexvolumeListCommand(opts *options) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "list",
 		Short: "List the drivers: state, version, capabilities, volumes in use on this host, latency, errors",
-		Long: "List the drivers of this host. Each is asked itself, with init, as a node does at its start, so that the list is the\n" +
-			"same whether Slipway runs or not. A driver that was removed is listed while a copy of it is kept for its volumes.\n" +
-			"The latency of calls is added where Slipway runs: the mean since its start of the operation that takes longest,\n" +
-			"and with -o json that of each. Below the list stand the call of each driver that failed last, with the driver's\n" +
-			"message and the time, and why a driver cannot be used.",
+		Long: "List the drivers of this host. The command initializes each driver, as a node does at its start, so the list does\n" +
+			"not depend on whether Slipway runs. A removed driver is listed while volumes need its copy.\n" +
+			"If Slipway runs, the list contains the mean latency of the slowest operation since the start,\n" +
+			"and with -o json that of each operation. Below the list are the last failed call of each driver with the driver's\n" +
+			"message and the time, and the reasons why drivers cannot be used.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			h, err := opts.load()
@@ -61,7 +61,7 @@ func flexvolumeListCommand(opts *options) *cobra.Command {
 			case "":
 				return printDrivers(cmd.OutOrStdout(), drivers)
 			}
-			return fmt.Errorf("output format %q is unknown; use json or leave it out", output)
+			return fmt.Errorf("output format %q is unknown; use json, or no -o", output)
 		},
 	}
 	command.Flags().StringVarP(&output, "output", "o", "", "output format: json")

@@ -31,11 +31,11 @@ func flexvolumeRemoveCommand(opts *options) *cobra.Command {
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "removed %s\n", driver)
 			for _, file := range remaining {
-				fmt.Fprintf(cmd.OutOrStdout(), "left %s, which is not the driver\n", file)
+				fmt.Fprintf(cmd.OutOrStdout(), "kept %s, which is not the driver\n", file)
 			}
 			return nil
 		},
 	}
-	command.Flags().BoolVar(&force, "force", false, "remove the driver although volumes of it are in use")
+	command.Flags().BoolVar(&force, "force", false, "remove the driver even if its volumes are in use")
 	return command
 }

@@ -21,9 +21,9 @@ func htpasswdCommand(opts *options) *cobra.Command {
 		Use: "htpasswd", Short: "Manage the users and passwords in the file of an HTPasswd identity provider", GroupID: "host",
 		Long: `Manage the users and passwords in the file of an HTPasswd identity provider.
 
-A change counts from the next login on. It ends no session and no token: for that, delete the User and its Identity too.`,
+A change applies from the next login on. It ends no session and no token: for that, delete the User and its Identity, too.`,
 	}
-	command.PersistentFlags().StringVar(&file, "file", "", "the file, if the configuration has several providers of the kind or none")
+	command.PersistentFlags().StringVar(&file, "file", "", "the file, if the configuration has no or several HTPasswd providers")
 	withFile := func(do func(cmd *cobra.Command, path string, args []string) error) func(*cobra.Command, []string) error {
 		return func(cmd *cobra.Command, args []string) error {
 			path, err := htpasswdFile(opts, file)
@@ -35,8 +35,8 @@ A change counts from the next login on. It ends no session and no token: for tha
 	}
 	command.AddCommand(
 		&cobra.Command{
-			Use: "set USER", Short: "Set a user's password, and make the user if there is none of the name", Args: cobra.ExactArgs(1),
-			Long: "Set a user's password. It is asked for at the terminal, or is the first line of standard input.",
+			Use: "set USER", Short: "Set a user's password, and create the user if it does not exist", Args: cobra.ExactArgs(1),
+			Long: "Set a user's password. The command prompts for it on a terminal, otherwise it reads the first line of standard input.",
 			RunE: withFile(func(cmd *cobra.Command, path string, args []string) error {
 				password, err := readPassword(cmd.InOrStdin(), cmd.ErrOrStderr(), args[0])
 				if err != nil {
@@ -74,11 +74,11 @@ func htpasswdFile(opts *options, flag string) (string, error) {
 	}
 	switch files := h.HTPasswdFiles(); len(files) {
 	case 0:
-		return "", errors.New("find htpasswd file: the configuration has no HTPasswd identity provider; name a file with --file")
+		return "", errors.New("find htpasswd file: the configuration has no HTPasswd identity provider; set --file")
 	case 1:
 		return files[0], nil
 	default:
-		return "", fmt.Errorf("find htpasswd file: the configuration has several, %s; name one with --file", strings.Join(files, ", "))
+		return "", fmt.Errorf("find htpasswd file: the configuration has several, %s; set --file", strings.Join(files, ", "))
 	}
 }
 

@@ -38,9 +38,9 @@ func buildCommand(opts *options) *cobra.Command {
 	recipe := image.Recipe{}
 	command := &cobra.Command{
 		Use:   "build DIRECTORY --tag NAME",
-		Short: "Make an image of a recipe that only adds files and settings to another image",
-		Long: "Make an image of a Dockerfile that needs no container to run in (FROM, ARG, ENV, ADD of an archive to /, COPY,\n" +
-			"LABEL, USER, WORKDIR, EXPOSE, ENTRYPOINT, CMD), on a base that this host has, and give it to the pods of this host. Nothing is pulled. Do it on\n" +
+		Short: "Build an image from a Dockerfile that only adds files and settings to another image",
+		Long: "Build an image from a Dockerfile that runs no container (FROM, ARG, ENV, ADD of an archive to /, COPY,\n" +
+			"LABEL, USER, WORKDIR, EXPOSE, ENTRYPOINT, CMD), on a base image of this host, for the pods of this host. The command pulls nothing. Run it on\n" +
 			"each host of the cluster: the image is the same.",
 		Example: "  slipway images build --tag localhost/loop-driver:1 --build-arg BASE=localhost/slipway-tools:current --file deploy/Dockerfile .",
 		Args:    cobra.ExactArgs(1),
@@ -61,9 +61,9 @@ func buildCommand(opts *options) *cobra.Command {
 			return nil
 		},
 	}
-	command.Flags().StringVarP(&recipe.File, "file", "f", "", "the recipe; Dockerfile in DIRECTORY by default")
+	command.Flags().StringVarP(&recipe.File, "file", "f", "", "the Dockerfile; the default is Dockerfile in DIRECTORY")
 	command.Flags().StringVarP(&recipe.Name, "tag", "t", "", "the name of the image, such as localhost/name:1")
-	command.Flags().StringToStringVar(&recipe.Arguments, "build-arg", nil, "a value for an ARG of the recipe, NAME=value")
+	command.Flags().StringToStringVar(&recipe.Arguments, "build-arg", nil, "a value for an ARG of the Dockerfile, NAME=value")
 	_ = command.MarkFlagRequired("tag")
 	return command
 }

@@ -30,7 +30,7 @@ func publishCommand(opts *options) *cobra.Command {
 		Use:   "publish IMAGE PROJECT/STREAM[:TAG]",
 		Short: "Copy an image of this host into the cluster's registry, as a tag of an image stream",
 		Long: "Copy an image of this host into the cluster's registry, where builds, image streams and other hosts find it. The\n" +
-			"image stream is made if it is not there. Images of the project openshift are there for every project.",
+			"command creates a missing image stream. Images of the project openshift are available to every project.",
 		Example: "  slipway images load ruby.tar\n  slipway images publish localhost/ruby:latest openshift/ruby:3.4",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -55,7 +55,7 @@ func publish(ctx context.Context, h *platform.Host, name, to string) (published,
 	project, tagged, _ := strings.Cut(to, "/")
 	stream, tag, hasTag := strings.Cut(tagged, ":")
 	if project == "" || stream == "" || hasTag && tag == "" || strings.ContainsAny(tagged, "/@") {
-		return "", "", fmt.Errorf("publish image as %q: write PROJECT/STREAM:TAG", to)
+		return "", "", fmt.Errorf("publish image as %q: must be PROJECT/STREAM:TAG", to)
 	}
 	to = h.RegistryNames().Stream() + "/" + project + "/" + stream + ":" + cmp.Or(tag, "latest")
 	if _, err := reference.Parse(to); err != nil {
@@ -92,7 +92,7 @@ func publisherToken(ctx context.Context, admin *rest.Config, project string) (st
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &lifetime}}
 	token, err := client.CoreV1().ServiceAccounts(project).CreateToken(ctx, publisher, request, metav1.CreateOptions{})
 	if apierrors.IsNotFound(err) {
-		return "", fmt.Errorf("publish into project %q: it is not there, or has no service account %q yet; make it with: oc new-project %s", project, publisher, project)
+		return "", fmt.Errorf("publish into project %q: it does not exist, or has no service account %q yet; to create it, use oc new-project %s", project, publisher, project)
 	}
 	if err != nil {
 		return "", fmt.Errorf("get token of %s/%s: %w", project, publisher, err)

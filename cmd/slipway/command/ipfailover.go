@@ -17,7 +17,7 @@ func ipfailoverCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "ipfailover",
 		Short: "Share virtual addresses with other hosts",
-		Long: "Share virtual addresses with other hosts, with keepalived. It is configured by the environment variables of OpenShift 3, such as\n" +
+		Long: "Share virtual addresses with other hosts, with keepalived. Its configuration is in the environment variables of OpenShift 3, such as\n" +
 			"OPENSHIFT_HA_VIRTUAL_IPS, and runs in the pods of `oc adm ipfailover`, on the host network.",
 		GroupID: "host",
 		Args:    cobra.NoArgs,

@@ -9,9 +9,8 @@ import (
 	"github.com/slipway-platform/slipway/platform"
 )
 
-// printNextSteps prints what a user can do with a cluster that runs. It prints the developer's
-// password to a terminal only. Other outputs end up in logs, which more users can read than the
-// password file.
+// printNextSteps prints examples for a running cluster. It prints the developer's password only to
+// a terminal. Other outputs end up in logs, which more users can read than the password file.
 func printNextSteps(out io.Writer, h *platform.Host, terminal bool) {
 	fmt.Fprintf(out, `Try:
   %[1]s status

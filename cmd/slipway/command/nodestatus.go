@@ -77,8 +77,8 @@ func refusals(node corev1.Node) []string {
 	remedies := map[corev1.NodeConditionType]string{
 		corev1.NodeDiskPressure: "its disk is nearly full; free some of it, or lower eviction-hard (imagefs.available, nodefs.available) " +
 			"below kubeletArguments in node-config.yaml",
-		corev1.NodeMemoryPressure: "its memory is nearly used up; `oc describe node` shows what its pods ask for",
-		corev1.NodePIDPressure:    "nearly all of its process numbers are used",
+		corev1.NodeMemoryPressure: "its memory is nearly exhausted; `oc describe node` lists the requests of its pods",
+		corev1.NodePIDPressure:    "its process IDs are nearly exhausted",
 	}
 	var reasons []string
 	for _, condition := range node.Status.Conditions {
@@ -87,7 +87,7 @@ func refusals(node corev1.Node) []string {
 		}
 	}
 	if node.Spec.Unschedulable {
-		reasons = append(reasons, "it is marked as unschedulable; undo it with: oc adm uncordon "+node.Name)
+		reasons = append(reasons, "it is unschedulable; to change this, use oc adm uncordon "+node.Name)
 	}
 	return reasons
 }

@@ -15,18 +15,18 @@ import (
 func registryCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "registry CONFIGURATION",
-		Short:   "Serve images without a cluster: a registry of its own",
+		Short:   "Serve a stand-alone image registry, without a cluster",
 		GroupID: "host",
-		Long: `Serve images without a cluster. The file is in the format of distribution's registry (docker-registry), whose variables of the environment
-count too, for instance REGISTRY_HTTP_ADDR and REGISTRY_STORAGE_S3_SECRETKEY:
+		Long: `Serve images without a cluster. The file has the format of distribution's registry (docker-registry). Environment variables of that registry
+apply, too, for instance REGISTRY_HTTP_ADDR and REGISTRY_STORAGE_S3_SECRETKEY:
 
   version: 0.1
   storage: {filesystem: {rootdirectory: /srv/registry}, delete: {enabled: true}}
   http: {addr: ":5000", tls: {certificate: /etc/registry/tls.crt, key: /etc/registry/tls.key}}
   auth: {htpasswd: {realm: registry, path: /etc/registry/htpasswd}}
 
-Storage is filesystem or s3, authentication htpasswd or token. Settings that are not understood are refused. It runs until it is told to end by SIGTERM, and
-tells systemd when it serves.`,
+The storage is filesystem or s3, the authentication htpasswd or token. Unknown settings are rejected. The command runs until SIGTERM, and
+notifies systemd when it serves.`,
 		Example: "  slipway registry /etc/docker/registry/config.yml",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -19,8 +19,8 @@ func routerCommand() *cobra.Command {
 	var file, dir, serviceCA string
 	command := &cobra.Command{
 		Use:   "router",
-		Short: "Serve routes with HAProxy: one more router, such as one for a shard",
-		Long: "Serve the routes of a cluster with HAProxy. It is configured by the environment variables of OpenShift 3's router, such as\n" +
+		Short: "Serve routes with HAProxy: an additional router, such as one for a shard",
+		Long: "Serve the routes of a cluster with HAProxy. Its configuration is in the environment variables of OpenShift 3's router, such as\n" +
 			"ROUTE_LABELS, ROUTER_SERVICE_NAME and ROUTER_SERVICE_HTTP_PORT, and runs in a pod on the host network or with a kubeconfig.\n" +
 			"Routers on one machine need different ports: ROUTER_SERVICE_HTTP_PORT, ROUTER_SERVICE_HTTPS_PORT and ROUTER_LISTEN_ADDR.\n" +
 			"Custom templates also use ROUTER_SERVICE_SNI_PORT and ROUTER_SERVICE_NO_SNI_PORT.",
@@ -51,9 +51,9 @@ func routerCommand() *cobra.Command {
 	}
 	command.AddCommand(routerLogCommand())
 	flags := command.Flags()
-	flags.StringVar(&file, "kubeconfig", "", "kubeconfig of the cluster; the pod's service account by default")
+	flags.StringVar(&file, "kubeconfig", "", "kubeconfig of the cluster; the default is the pod's service account")
 	flags.StringVar(&dir, "working-dir", "/var/lib/haproxy", "directory for HAProxy's configuration and sockets")
-	flags.StringVar(&serviceCA, "service-ca", "/var/run/secrets/kubernetes.io/serviceaccount/service-ca.crt", "file of the authority of services' certificates, if it is there")
+	flags.StringVar(&serviceCA, "service-ca", "/var/run/secrets/kubernetes.io/serviceaccount/service-ca.crt", "file of the certificate authority of services' certificates, if it exists")
 	return command
 }
 
@@ -71,7 +71,7 @@ func environment() map[string]string {
 func routerLogCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "syslog SOCKET",
-		Short:  "Print what HAProxy sends to a log socket",
+		Short:  "Print the messages that HAProxy sends to a log socket",
 		Args:   cobra.ExactArgs(1),
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {

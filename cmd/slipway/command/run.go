@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/supervisor"
 )
 
-// checkedFlag is the flag with which `slipway up` says that it has done the preflight check.
+// checkedFlag is the flag with which `slipway up` reports that it did the preflight check.
 const checkedFlag = "checked"
 
 func runCommand(opts *options) *cobra.Command {
@@ -20,8 +20,8 @@ func runCommand(opts *options) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "run",
 		Short: "Run the cluster in the foreground, for systemd or a container",
-		Long: "Run the cluster in the foreground until SIGTERM or SIGINT. Pods go on running when it ends and are\n" +
-			"adopted by the next start; `slipway down` ends them too. Tells systemd when everything is ready.",
+		Long: "Run the cluster in the foreground until SIGTERM or SIGINT. Pods continue to run when it ends, and the\n" +
+			"next start adopts them. `slipway down` ends them, too. Notifies systemd when everything is ready.",
 		GroupID: "host",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -30,7 +30,7 @@ func runCommand(opts *options) *cobra.Command {
 			return run(ctx, opts, checked)
 		},
 	}
-	command.Flags().BoolVar(&checked, checkedFlag, false, "the machine has just been checked")
+	command.Flags().BoolVar(&checked, checkedFlag, false, "the machine has already been checked")
 	_ = command.Flags().MarkHidden(checkedFlag) // the flag exists
 	return command
 }

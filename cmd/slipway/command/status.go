@@ -20,7 +20,7 @@ var errNotReady = errors.New("not everything is ready")
 type hostStatus struct {
 	supervisor.Status
 	Nodes []nodeStatus `json:"nodes,omitempty"`
-	// Notes are about objects of the cluster.
+	// Notes are messages about objects of the cluster.
 	Notes []string `json:"notes,omitempty"`
 }
 
@@ -50,7 +50,7 @@ func statusCommand(opts *options) *cobra.Command {
 			case "":
 				err = printStatus(cmd.OutOrStdout(), status)
 			default:
-				return fmt.Errorf("output format %q is unknown; use json or leave it out", output)
+				return fmt.Errorf("output format %q is unknown; use json, or no -o", output)
 			}
 			if err == nil && !status.Ready {
 				return errNotReady
@@ -103,7 +103,7 @@ func printRemarks(out io.Writer, status hostStatus) {
 			fmt.Fprintf(out, "\nnode %s is not ready: %s\n", node.Name, node.Message)
 		}
 		for _, reason := range node.Refuses {
-			fmt.Fprintf(out, "\nnode %s takes no more pods: %s\n", node.Name, reason)
+			fmt.Fprintf(out, "\nnode %s accepts no more pods: %s\n", node.Name, reason)
 		}
 	}
 	for _, note := range status.Notes {

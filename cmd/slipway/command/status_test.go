@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestStatusSaysWhyANodeGetsNoPods(t *testing.T) {
+func TestStatusReportsWhyNodeAcceptsNoPods(t *testing.T) {
 	condition := func(kind corev1.NodeConditionType, status corev1.ConditionStatus) corev1.NodeCondition {
 		return corev1.NodeCondition{Type: kind, Status: status}
 	}
@@ -25,7 +25,7 @@ func TestStatusSaysWhyANodeGetsNoPods(t *testing.T) {
 	if err := printStatus(&out, hostStatus{Nodes: []nodeStatus{{Name: "one", Ready: true, Refuses: refusals(node)}}}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"one takes no more pods: its disk is nearly full", "oc adm uncordon one"} {
+	for _, want := range []string{"one accepts no more pods: its disk is nearly full", "oc adm uncordon one"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("status lacks %q:\n%s", want, &out)
 		}

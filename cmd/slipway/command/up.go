@@ -45,11 +45,11 @@ func up(ctx context.Context, opts *options, out *os.File) error {
 	status, err := supervisorStatus(ctx, h)
 	switch {
 	case err == nil && status.Ready:
-		fmt.Fprintf(out, "Slipway runs already, since %s.\n\n", status.Started.Format(time.DateTime))
+		fmt.Fprintf(out, "Slipway already runs, since %s.\n\n", status.Started.Format(time.DateTime))
 		printNextSteps(out, h, progress.terminal)
 		return nil
 	case err == nil:
-		progress.printf("it is being started already")
+		progress.printf("another start is in progress")
 		return watch(ctx, h, progress, nil)
 	case !errors.Is(err, errNotRunning):
 		return err
@@ -109,7 +109,7 @@ func watch(ctx context.Context, h *platform.Host, progress *progress, done <-cha
 	for {
 		select {
 		case <-done:
-			return startFailure(progress.out, "the supervisor ended", h.LogFile(platform.Supervisor))
+			return startFailure(progress.out, "the supervisor exited", h.LogFile(platform.Supervisor))
 		case <-ctx.Done():
 			_ = client.Stop(context.WithoutCancel(ctx))
 			name, process := slowest(status)
@@ -118,7 +118,7 @@ func watch(ctx context.Context, h *platform.Host, progress *progress, done <-cha
 		}
 		current, err := client.Status(ctx)
 		if err != nil {
-			continue // it does not listen yet, or has ended, which closes done
+			continue // it does not listen yet, or has exited, which closes done
 		}
 		status = current
 		progress.show(status)

@@ -86,10 +86,10 @@ func TestComponentsArePrintedWithTheirStates(t *testing.T) {
 	}
 }
 
-func TestUpOnARunningClusterSaysSo(t *testing.T) {
+func TestUpReportsRunningCluster(t *testing.T) {
 	c := kit.Shared(t)
 	before := c.Status()
-	if output := c.Up(); !strings.Contains(output, "runs already") {
+	if output := c.Up(); !strings.Contains(output, "already runs") {
 		t.Errorf("slipway up printed:\n%s", output)
 	}
 	for i, process := range c.Status().Processes {

@@ -261,7 +261,7 @@ func TestItIsToldWhatABuildWaitsFor(t *testing.T) {
 	const nowhere = "its pod nowhere-1-build is not scheduled: 0/1 nodes are available"
 	for _, tt := range []struct{ command, want string }{
 		{"start-build nowhere --wait", nowhere}, {"logs -f bc/nowhere", nowhere},
-		{"start-build nowhere --wait", "by the run policy Serial it begins after nowhere-1"},
+		{"start-build nowhere --wait", "with the run policy Serial it starts after nowhere-1"},
 	} {
 		said, told := p.StartOCForErrors(strings.Fields(tt.command)...), ""
 		heard := make(chan error, 1)

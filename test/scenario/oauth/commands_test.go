@@ -240,7 +240,7 @@ func TestTheAdministratorKeepsTheDefaults(t *testing.T) {
 		{command: "adm policy reconcile-cluster-roles", want: []string{"name: basic-user", "projectrequests"}},
 		{command: "adm policy reconcile-cluster-roles basic-user --confirm", want: []string{"clusterrole/basic-user\n"}},
 		{command: "adm policy reconcile-cluster-roles basic-user", lacks: []string{"basic-user"}},
-		{command: "adm policy reconcile-cluster-roles nonsense", fails: true, want: []string{"it is none of the defaults"}},
+		{command: "adm policy reconcile-cluster-roles nonsense", fails: true, want: []string{"it is not a default role"}},
 		{command: "delete clusterrolebinding.rbac basic-users"},
 		{command: "adm policy reconcile-cluster-role-bindings basic-user --confirm", want: []string{"clusterrolebinding/basic-users\n"}},
 		{command: "describe clusterrolebinding.rbac basic-users", want: []string{"system:authenticated"}},

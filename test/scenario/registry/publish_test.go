@@ -23,7 +23,7 @@ func TestAnImageOfTheHostIsPublishedForEveryProject(t *testing.T) {
 	}
 
 	for to, want := range map[string]string{
-		"published":           "write PROJECT/STREAM:TAG",
+		"published":           "must be PROJECT/STREAM:TAG",
 		"openshift/Published": "must be lowercase",
 		"nowhere/published":   "oc new-project nowhere",
 	} {
