@@ -41,7 +41,8 @@ type download struct {
 	repository reference.Named
 	// decoding limits the documents that are decoded at a time on this node.
 	decoding *semaphore.Weighted
-	blobs    atomic.Int32
+	// blobs and layers count the transferred blobs, and the layers among them.
+	blobs, layers atomic.Int32
 }
 
 // handler returns the handler of descriptors: it transfers the blob, and returns those of its
@@ -66,6 +67,7 @@ func (d *download) transfer(ctx context.Context, desc ocispec.Descriptor) ([]oci
 	// another.
 	desc.Annotations = map[string]string{ocispec.AnnotationRefName: reference.Domain(d.repository)}
 	if images.IsLayerType(desc.MediaType) {
+		d.layers.Add(1)
 		return nil, d.layer(ctx, desc)
 	}
 	if desc.Size > maxDocument {

@@ -196,6 +196,18 @@ func TestPullRefusesResponsesThatExhaustNode(t *testing.T) {
 			inner := registry.publish(t, padded())
 			registry.publish(t, padded(inner))
 		}, want: "a layer has another media type"},
+		"large zstd window": {prepare: func() {
+			image := registry.newImage(t)
+			layer := tarFile(t, "file", make([]byte, 1<<20))
+			image.config.RootFS.DiffIDs = []digest.Digest{digest.FromBytes(layer)}
+			image.layers = []ocispec.Descriptor{registry.add(ocispec.MediaTypeImageLayerZstd, zstdFrame(t, 2*maxWindow, layer))}
+			registry.publish(t, image)
+		}, want: "zstd window"},
+		"configuration without layers": {prepare: func() {
+			image := padded()
+			image.config.RootFS.Type = "none"
+			registry.publish(t, image)
+		}, want: "does not describe layers"},
 		"layer without a size": {prepare: func() {
 			image := padded()
 			image.layers[0].Size = 0

@@ -10,9 +10,11 @@ import (
 
 	"github.com/containerd/containerd/v2/core/content"
 	"github.com/containerd/containerd/v2/core/images"
+	"github.com/containerd/containerd/v2/pkg/labels"
 	"github.com/containerd/errdefs"
 	"github.com/containerd/platforms"
 	"github.com/distribution/reference"
+	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
@@ -22,8 +24,9 @@ import (
 // containerd sets it without a proof.
 const labelSource = "slipway.io/source."
 
-// maxSources is the number of repositories of a registry in a label.
-const maxSources = 64
+// maxSources is the number of repositories of a registry in a label, and maxRegistries the number
+// of labels of a layer.
+const maxSources, maxRegistries = 64, 32
 
 // proven reports whether the store has a layer that this registry gives to the caller. The caller
 // can read the repository, because its manifest was downloaded. If another repository of the
@@ -64,6 +67,15 @@ func (d *download) prove(ctx context.Context, desc ocispec.Descriptor) error {
 		return fmt.Errorf("read record of layer: %w", err)
 	}
 	key, repository := sourceLabel(d.repository)
+	registries := 0
+	for label := range info.Labels {
+		if strings.HasPrefix(label, labelSource) {
+			registries++
+		}
+	}
+	if registries >= maxRegistries && info.Labels[key] == "" {
+		return nil // the next pull from this registry downloads the layer again
+	}
 	sources := []string{repository}
 	if previous := info.Labels[key]; previous != "" {
 		sources = append(sources, strings.Split(previous, ",")...)
@@ -74,6 +86,23 @@ func (d *download) prove(ctx context.Context, desc ocispec.Descriptor) error {
 		return fmt.Errorf("record source of layer: %w", err)
 	}
 	return nil
+}
+
+// diffID returns the digest of the unpacked content of a layer. containerd has recorded it if it
+// unpacked the layer.
+func (p *puller) diffID(ctx context.Context, namespace string, store content.Store, layer ocispec.Descriptor) (diffID digest.Digest, err error) {
+	info, err := store.Info(ctx, layer.Digest)
+	if err != nil {
+		return "", err
+	}
+	if info.Labels[labels.LabelUncompressed] != "" {
+		return images.GetDiffID(ctx, store, layer)
+	}
+	err = p.unpacking.run(ctx, namespace, store, layer, func(ctx context.Context) (err error) {
+		diffID, err = images.GetDiffID(ctx, store, layer)
+		return err
+	})
+	return diffID, err
 }
 
 // sourceLabel returns the name of the label of a repository's registry, and the repository's value.
@@ -89,7 +118,8 @@ func sourceLabel(repository reference.Named) (key, value string) {
 // checkLayers checks that the layers have the content that the configuration of the image names.
 // containerd does not unpack a layer if it has a snapshot for the names in the configuration, which
 // can be those of any other image.
-func checkLayers(ctx context.Context, store content.Store, target ocispec.Descriptor) error {
+func (p *puller) checkLayers(ctx context.Context, namespace string, target ocispec.Descriptor) error {
+	store := p.client.ContentStore()
 	manifest, err := images.Manifest(ctx, store, target, platforms.Default())
 	if err != nil {
 		return fmt.Errorf("read manifest: %w", err)
@@ -102,7 +132,7 @@ func checkLayers(ctx context.Context, store content.Store, target ocispec.Descri
 		return refuse("the image has %d layers, its configuration names %d", len(manifest.Layers), len(diffIDs))
 	}
 	for i, layer := range manifest.Layers {
-		diffID, err := images.GetDiffID(ctx, store, layer)
+		diffID, err := p.diffID(ctx, namespace, store, layer)
 		if err != nil {
 			return fmt.Errorf("unpack layer %s: %w", layer.Digest, err)
 		}

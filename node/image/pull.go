@@ -28,7 +28,8 @@ type puller struct {
 	snapshotter string
 	hosts       hosts
 	// decoding limits the manifests that are decoded at a time.
-	decoding *semaphore.Weighted
+	decoding  *semaphore.Weighted
+	unpacking unpacking
 	// process identifies this process in labelPull.
 	process string
 }
@@ -64,7 +65,8 @@ func (p *puller) removeFormer(ctx context.Context) error {
 
 // pull pulls an image, unpacks it, names it as the CRI plugin does, and returns its ID, which is
 // the digest of its configuration. If it fails, containerd deletes what it wrote.
-func (p *puller) pull(ctx context.Context, ref reference.Named, credentials credentialsFunc) (id string, err error) {
+// namespace is that of the pod.
+func (p *puller) pull(ctx context.Context, namespace string, ref reference.Named, credentials credentialsFunc) (id string, err error) {
 	manager := p.client.LeasesService()
 	lease, err := manager.Create(ctx, leases.WithRandomID(), leases.WithExpiration(leaseDuration),
 		leases.WithLabel(labelPull, p.process))
@@ -80,11 +82,11 @@ func (p *puller) pull(ctx context.Context, ref reference.Named, credentials cred
 		err = errors.Join(err, manager.Delete(context.WithoutCancel(ctx), lease, options...))
 	}()
 	ctx = leases.WithLease(ctx, lease.ID)
-	target, err = p.transfer(ctx, ref, credentials)
+	target, err = p.transfer(ctx, namespace, ref, credentials)
 	if err != nil {
 		return "", err
 	}
-	if err := checkLayers(ctx, p.client.ContentStore(), target); err != nil {
+	if err := p.checkLayers(ctx, namespace, target); err != nil {
 		return "", err
 	}
 	image := client.NewImage(p.client, images.Image{Name: ref.String(), Target: target})
@@ -103,7 +105,7 @@ func (p *puller) pull(ctx context.Context, ref reference.Named, credentials cred
 
 // transfer downloads and unpacks an image, and returns the descriptor of its manifest or index. If
 // the registry has it, it is returned with an error, too.
-func (p *puller) transfer(ctx context.Context, ref reference.Named, credentials credentialsFunc) (target ocispec.Descriptor, err error) {
+func (p *puller) transfer(ctx context.Context, namespace string, ref reference.Named, credentials credentialsFunc) (target ocispec.Descriptor, err error) {
 	resolver := docker.NewResolver(docker.ResolverOptions{Hosts: p.hosts.of(ctx, credentials)})
 	name, target, err := resolver.Resolve(ctx, ref.String())
 	if err != nil {
@@ -122,7 +124,7 @@ func (p *puller) transfer(ctx context.Context, ref reference.Named, credentials 
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	unpacker, err := p.unpacker(ctx)
+	unpacker, err := p.unpacker(ctx, namespace)
 	if err != nil {
 		return target, err
 	}
@@ -134,15 +136,15 @@ func (p *puller) transfer(ctx context.Context, ref reference.Named, credentials 
 	if err == nil {
 		err = unpackErr
 	}
-	if err == nil && result.Unpacks == 0 { // an image without layers
-		err = client.NewImage(p.client, images.Image{Target: target}).Unpack(ctx, p.snapshotter)
+	if err == nil && result.Unpacks == 0 && download.layers.Load() > 0 {
+		err = refuse("the configuration of the image does not describe layers")
 	}
 	return target, err
 }
 
 // unpacker returns what unpacks layers while others are downloaded. It also downloads the layers
 // that are unpacked already, so that the registry proves them.
-func (p *puller) unpacker(ctx context.Context) (*unpack.Unpacker, error) {
+func (p *puller) unpacker(ctx context.Context, namespace string) (*unpack.Unpacker, error) {
 	name := p.snapshotter
 	if name == "" { // the client's default
 		label, err := p.client.GetLabel(ctx, defaults.DefaultSnapshotterNSLabel)
@@ -155,11 +157,12 @@ func (p *puller) unpacker(ctx context.Context) (*unpack.Unpacker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read capabilities of snapshotter: %w", err)
 	}
+	applier := limitedApplier{p.client.DiffService(), p.unpacking, p.client.ContentStore(), namespace}
 	return unpack.NewUnpacker(ctx, p.client.ContentStore(), unpack.WithFetchAllContent(),
 		unpack.WithLimiter(semaphore.NewWeighted(maxDownloads)),
 		unpack.WithUnpackPlatform(unpack.Platform{
 			SnapshotterKey: name, Snapshotter: p.client.SnapshotService(name),
-			SnapshotterCapabilities: capabilities, Applier: p.client.DiffService(),
+			SnapshotterCapabilities: capabilities, Applier: applier,
 		}))
 }
 

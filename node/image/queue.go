@@ -13,9 +13,14 @@ const (
 	maxPulls, maxNamespacePulls = 12, 3
 )
 
-// queue shares the pulls of a node between namespaces. Pulls of the same image follow each other:
-// the second one has little to download.
+// queue shares the pulls of a node, or their layers, between namespaces. Pulls of the same image
+// follow each other: the second one has little to download.
 type queue struct {
+	// max and share are the numbers of a node and of a namespace. If firstFree is set, the first of a
+	// namespace never waits.
+	max, share int
+	firstFree  bool
+
 	mutex    sync.Mutex
 	total    int
 	running  map[string]int
@@ -28,9 +33,12 @@ type pullRequest struct {
 	admitted         chan struct{}
 }
 
-func newQueue() *queue { return &queue{running: map[string]int{}, images: map[string]bool{}} }
+func newQueue(max, share int, firstFree bool) *queue {
+	return &queue{max: max, share: share, firstFree: firstFree, running: map[string]int{}, images: map[string]bool{}}
+}
 
-// wait waits until a pull can start. The caller calls release when the pull has ended.
+// wait waits until a pull can start. The caller calls release when the pull has ended. image can be
+// empty.
 func (q *queue) wait(ctx context.Context, namespace, image string) (release func(), err error) {
 	request := q.add(namespace, image)
 	release = func() { q.release(request) }
@@ -73,7 +81,8 @@ func (q *queue) release(request *pullRequest) {
 func (q *queue) admit() {
 	q.requests = slices.DeleteFunc(q.requests, func(request *pullRequest) bool {
 		running := q.running[request.namespace]
-		if q.images[request.image] || running > 0 && (running >= maxNamespacePulls || q.total >= maxPulls) {
+		isFull := running >= q.share || q.total >= q.max
+		if request.image != "" && q.images[request.image] || isFull && (running > 0 || !q.firstFree) {
 			return false
 		}
 		q.total++

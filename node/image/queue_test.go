@@ -18,7 +18,7 @@ func (r *pullRequest) isAdmitted() bool {
 }
 
 func TestNamespaceCannotUseAllPulls(t *testing.T) {
-	q := newQueue()
+	q := newQueue(maxPulls, maxNamespacePulls, true)
 	var evil []*pullRequest
 	for i := range 2 * maxPulls {
 		evil = append(evil, q.add("evil", fmt.Sprintf("evil-%d", i)))
@@ -44,7 +44,7 @@ func TestNamespaceCannotUseAllPulls(t *testing.T) {
 }
 
 func TestPullsOfImageFollowEachOther(t *testing.T) {
-	q := newQueue()
+	q := newQueue(maxPulls, maxNamespacePulls, true)
 	first, err := q.wait(t.Context(), "shop", "app")
 	if err != nil {
 		t.Fatal(err)
@@ -81,4 +81,22 @@ func TestPullsOfImageFollowEachOther(t *testing.T) {
 	if q.total != 0 || len(q.running) != 0 || len(q.images) != 0 || len(q.requests) != 0 {
 		t.Errorf("the queue is not empty: %+v", q)
 	}
+}
+
+func TestNamespaceUnpacksOneLayerAtATime(t *testing.T) {
+	q := newQueue(2, 1, false)
+	requests := []*pullRequest{q.add("evil", ""), q.add("evil", ""), q.add("shop", ""), q.add("other", "")}
+	want := func(admitted ...bool) {
+		t.Helper()
+		for i, request := range requests {
+			if request.isAdmitted() != admitted[i] {
+				t.Errorf("request %d: admitted %t, want %t", i, request.isAdmitted(), admitted[i])
+			}
+		}
+	}
+	want(true, false, true, false)
+	q.release(requests[2])
+	want(true, false, true, true)
+	q.release(requests[0])
+	want(true, true, true, true)
 }

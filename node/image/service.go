@@ -48,7 +48,10 @@ type Service struct {
 	Directory string
 	Reserve   diskspace.Reserve
 
-	minRate rate
+	// Limits of tests.
+	minRate       rate
+	minUnpackTime time.Duration
+	maxGrowth     int64
 }
 
 // Name returns the component's name.
@@ -79,10 +82,13 @@ func (s *Service) Run(ctx context.Context, ready func()) error {
 	puller := &puller{
 		client: client, snapshotter: s.Store.Snapshotter, hosts: hosts{s.RegistryConfigDir, s.Dialer},
 		decoding: semaphore.NewWeighted(maxDecoding), process: rand.Text(),
+		unpacking: unpacking{
+			newQueue(maxUnpacks, 1, false), s.Store.Socket, cmp.Or(s.minUnpackTime, minUnpackTime), cmp.Or(s.maxGrowth, maxGrowth),
+		},
 	}
 	server := grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage))
 	criapi.RegisterImageServiceServer(server, &imageServer{
-		next: criapi.NewImageServiceClient(connection), puller: puller, queue: newQueue(), watch: watch,
+		next: criapi.NewImageServiceClient(connection), puller: puller, queue: newQueue(maxPulls, maxNamespacePulls, true), watch: watch,
 	})
 	stop := context.AfterFunc(ctx, server.Stop)
 	defer stop()
@@ -160,7 +166,7 @@ func (s *imageServer) pull(ctx context.Context, namespace string, ref reference.
 		return "", err
 	}
 	defer stop()
-	id, err = s.puller.pull(ctx, ref, credentials)
+	id, err = s.puller.pull(ctx, namespace, ref, credentials)
 	if reason := (*refusal)(nil); err != nil && errors.As(context.Cause(ctx), &reason) {
 		err = fmt.Errorf("%w: %w", reason, err)
 	}

@@ -156,6 +156,33 @@ func (r *blobRegistry) addLayer(t *testing.T, image *fakeImage, write func(archi
 	image.layers = append(image.layers, r.add(ocispec.MediaTypeImageLayerGzip, compressed.Bytes()))
 }
 
+func TestUnpackingIsLimited(t *testing.T) {
+	registry := newBlobRegistry(t)
+	f := newPullFixture(t, registry.host)
+	image := registry.newImage(t, "file")
+	registry.addLayer(t, image, func(archive *tar.Writer) error {
+		for range 150_000 {
+			if err := archive.WriteHeader(&tar.Header{Name: "again/", Typeflag: tar.TypeDir, Mode: 0o755}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	registry.publish(t, image)
+	for want, change := range map[string]func(*Service){
+		"too much memory":    func(s *Service) { s.maxGrowth, s.minUnpackTime = 16<<20, time.Hour },
+		"not unpacked after": func(s *Service) { s.maxGrowth, s.minUnpackTime = 1<<40, time.Nanosecond },
+	} {
+		f.restart(t, change)
+		if _, err := f.pull(t, registry.host+"/team/app:1"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	if blobs, leases := f.contents(t); len(blobs) > 0 || leases > 0 {
+		t.Errorf("refused layers leave the blobs %v and %d leases", blobs, leases)
+	}
+}
+
 // zeros reads as zeros.
 type zeros struct{}
 

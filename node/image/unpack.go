@@ -1,0 +1,110 @@
+package image
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/containerd/containerd/v2/core/content"
+	"github.com/containerd/containerd/v2/core/diff"
+	"github.com/containerd/containerd/v2/core/mount"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"google.golang.org/grpc/codes"
+)
+
+const (
+	// maxUnpacks is the number of layers of a node that are unpacked at a time, one for each
+	// namespace.
+	maxUnpacks = 4
+	// minUnpackTime is the time to unpack a small layer. Each MiB adds a second. A layer can write
+	// the same file again and again, which needs no space.
+	minUnpackTime = 10 * time.Minute
+	// maxGrowth is the memory in bytes that containerd can need to unpack layers: it keeps an entry
+	// for each directory of a layer.
+	maxGrowth = 512 << 20
+)
+
+// unpacking limits what layers cost while they are unpacked.
+type unpacking struct {
+	queue *queue
+	// socket is containerd's.
+	socket string
+	// minTime and maxGrowth are the constants, except in tests.
+	minTime   time.Duration
+	maxGrowth int64
+}
+
+// run unpacks a layer when its turn comes, and ends the work if it takes too long or needs too much
+// memory.
+func (u unpacking) run(ctx context.Context, namespace string, store content.Store, layer ocispec.Descriptor, work func(ctx context.Context) error) error {
+	release, err := u.queue.wait(ctx, namespace, "")
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := checkWindow(ctx, store, layer); err != nil {
+		return err
+	}
+	pid, err := peer(u.socket)
+	if err != nil {
+		return err
+	}
+	before, err := residentMemory(pid)
+	if err != nil {
+		return err
+	}
+	timeout := u.minTime + time.Duration(layer.Size>>20)*time.Second
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, &refusal{codes.DeadlineExceeded, fmt.Sprintf("a layer of the image is not unpacked after %s", timeout)})
+	defer cancel()
+	ctx, end := context.WithCancelCause(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if poll(ctx, func() bool {
+			now, err := residentMemory(pid)
+			return err == nil && now > before+u.maxGrowth
+		}) == nil {
+			end(&refusal{codes.ResourceExhausted, "a layer of the image needs too much memory to unpack"})
+		}
+	}()
+	err = work(ctx)
+	cause := context.Cause(ctx)
+	end(nil)
+	<-done
+	if reason := (*refusal)(nil); err != nil && errors.As(cause, &reason) {
+		return fmt.Errorf("%w: %w", reason, err)
+	}
+	return err
+}
+
+// limitedApplier unpacks layers for pods of a namespace.
+type limitedApplier struct {
+	diff.Applier
+	unpacking unpacking
+	store     content.Store
+	namespace string
+}
+
+// Apply unpacks a layer.
+func (a limitedApplier) Apply(ctx context.Context, layer ocispec.Descriptor, mounts []mount.Mount, options ...diff.ApplyOpt) (result ocispec.Descriptor, err error) {
+	err = a.unpacking.run(ctx, a.namespace, a.store, layer, func(ctx context.Context) (err error) {
+		result, err = a.Applier.Apply(ctx, layer, mounts, options...)
+		return err
+	})
+	return result, err
+}
+
+// residentMemory returns the resident memory of a process in bytes.
+func residentMemory(pid int) (int64, error) {
+	statm, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	if err != nil {
+		return 0, fmt.Errorf("read memory of containerd: %w", err)
+	}
+	var size, resident int64
+	if _, err := fmt.Sscan(string(statm), &size, &resident); err != nil {
+		return 0, fmt.Errorf("read memory of containerd: %w", err)
+	}
+	return resident * int64(os.Getpagesize()), nil
+}
