@@ -112,6 +112,24 @@ func TestOtherSiteCannotLogOut(t *testing.T) {
 	}
 }
 
+// TestLinkUsesNoSessionForProgram opens the address at which programs get tokens with a password.
+func TestLinkUsesNoSessionForProgram(t *testing.T) {
+	w := newWorld(t, nil)
+	browser := w.browser()
+	w.logIn(browser, "alice", ask(demo()))
+	link := ask(url.Values{"client_id": {client.Challenging}, "response_type": {"token"}})
+	if got := w.get(browser, link); got.StatusCode != http.StatusUnauthorized || len(w.tokens.All()) != 0 {
+		t.Errorf("a link of another site: %s to %s, tokens %v", got.Status, got.at(), w.tokens.All())
+	}
+	withPassword := func(r *http.Request) { r.SetBasicAuth("alice", "any") }
+	if got := w.send(browser, http.MethodGet, link, nil, withPassword); !strings.Contains(got.at().Fragment, "access_token=") || len(got.Cookies()) != 0 {
+		t.Errorf("with a password: %s to %s, cookies %v", got.Status, got.at(), got.Cookies())
+	}
+	if got := w.get(browser, ask(demo())); got.at().Path != "/oauth/approve" {
+		t.Errorf("the session has ended: sent to %s", got.at())
+	}
+}
+
 func TestPublicClientMustSendS256(t *testing.T) {
 	w := newWorld(t, nil)
 	const challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
@@ -154,8 +172,11 @@ func TestPublicClientMustSendS256(t *testing.T) {
 				values.Set("code_challenge", challenge)
 				values.Set("code_challenge_method", tt.method)
 			}
-			w.logIn(browser, "alice", ask(demo())) // the client of oc login ends the session
-			got := w.get(browser, ask(values)).at()
+			got := w.send(browser, http.MethodGet, ask(values), nil, func(r *http.Request) {
+				if tt.client == client.Challenging { // for which the session does not count
+					r.SetBasicAuth("alice", "any")
+				}
+			}).at()
 			fragment, _ := url.ParseQuery(got.Fragment)
 			granted := got.Query().Get("code") != "" || fragment.Get("access_token") != ""
 			if got.Query().Get("error") != tt.want || granted != (tt.want == "") {

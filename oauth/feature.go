@@ -17,6 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 	genericserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	rbaclisters "k8s.io/client-go/listers/rbac/v1"
 
 	"github.com/slipway-platform/slipway/apiserver"
@@ -51,7 +52,9 @@ type Server struct {
 type common struct {
 	objects objects
 	kube    kubernetes.Interface
-	notices *notices
+	// accounts is the cache of service accounts.
+	accounts corelisters.ServiceAccountLister
+	notices  *notices
 }
 
 // New returns a server with an initial configuration. report receives errors of requests, without
@@ -110,6 +113,7 @@ type objects struct {
 func (s *Server) open(deps apiserver.Deps) (err error) {
 	s.kube = deps.Kube
 	s.notices = newNotices(s.kube, s.report)
+	s.accounts = deps.Informers.Core().V1().ServiceAccounts().Lister()
 	s.roles = deps.Informers.Rbac().V1().ClusterRoles().Lister()
 	s.objects = objects{
 		users:          store.Of[*userv1.User](deps.Stores, userv1.Resource("users")),
@@ -137,7 +141,7 @@ func (s *server) complete() (err error) {
 		return err
 	}
 	s.registry = &client.Registry{Clients: s.objects.clients, Accounts: &client.Accounts{
-		Kube: s.kube, Routes: s.objects.routes, GrantMethod: s.ServiceAccountGrantMethod,
+		Kube: s.kube, Cache: s.accounts, Routes: s.objects.routes, GrantMethod: s.ServiceAccountGrantMethod,
 	}}
 	s.issuer = &token.Issuer{
 		Tokens: s.objects.tokens, Codes: s.objects.codes, MaxAge: s.TokenMaxAge, CodeMaxAge: s.CodeMaxAge, InactivityTimeout: s.TokenInactivityTimeout,
@@ -151,7 +155,7 @@ func (s *server) complete() (err error) {
 		Throttle: s.Throttle, Report: s.report,
 	}
 	s.grants = &authorize.Server{
-		Clients: s.registry, Login: s.login, Sessions: sessions, Grants: &grant.Grants{Authorizations: s.objects.authorizations},
+		Clients: s.registry, Login: s.login, Grants: &grant.Grants{Authorizations: s.objects.authorizations},
 		Issuer: s.issuer, Pages: s.pages, GrantMethod: s.GrantMethod, Notice: s.notices.add, Report: s.report,
 	}
 	s.routes, err = s.handlers()
@@ -168,7 +172,7 @@ func (s *Server) hooks(deps apiserver.Deps) (apiserver.Hooks, error) {
 	}
 	s.current.Store(first)
 	s.activity = token.NewActivity(s.objects.tokens, first.registry, func() int32 { return s.current.Load().TokenInactivityTimeout }, s.report)
-	known := &token.Authenticator{Tokens: s.objects.tokens, Users: s.objects.users, Groups: s.groups.Of, Used: s.activity.Used}
+	known := &token.Authenticator{Tokens: s.objects.tokens, Users: s.objects.users, Accounts: first.registry.Accounts, Groups: s.groups.Of, Used: s.activity.Used}
 	hooks := apiserver.Hooks{
 		Authenticators: []authenticator.Request{bearertoken.New(known), websocket.NewProtocolAuthenticator(known)},
 		Authorizers:    []union.NamedAuthorizer{{AuthorizerName: "scopes", Authorizer: &scope.Authorizer{ClusterRole: s.clusterRole}}},

@@ -38,7 +38,7 @@ func TestAuthorizationCodeGrant(t *testing.T) {
 		!token.IsHashed(stored.AuthorizeToken) || len(w.codes.All()) != 0 {
 		t.Errorf("stored %+v; codes %v", stored, w.codes.All())
 	}
-	who, ok, err := (&token.Authenticator{Tokens: w.tokens, Users: w.users, Groups: func(string) []string { return []string{"dev"} }}).AuthenticateToken(t.Context(), secret)
+	who, ok, err := w.authenticator("dev").AuthenticateToken(t.Context(), secret)
 	if err != nil || !ok || who.User.GetName() != "alice" || !cmp.Equal(who.User.GetGroups(), []string{"dev", "system:authenticated:oauth"}) {
 		t.Errorf("the token is of %v, %v, %v", who, ok, err)
 	}
@@ -132,7 +132,7 @@ func TestCodesAndTokensEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := &token.Authenticator{Tokens: w.tokens, Users: w.users, Groups: func(string) []string { return nil }}
+	known := w.authenticator()
 	age := func(seconds int, timeout int32) error {
 		for _, stored := range w.tokens.All() {
 			stored.CreationTimestamp = metav1.NewTime(stored.CreationTimestamp.Add(-2 * time.Second))

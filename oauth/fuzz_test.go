@@ -65,7 +65,7 @@ func FuzzServer(f *testing.F) {
 		}
 		for _, set := range answer.Result().Cookies() {
 			session := &http.Request{Header: http.Header{"Cookie": {set.Name + "=" + set.Value}}}
-			if user, ok := w.grants.Sessions.User(session); ok {
+			if user, ok := w.login.Sessions.User(session); ok {
 				t.Errorf("%s %s?%s: begins a session of %+v", method, path, query, user)
 			}
 		}

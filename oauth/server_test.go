@@ -21,7 +21,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	kubetesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/slipway-platform/slipway/internal/throttle"
 	"github.com/slipway-platform/slipway/oauth/idp/anyone"
@@ -29,6 +31,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/mapping"
 	"github.com/slipway-platform/slipway/oauth/session"
 	"github.com/slipway-platform/slipway/oauth/store/storetest"
+	"github.com/slipway-platform/slipway/oauth/token"
 )
 
 // world is an OAuth server with its objects in memory, served over TLS.
@@ -82,7 +85,7 @@ func newWorld(t testing.TB, change func(*Config)) *world {
 		change(&config)
 	}
 	minute := int32(60)
-	w.server = &server{Config: config, report: w.note, common: common{kube: w.kube, notices: newNotices(w.kube, w.note), objects: objects{
+	w.server = &server{Config: config, report: w.note, common: common{kube: w.kube, accounts: corelisters.NewServiceAccountLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)), notices: newNotices(w.kube, w.note), objects: objects{
 		users: w.users, tokens: w.tokens, codes: w.codes,
 		identities:     storetest.New[*userv1.Identity](userv1.Resource("identities")),
 		authorizations: storetest.New[*oauthv1.OAuthClientAuthorization](oauthv1.Resource("oauthclientauthorizations")),
@@ -104,6 +107,11 @@ func newWorld(t testing.TB, change func(*Config)) *world {
 	}
 	handler, w.served = mux, mux
 	return w
+}
+
+// authenticator authenticates tokens of users who are members of groups.
+func (w *world) authenticator(groups ...string) *token.Authenticator {
+	return &token.Authenticator{Tokens: w.tokens, Users: w.users, Accounts: w.registry.Accounts, Groups: func(string) []string { return groups }}
 }
 
 func (w *world) note(err error) {

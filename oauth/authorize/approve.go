@@ -55,7 +55,7 @@ func (s *Server) ServeApprove(w http.ResponseWriter, r *http.Request) {
 		Action: ApprovePath, Then: then, Client: asked.client.ID, User: user.Name, Redirect: asked.redirect, ServiceAccount: asked.client.Account != nil,
 		Scopes: wishes(asked.scopes),
 	}
-	if data.Granted, err = s.Grants.Scopes(r.Context(), user, asked.client.ID); err != nil {
+	if data.Granted, err = s.Grants.Scopes(r.Context(), user, asked.client); err != nil {
 		s.refuse(w, r, asked.refusal(token.ServerError().Code, token.ServerError().Description, err))
 		return
 	}
@@ -72,7 +72,7 @@ func (s *Server) ServeApprove(w http.ResponseWriter, r *http.Request) {
 	case r.PostFormValue("approve") == "" || len(chosen) == 0:
 		s.refuse(w, r, asked.refusal("access_denied", "the user denied access", nil))
 	default:
-		if err := s.Grants.Add(r.Context(), user, asked.client.ID, chosen); err != nil {
+		if err := s.Grants.Add(r.Context(), user, asked.client, chosen); err != nil {
 			s.refuse(w, r, asked.refusal(token.ServerError().Code, token.ServerError().Description, err))
 			return
 		}

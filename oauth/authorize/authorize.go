@@ -21,18 +21,16 @@ import (
 	"github.com/slipway-platform/slipway/oauth/login"
 	"github.com/slipway-platform/slipway/oauth/page"
 	"github.com/slipway-platform/slipway/oauth/scope"
-	"github.com/slipway-platform/slipway/oauth/session"
 	"github.com/slipway-platform/slipway/oauth/token"
 )
 
 // Server handles requests of clients for codes and tokens.
 type Server struct {
-	Clients  *client.Registry
-	Login    *login.Server
-	Sessions *session.Sessions
-	Grants   *grant.Grants
-	Issuer   *token.Issuer
-	Pages    *page.Pages
+	Clients *client.Registry
+	Login   *login.Server
+	Grants  *grant.Grants
+	Issuer  *token.Issuer
+	Pages   *page.Pages
 	// GrantMethod applies if a user has not granted the scopes and the client does not set a
 	// method: auto, prompt or deny.
 	GrantMethod oauthv1.GrantHandlerType
@@ -52,7 +50,11 @@ func (s *Server) ServeAuthorize(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, &refusal{Problem: token.Problem{Code: "invalid_request", Description: "the parameters cannot be read, or one of them comes twice"}})
 		return
 	}
-	user, err := s.Login.Authenticate(r)
+	authenticate := s.Login.Authenticate
+	if r.Form.Get("client_id") == client.Challenging {
+		authenticate = s.Login.AuthenticateProgram
+	}
+	user, err := authenticate(r)
 	switch {
 	case errors.Is(err, throttle.ErrThrottled):
 		w.Header().Set("Retry-After", "30")
@@ -106,7 +108,7 @@ func (s *Server) granted(r *http.Request, asked *request, user *userv1.User) (bo
 	if s.method(asked.client) == oauthv1.GrantHandlerAuto {
 		return true, nil
 	}
-	scopes, err := s.Grants.Scopes(r.Context(), user, asked.client.ID)
+	scopes, err := s.Grants.Scopes(r.Context(), user, asked.client)
 	return scope.Covers(scopes, asked.scopes), err
 }
 
@@ -122,10 +124,6 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, asked *request, 
 	}
 	if asked.client.Account != nil {
 		s.Notice(client.Notice{Account: asked.client.Account})
-	}
-	if err == nil && asked.client.RespondWithChallenges {
-		// The program's request is complete: a password for one request does not start a session.
-		err = s.Sessions.Clear(w)
 	}
 	if err != nil {
 		s.refuse(w, r, asked.refusal(token.ServerError().Code, token.ServerError().Description, err))

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
 
 	"github.com/slipway-platform/slipway/oauth/scope"
 	"github.com/slipway-platform/slipway/oauth/store"
@@ -54,10 +55,29 @@ type Notice struct {
 // ID returns the client_id of the account.
 func (n Notice) ID() string { return serviceaccount.MakeUsername(n.Account.Namespace, n.Account.Name) }
 
+// AccountUID is the annotation of tokens, codes and grants of a service account with its UID. They
+// end with the account: another account of the same name gets none of them.
+const AccountUID = "oauth.slipway.io/service-account-uid"
+
+// Annotations returns the annotations of tokens, codes and grants of the client.
+func (c *Client) Annotations() map[string]string {
+	if c.Account == nil {
+		return nil
+	}
+	return map[string]string{AccountUID: string(c.Account.UID)}
+}
+
+// Owns reports whether a token, code or grant in the client's name is the client's.
+func (c *Client) Owns(object metav1.Object) bool {
+	return c.Account == nil || object.GetAnnotations()[AccountUID] == string(c.Account.UID)
+}
+
 // Accounts finds service accounts that are clients.
 type Accounts struct {
 	// Kube reads service accounts and reviews tokens.
 	Kube kubernetes.Interface
+	// Cache finds service accounts of tokens, most of which exist.
+	Cache corelisters.ServiceAccountLister
 	// Routes are the targets of redirect references.
 	Routes store.Objects[*routev1.Route]
 	// GrantMethod is the grant method of service accounts: `prompt` or `deny`.
@@ -87,6 +107,28 @@ func (a *Accounts) find(ctx context.Context, namespace, name string) (*Client, e
 		ID: id, RedirectURIs: redirects, RespondWithChallenges: account.Annotations[wantChallenges] == "true",
 		GrantMethod: a.GrantMethod, Account: account, ScopeRestrictions: restrictions(namespace),
 	}, nil
+}
+
+// Owns reports whether the client of a token still exists. It needs no valid redirect URI. A client
+// that is no service account always exists.
+func (a *Accounts) Owns(ctx context.Context, id string, token metav1.Object) (bool, error) {
+	namespace, name, err := serviceaccount.SplitUsername(id)
+	if err != nil {
+		return true, nil
+	}
+	owns := func(account *corev1.ServiceAccount) bool { return (&Client{Account: account}).Owns(token) }
+	if account, err := a.Cache.ServiceAccounts(namespace).Get(name); err == nil && owns(account) {
+		return true, nil
+	}
+	// The cache can lack a new account.
+	account, err := a.Kube.CoreV1().ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case kerrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("find service account %s/%s: %w", namespace, name, err)
+	}
+	return owns(account), nil
 }
 
 // restrictions limit the scopes of a service account: information about the user, and roles in its

@@ -12,6 +12,7 @@ import (
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/slipway-platform/slipway/oauth/client"
 	"github.com/slipway-platform/slipway/oauth/store"
 )
 
@@ -20,18 +21,18 @@ type Grants struct {
 	Authorizations store.Objects[*oauthv1.OAuthClientAuthorization]
 }
 
-func name(user *userv1.User, client string) string { return user.Name + ":" + client }
+func name(user *userv1.User, c *client.Client) string { return user.Name + ":" + c.ID }
 
-// Scopes returns the scopes that a user granted to a client. It ignores grants of a deleted user of
-// the same name.
-func (g *Grants) Scopes(ctx context.Context, user *userv1.User, client string) ([]string, error) {
-	stored, err := g.Authorizations.Get(ctx, name(user, client))
+// Scopes returns the scopes that a user granted to a client. It ignores grants of a deleted user,
+// or to a deleted service account, of the same name.
+func (g *Grants) Scopes(ctx context.Context, user *userv1.User, c *client.Client) ([]string, error) {
+	stored, err := g.Authorizations.Get(ctx, name(user, c))
 	switch {
 	case kerrors.IsNotFound(err):
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("find what user %q has granted: %w", user.Name, err)
-	case stored.UserUID != string(user.UID):
+	case stored.UserUID != string(user.UID) || !c.Owns(stored):
 		return nil, nil
 	}
 	return stored.Scopes, nil
@@ -41,10 +42,10 @@ func (g *Grants) Scopes(ctx context.Context, user *userv1.User, client string) (
 const attempts = 5
 
 // Add records that a user granted further scopes to a client.
-func (g *Grants) Add(ctx context.Context, user *userv1.User, client string,
+func (g *Grants) Add(ctx context.Context, user *userv1.User, c *client.Client,
 	scopes []string) (err error) {
 	for range attempts {
-		err = g.add(ctx, user, client, scopes)
+		err = g.add(ctx, user, c, scopes)
 		if !kerrors.IsConflict(err) && !kerrors.IsAlreadyExists(err) && !kerrors.IsNotFound(err) {
 			break
 		}
@@ -55,12 +56,12 @@ func (g *Grants) Add(ctx context.Context, user *userv1.User, client string,
 	return nil
 }
 
-func (g *Grants) add(ctx context.Context, user *userv1.User, client string, scopes []string) error {
-	stored, err := g.Authorizations.Get(ctx, name(user, client))
+func (g *Grants) add(ctx context.Context, user *userv1.User, c *client.Client, scopes []string) error {
+	stored, err := g.Authorizations.Get(ctx, name(user, c))
 	if kerrors.IsNotFound(err) {
 		_, err = g.Authorizations.Create(ctx, &oauthv1.OAuthClientAuthorization{
-			ObjectMeta: metav1.ObjectMeta{Name: name(user, client)},
-			ClientName: client, UserName: user.Name, UserUID: string(user.UID), Scopes: scopes,
+			ObjectMeta: metav1.ObjectMeta{Name: name(user, c), Annotations: c.Annotations()},
+			ClientName: c.ID, UserName: user.Name, UserUID: string(user.UID), Scopes: scopes,
 		})
 		return err
 	}
@@ -68,8 +69,8 @@ func (g *Grants) add(ctx context.Context, user *userv1.User, client string, scop
 		return err
 	}
 	changed := stored.DeepCopy()
-	if changed.UserUID != string(user.UID) {
-		changed.UserUID, changed.Scopes = string(user.UID), nil
+	if changed.UserUID != string(user.UID) || !c.Owns(changed) {
+		changed.UserUID, changed.Annotations, changed.Scopes = string(user.UID), c.Annotations(), nil
 	}
 	for _, scope := range scopes {
 		if !slices.Contains(changed.Scopes, scope) {

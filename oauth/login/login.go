@@ -62,6 +62,16 @@ const maxPassword = 4096
 // Authenticate returns the user of a request, or nil. A password in the request takes precedence
 // over a session. Errors come from package mapping, or from a provider that could not check.
 func (s *Server) Authenticate(r *http.Request) (*userv1.User, error) {
+	user, err := s.AuthenticateProgram(r)
+	if _, _, hasPassword := r.BasicAuth(); user != nil || err != nil || hasPassword {
+		return user, err
+	}
+	return s.fromSession(r)
+}
+
+// AuthenticateProgram is Authenticate without sessions. A link of another site makes a browser send
+// its session, but no password.
+func (s *Server) AuthenticateProgram(r *http.Request) (*userv1.User, error) {
 	for _, provider := range s.Providers {
 		if provider.Request == nil {
 			continue
@@ -77,7 +87,7 @@ func (s *Server) Authenticate(r *http.Request) (*userv1.User, error) {
 	if user, password, ok := r.BasicAuth(); ok {
 		return s.basic(r, user, password)
 	}
-	return s.fromSession(r)
+	return nil, nil
 }
 
 // basic tries each provider that supports challenges.

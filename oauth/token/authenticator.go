@@ -12,6 +12,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/user"
 
+	"github.com/slipway-platform/slipway/oauth/client"
 	"github.com/slipway-platform/slipway/oauth/scope"
 	"github.com/slipway-platform/slipway/oauth/store"
 )
@@ -24,6 +25,7 @@ var (
 	ErrExpired  = errors.New("the token has expired")
 	ErrInactive = errors.New("the token was not used for too long")
 	ErrNoUser   = errors.New("the user of the token does not exist any more")
+	ErrNoClient = errors.New("the service account that got the token does not exist any more")
 )
 
 // Authenticator authenticates access tokens. It reads token and user from the API server's watch
@@ -32,6 +34,8 @@ var (
 type Authenticator struct {
 	Tokens store.Objects[*oauthv1.OAuthAccessToken]
 	Users  store.Objects[*userv1.User]
+	// Accounts finds the service accounts that are clients.
+	Accounts *client.Accounts
 	// Groups returns the groups of a user.
 	Groups func(user string) []string
 	// Used, if set, is called when a token with an inactivity timeout is used.
@@ -64,6 +68,11 @@ func (a *Authenticator) AuthenticateToken(ctx context.Context,
 		return nil, false, ErrInactive
 	} else if timeout > 0 && a.Used != nil {
 		a.Used(found)
+	}
+	if owned, err := a.Accounts.Owns(ctx, found.ClientName, found); err != nil {
+		return nil, false, err
+	} else if !owned {
+		return nil, false, ErrNoClient
 	}
 	who, err := a.Users.Cached(ctx, found.UserName)
 	switch {

@@ -61,7 +61,7 @@ type Issued struct {
 func (i *Issuer) Access(ctx context.Context, grant Grant) (Issued, error) {
 	secret, name := New()
 	stored := &oauthv1.OAuthAccessToken{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: grant.Client.Annotations()},
 		ClientName: grant.Client.ID, ExpiresIn: int64(or(grant.Client.MaxAge, i.MaxAge)), Scopes: grant.Scopes, RedirectURI: grant.RedirectURI,
 		UserName: grant.UserName, UserUID: grant.UserUID, AuthorizeToken: grant.Code,
 		InactivityTimeoutSeconds: or(grant.Client.InactivityTimeout, i.InactivityTimeout),
@@ -85,7 +85,7 @@ func (i *Issuer) Code(ctx context.Context, grant Grant,
 	state, challenge, method string) (string, error) {
 	secret, name := newCode(i.CodeKeys[0])
 	_, err := i.Codes.Create(ctx, &oauthv1.OAuthAuthorizeToken{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: grant.Client.Annotations()},
 		ClientName: grant.Client.ID, ExpiresIn: int64(i.CodeMaxAge), Scopes: grant.Scopes, RedirectURI: grant.RedirectURI, State: state,
 		UserName: grant.UserName, UserUID: grant.UserUID, CodeChallenge: challenge, CodeChallengeMethod: method,
 	})
@@ -113,7 +113,7 @@ func (i *Issuer) Redeem(ctx context.Context, c *client.Client, code string,
 		return Grant{}, ErrInvalidCode
 	case err != nil:
 		return Grant{}, fmt.Errorf("find code: %w", err)
-	case expired(stored.CreationTimestamp, stored.ExpiresIn, time.Now()) || stored.ClientName != c.ID || !check(stored):
+	case expired(stored.CreationTimestamp, stored.ExpiresIn, time.Now()) || stored.ClientName != c.ID || !c.Owns(stored) || !check(stored):
 		return Grant{}, ErrInvalidCode
 	}
 	if err := i.Codes.Delete(ctx, name); kerrors.IsNotFound(err) {
@@ -134,7 +134,7 @@ func (i *Issuer) revoke(ctx context.Context, c *client.Client, code string) erro
 	}
 	var problems []error
 	for _, token := range tokens {
-		if token.ClientName != c.ID {
+		if token.ClientName != c.ID || !c.Owns(token) {
 			continue
 		}
 		if err := i.Tokens.Delete(ctx, token.Name); err != nil && !kerrors.IsNotFound(err) {

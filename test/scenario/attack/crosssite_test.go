@@ -58,6 +58,21 @@ func TestOtherSiteCannotEndSession(t *testing.T) {
 	}
 }
 
+// TestOtherSiteCannotUseSessionForProgram opens the address at which `oc login` gets tokens.
+func TestOtherSiteCannotUseSessionForProgram(t *testing.T) {
+	web := siteOf(t, kit.Shared(t))
+	browser := web.browser(nil)
+	web.logIn(browser)
+	got := web.get(browser, "/oauth/authorize?client_id=openshift-challenging-client&response_type=token")
+	if got.StatusCode != http.StatusUnauthorized || got.Header.Get("Location") != "" {
+		t.Errorf("a link gets %s to %q", got.Status, got.Header.Get("Location"))
+	}
+	const ask = "/oauth/authorize?client_id=openshift-browser-client&response_type=code"
+	if got := web.get(browser, ask); !strings.Contains(got.Header.Get("Location"), "code=") {
+		t.Errorf("the session has ended: %s to %q", got.Status, got.Header.Get("Location"))
+	}
+}
+
 func TestThiefCannotExchangeCodeOfPublicClient(t *testing.T) {
 	c := kit.Shared(t)
 	web := siteOf(t, c)
