@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	buildv1 "github.com/openshift/api/build/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
@@ -33,7 +35,11 @@ func (d *details) Update(ctx context.Context, name string, info rest.UpdatedObje
 	return d.store("builds").Update(ctx, name, rest.DefaultUpdatedObjectInfo(nil,
 		func(ctx context.Context, _, stored runtime.Object) (runtime.Object, error) {
 			current := stored.(*buildv1.Build)
-			if err := checkReporter(ctx, current); err != nil {
+			pod, err := d.pod(ctx, current)
+			if err != nil {
+				return nil, err
+			}
+			if err := checkReporter(ctx, current, pod); err != nil {
 				return nil, err
 			}
 			object, err := info.UpdatedObject(ctx, current.DeepCopy())
@@ -51,14 +57,27 @@ func (d *details) Update(ctx context.Context, name string, info rest.UpdatedObje
 		}), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, options)
 }
 
+// pod returns the pod with the name of a build's pod, or nil.
+func (d *details) pod(ctx context.Context, build *buildv1.Build) (*corev1.Pod, error) {
+	core, err := coreclient.NewForConfig(d.deps.Loopback)
+	if err != nil {
+		return nil, err
+	}
+	pod, err := core.Pods(build.Namespace).Get(ctx, instantiate.PodName(build.Name), metav1.GetOptions{})
+	if errors.IsNotFound(err) {
+		return nil, nil
+	}
+	return pod, err
+}
+
 // checkReporter returns an error unless the user of a request is the pod of a running build.
-func checkReporter(ctx context.Context, build *buildv1.Build) error {
+func checkReporter(ctx context.Context, build *buildv1.Build, pod *corev1.Pod) error {
 	forbidden := func(msg string) error {
 		return errors.NewForbidden(buildv1.Resource("builds/details"), build.Name, fmt.Errorf("%s", msg))
 	}
 	userInfo, ok := request.UserFrom(ctx)
 	switch {
-	case !ok || !isPodOf(userInfo, build):
+	case !ok || !isPodOf(userInfo, build, pod):
 		return forbidden("only the build's pod can update its details")
 	case build.Status.Phase == buildv1.BuildPhasePending || build.Status.Phase == buildv1.BuildPhaseRunning:
 		return nil
@@ -67,10 +86,14 @@ func checkReporter(ctx context.Context, build *buildv1.Build) error {
 }
 
 // isPodOf reports whether a user is the service account of a build with a token of the build's pod.
-func isPodOf(userInfo user.Info, build *buildv1.Build) bool {
+// The name of the pod is not enough, because other pods can have it before and after.
+func isPodOf(userInfo user.Info, build *buildv1.Build, pod *corev1.Pod) bool {
+	if pod == nil || !metav1.IsControlledBy(pod, build) {
+		return false
+	}
 	account := instantiate.AccountOf(&build.Spec.CommonSpec)
-	pod := userInfo.GetExtra()[serviceaccount.PodNameKey]
-	return userInfo.GetName() == serviceaccount.MakeUsername(build.Namespace, account) && len(pod) == 1 && pod[0] == instantiate.PodName(build.Name)
+	uid := userInfo.GetExtra()[serviceaccount.PodUIDKey]
+	return userInfo.GetName() == serviceaccount.MakeUsername(build.Namespace, account) && len(uid) == 1 && uid[0] == string(pod.UID)
 }
 
 // withReport returns a build with the fields of a report.

@@ -5,7 +5,44 @@ import (
 	"testing"
 
 	buildv1 "github.com/openshift/api/build/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authentication/user"
 )
+
+func TestOnlyPodOfBuildReports(t *testing.T) {
+	build := &buildv1.Build{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app-1", UID: "build"}}
+	podOf := func(owner, uid types.UID) *corev1.Pod {
+		controller := true
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app-1-build", UID: uid, OwnerReferences: []metav1.OwnerReference{
+			{APIVersion: "build.openshift.io/v1", Kind: "Build", Name: "app-1", UID: owner, Controller: &controller},
+		}}}
+	}
+	token := func(account, podUID string) user.Info {
+		return &user.DefaultInfo{Name: "system:serviceaccount:shop:" + account, Extra: map[string][]string{
+			"authentication.kubernetes.io/pod-name": {"app-1-build"}, "authentication.kubernetes.io/pod-uid": {podUID},
+		}}
+	}
+	for _, tt := range []struct {
+		name string
+		user user.Info
+		pod  *corev1.Pod
+		want bool
+	}{
+		{"the pod of the build", token("builder", "pod"), podOf("build", "pod"), true},
+		{"an earlier pod of the same name", token("builder", "earlier"), podOf("build", "pod"), false},
+		{"a pod of the name that is not the build's", token("builder", "pod"), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "pod"}}, false},
+		{"the pod of an earlier build of the same name", token("builder", "pod"), podOf("earlier", "pod"), false},
+		{"another service account", token("default", "pod"), podOf("build", "pod"), false},
+		{"a pod that is gone", token("builder", "pod"), nil, false},
+		{"a token without a pod", &user.DefaultInfo{Name: "system:serviceaccount:shop:builder"}, podOf("build", ""), false},
+	} {
+		if got := isPodOf(tt.user, build, tt.pod); got != tt.want {
+			t.Errorf("%s: got %v", tt.name, got)
+		}
+	}
+}
 
 func TestValidateReportLimitsSize(t *testing.T) {
 	long := strings.Repeat("a", maxTextBytes+1)
