@@ -20,6 +20,9 @@ import (
 	"github.com/slipway-platform/slipway/registry/registryname"
 )
 
+// StorageGroup is the group of the clients of local storage.
+const StorageGroup = "system:slipway-storages"
+
 // leaf is a certificate that an authority issues.
 type leaf struct {
 	files     Pair
@@ -55,7 +58,7 @@ func (i *issuer) leaves() []leaf {
 		{files: clientOf(f.DNSKubeconfig), authority: f.CA, user: "system:slipway-dns", groups: []string{"system:slipway-dns-servers"}, usage: client},
 		{files: clientOf(f.RouterKubeconfig), authority: f.CA, user: "system:slipway-router", groups: []string{"system:slipway-routers"}, usage: client},
 		{files: clientOf(f.IdlingKubeconfig), authority: f.CA, user: "system:slipway-idling", groups: []string{"system:slipway-idling-proxies"}, usage: client},
-		{files: clientOf(f.StorageKubeconfig), authority: f.CA, user: "system:slipway-storage", groups: []string{"system:slipway-storages"}, usage: client},
+		{files: clientOf(f.StorageKubeconfig), authority: f.CA, user: "system:slipway-storage", groups: []string{StorageGroup}, usage: client},
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/slipway-platform/slipway/admission/pod"
 	"github.com/slipway-platform/slipway/admission/reach"
+	"github.com/slipway-platform/slipway/admission/storageclient"
 	"github.com/slipway-platform/slipway/admission/unenforced"
 	"github.com/slipway-platform/slipway/apigroup/apps"
 	"github.com/slipway-platform/slipway/apigroup/build"
@@ -21,6 +22,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/arguments"
 	"github.com/slipway-platform/slipway/kube"
 	"github.com/slipway-platform/slipway/pki"
+	"github.com/slipway-platform/slipway/storage/local"
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
@@ -100,6 +102,7 @@ func (h *Host) features() ([]apiserver.Feature, []reload.Adjustment, error) {
 		pod.AuthorityFeature(serviceca.BundleMap, serviceca.BundleKey),
 		reach.Feature(h.networks()),
 		unenforced.Feature(unenforced.Resources()),
+		storageclient.Feature(pki.StorageGroup, local.DriverName),
 		apps.Feature(rules),
 		build.Feature(rules),
 		image.Feature(h.imageOptions()),

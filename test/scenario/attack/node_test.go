@@ -63,6 +63,31 @@ func TestNodeCannotTakeCluster(t *testing.T) {
 	}
 }
 
+// TestStorageClientCannotTakeNode uses the key of local storage, which creates PersistentVolumes.
+func TestStorageClientCannotTakeNode(t *testing.T) {
+	c := kit.Shared(t)
+	storage := nodePart(t, c, c.Path("pki", "node", "slipway-storage.kubeconfig"))
+	volume := func(source string) string {
+		return "{apiVersion: v1, kind: PersistentVolume, metadata: {name: forged}, spec: {accessModes: [ReadWriteOnce], capacity: {storage: 1Gi}, " + source + "}}"
+	}
+	const volumes, local = "/api/v1/persistentvolumes", "csi: {driver: local.csi.slipway.io, volumeHandle: node/file"
+	affinity := ", nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/os, operator: Exists}]}]}}"
+	storage.MayNot("POST", volumes+"?", volume("local: {path: "+c.Path("pki")+"}"+affinity), "only have volumes of the CSI driver")
+	storage.MayNot("POST", volumes+"?", volume("hostPath: {path: /}"), "only have volumes of the CSI driver")
+	storage.MayNot("POST", volumes+"?", volume("csi: {driver: nfs.example.com, volumeHandle: a}"), "spec.csi.driver")
+	storage.MayNot("POST", volumes+"?", volume(local+", nodePublishSecretRef: {namespace: kube-system, name: any}}"), "spec.csi.nodePublishSecretRef")
+	storage.May("POST", volumes+"?", volume(local+"}"))
+	storage.MayNot("POST", "/apis/storage.k8s.io/v1/csidrivers?", "{apiVersion: storage.k8s.io/v1, kind: CSIDriver, metadata: {name: nfs.example.com}}", "metadata.name")
+	storage.MayNot("POST", "/apis/snapshot.storage.k8s.io/v1/volumesnapshotcontents?", `{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshotContent, metadata: {name: forged},
+		spec: {driver: nfs.example.com, deletionPolicy: Retain, source: {snapshotHandle: a}, volumeSnapshotRef: {namespace: a, name: a}}}`, "spec.driver")
+
+	administrator := c.Administrator()
+	administrator.May("POST", volumes, strings.Replace(volume("hostPath: {path: /nowhere}"), "forged", "taken", 1))
+	t.Cleanup(func() { administrator.May("DELETE", volumes+"/taken", "") })
+	storage.MayNot("PATCH", volumes+"/taken", `{"metadata":{"annotations":{"a":"b"}}}`, "only have volumes of the CSI driver")
+	storage.MayNot("DELETE", volumes+"/taken", "", "only have volumes of the CSI driver")
+}
+
 func TestNodeCannotGiveItselfReservedLabel(t *testing.T) {
 	c := kit.Shared(t)
 	name := c.Status().Nodes[0].Name
