@@ -65,7 +65,7 @@ func statusCommand(opts *options) *cobra.Command {
 func printStatus(out io.Writer, status hostStatus) error {
 	fmt.Fprintf(out, "Slipway %s   data %s   up %s\n\n", status.Version, status.DataDir, age(status.Started))
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "PROCESS / PART\tSTATE\tSINCE\tSTARTED IN\tRESTARTS\tPID")
+	fmt.Fprintln(table, "PROCESS / COMPONENT\tSTATE\tSINCE\tSTARTED IN\tRESTARTS\tPID")
 	for _, process := range status.Processes {
 		fmt.Fprintf(table, "%s\t%s\t%s\t\t%d\t%d\n", process.Name, process.State, age(process.Since), process.Restarts, process.PID)
 		for _, c := range process.Components {
