@@ -52,7 +52,7 @@ func testRegistryWith(t *testing.T, settings *configuration.Configuration) *test
 	return &testRegistry{opened.store, t, strings.TrimPrefix(server.URL, "http://")}
 }
 
-// layer is one with random content.
+// layer returns one with random content.
 func (g *testRegistry) layer() v1.Layer {
 	g.t.Helper()
 	made, err := random.Layer(100, "application/vnd.oci.image.layer.v1.tar+gzip")

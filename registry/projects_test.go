@@ -19,7 +19,8 @@ import (
 	"github.com/slipway-platform/slipway/registry/registryname"
 )
 
-// inCluster is a registry of a cluster with namespaces, by their UIDs, and with streams and images.
+// inCluster returns a registry of a cluster with namespaces, by their UIDs, and with streams and
+// images.
 func inCluster(t *testing.T, uids map[string]types.UID, objects ...runtime.Object) *server {
 	t.Helper()
 	n := &namespaces{
@@ -38,7 +39,7 @@ func inCluster(t *testing.T, uids map[string]types.UID, objects ...runtime.Objec
 	}
 }
 
-// managed is the record of an image of a repository.
+// managed returns the record of an image of a repository.
 func managed(repository, digest string) *imagev1.Image {
 	return &imagev1.Image{
 		ObjectMeta:           metav1.ObjectMeta{Name: digest, Annotations: map[string]string{record.Managed: "true"}},

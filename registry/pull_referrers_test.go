@@ -29,7 +29,7 @@ func remotes() *registryclient.Pool {
 	return registryclient.NewPool(outbound.New(outbound.Policy{AllowedNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}), 50)
 }
 
-// knowing is a registry whose stream shop/app knows one image, by its digest and where it is.
+// knowing returns a registry whose stream shop/app knows one image, by its digest and where it is.
 func knowing(image, reference string) *server {
 	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}}
 	stream.Status.Tags = []imagev1.NamedTagEventList{{Tag: "v1", Items: []imagev1.TagEvent{{Image: image, DockerImageReference: reference}}}}

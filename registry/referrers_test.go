@@ -29,13 +29,13 @@ func (g *testRegistry) attach(repository, subject string, kind types.MediaType) 
 	return g.attachSaying(repository, subject, kind, "")
 }
 
-// attachSaying is the same with a note in the artifact.
+// attachSaying returns the same with a note in the artifact.
 func (g *testRegistry) attachSaying(repository, subject string, kind types.MediaType, note string) string {
 	g.t.Helper()
 	return g.attachTo(repository, g.digest(repository, subject), kind, note)
 }
 
-// attachTo is the same for a subject that may be in another registry.
+// attachTo returns the same for a subject that may be in another registry.
 func (g *testRegistry) attachTo(repository string, subject name.Digest, kind types.MediaType, note string) string {
 	g.t.Helper()
 	of, err := remote.Head(subject)
@@ -212,7 +212,7 @@ func TestReferrersStayAndGoWithTheirSubject(t *testing.T) {
 	}
 }
 
-// send makes a request and gives its status and header.
+// send creates a request and gives its status and header.
 func (g *testRegistry) send(method, path string, header http.Header, body []byte) *http.Response {
 	g.t.Helper()
 	request, err := http.NewRequestWithContext(g.t.Context(), method, "http://"+g.host+path, bytes.NewReader(body))

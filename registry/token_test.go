@@ -50,7 +50,7 @@ func newTokenServer(t *testing.T, authority *certtest.Authority) *tokenServer {
 	}}
 }
 
-// issue makes a token for a user who asks for scopes such as "repository:team/app:pull,push".
+// issue creates a token for a user who asks for scopes such as "repository:team/app:pull,push".
 func (s *tokenServer) issue(user string, scopes []string, expires time.Time) string {
 	s.t.Helper()
 	claims := token.ClaimSet{

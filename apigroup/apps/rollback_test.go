@@ -8,7 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// deployed is a configuration with deployments 1 to version, which has an automatic trigger by
+// deployed returns a configuration with deployments 1 to version, which has an automatic trigger by
 // image.
 func deployed(image string, version int64) *appsv1.DeploymentConfig {
 	dc := valid()

@@ -32,7 +32,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
-// otherRegistry is a registry on a directory, and its host.
+// otherRegistry returns a registry on a directory, and its host.
 func otherRegistry(t *testing.T) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -64,7 +64,7 @@ func push(t *testing.T, reference string, what remote.Taggable) {
 	}
 }
 
-// reading is a fetcher without credentials.
+// reading returns a fetcher without credentials.
 func reading(t *testing.T) fetcher {
 	t.Helper()
 	made, err := newFetcher(registryclient.NewPool(outbound.New(outbound.Policy{AllowedNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}), 50), nil, nil, false)
@@ -135,7 +135,7 @@ func TestImportReportsMissingImage(t *testing.T) {
 	}
 }
 
-// imported is an import of images.
+// imported returns an import of images.
 func imported(from ...string) *imagev1.ImageStreamImport {
 	wanted := &imagev1.ImageStreamImport{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}}
 	for _, name := range from {
@@ -144,7 +144,7 @@ func imported(from ...string) *imagev1.ImageStreamImport {
 	return wanted
 }
 
-// answering is a registry that answers as handle does, and its host.
+// answering returns a registry that answers as handle does, and its host.
 func answering(t *testing.T, handle http.HandlerFunc) string {
 	t.Helper()
 	server := httptest.NewServer(handle)

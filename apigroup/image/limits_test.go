@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// limitsOf are those of the project shop: a lax LimitRange, and one with the maxima given.
+// limitsOf returns those of the project shop: a lax LimitRange, and one with the maxima given.
 func limitsOf(t *testing.T, kind corev1.LimitType, most map[corev1.ResourceName]string) limits {
 	t.Helper()
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
@@ -66,7 +66,7 @@ func TestImageSizeLimit(t *testing.T) {
 	}
 }
 
-// streamOf is a stream whose tags are pointed at images, and were others.
+// streamOf returns a stream whose tags are pointed at images, and were others.
 func streamOf(from []corev1.ObjectReference, images ...string) *imagev1.ImageStream {
 	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}}
 	for n := range from {

@@ -17,8 +17,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// streams maintains the history of image streams' tags: if a tag is pointed at another tag or image
-// of a stream, the current image of that becomes the tag's newest image.
+// streams maintains the history of image streams' tags. If a tag refers to another tag or image of
+// a stream, the current image of that source becomes the newest image of the tag.
 type streams struct {
 	options Options
 	deps    apiserver.Deps

@@ -53,7 +53,7 @@ func roles(_ context.Context, name string) ([]rbacv1.PolicyRule, error) {
 	return nil, fmt.Errorf("clusterrole %q not found", name)
 }
 
-// resource is a request `verb group/resource/subresource namespace/name`.
+// resource returns a request `verb group/resource/subresource namespace/name`.
 func resource(verb, group, kind, sub, namespace, name string) authorizer.AttributesRecord {
 	return authorizer.AttributesRecord{Verb: verb, APIGroup: group, Resource: kind, Subresource: sub, Namespace: namespace, Name: name, ResourceRequest: true}
 }

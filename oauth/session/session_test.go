@@ -23,7 +23,7 @@ func sessions(t *testing.T, maxAge time.Duration, secrets ...Secret) *Sessions {
 	return s
 }
 
-// carry is a request of a browser that has got an answer's cookies.
+// carry returns a request of a browser that has got an answer's cookies.
 func carry(answer *httptest.ResponseRecorder) *http.Request {
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	for _, cookie := range answer.Result().Cookies() {

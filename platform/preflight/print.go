@@ -17,8 +17,8 @@ func Failed(problems []Problem) bool {
 }
 
 // Print writes the problems as a table of at most 100 columns: severity, subject and text, and
-// below them the remedy, once for neighbours that have the same. A command that is longer than a
-// line stays whole, so that it can be copied.
+// below them the remedy. Consecutive problems with the same remedy share it. Print does not wrap
+// commands, so that users can copy them.
 func Print(out io.Writer, problems []Problem) error {
 	subjects := 0
 	for _, problem := range problems {

@@ -105,7 +105,7 @@ func (r *report) requests() (all []apiTimes) {
 	return all
 }
 
-// api is the table of requests to the API.
+// api returns the table of requests to the API.
 func (r *report) api() stats.Table {
 	t := stats.Table{Heading: []string{"API request", "ConfigMap", "Route", "ratio", "aim", ""}}
 	for _, result := range r.requests() {

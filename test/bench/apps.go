@@ -124,7 +124,7 @@ func (w *workshop) measure(ctx context.Context, times int) error {
 	return nil
 }
 
-// podTemplate is what both kinds roll out; a variable makes one differ from the one before.
+// podTemplate returns what both kinds roll out; a variable makes one differ from the one before.
 func podTemplate(name string, version int) corev1.PodTemplateSpec {
 	pod := pausePod(name)
 	pod.Spec.TerminationGracePeriodSeconds = ptr.To[int64](0)
@@ -173,7 +173,7 @@ func configDone(dc *openshiftapps.DeploymentConfig) bool {
 	return false
 }
 
-// deploymentDone is the same of a Deployment.
+// deploymentDone returns the same of a Deployment.
 func deploymentDone(d *appsv1.Deployment) bool {
 	s := d.Status
 	return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == *d.Spec.Replicas && s.Replicas == *d.Spec.Replicas && s.AvailableReplicas == *d.Spec.Replicas
@@ -211,7 +211,7 @@ func (w *workshop) rollDeployment(ctx context.Context, version int) (time.Durati
 	return time.Since(began), err
 }
 
-// newVersion is the patch that changes the template.
+// newVersion returns the patch that changes the template.
 func newVersion(version int) []byte {
 	return fmt.Appendf(nil, `{"spec":{"template":{"spec":{"containers":[{"name":"pause","env":[{"name":"VERSION","value":"%d"}]}]}}}}`, version)
 }

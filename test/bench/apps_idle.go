@@ -22,7 +22,7 @@ const (
 	pagePort   = 8080
 )
 
-// measureWakes makes a service idle again and again, and asks it for a page.
+// measureWakes idles a service repeatedly, and asks it for a page.
 func (w *workshop) measureWakes(ctx context.Context) error {
 	pod := pausePod(idleName)
 	pod.Spec.TerminationGracePeriodSeconds = ptr.To[int64](0)

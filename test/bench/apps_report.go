@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/stats"
 )
 
-// The aims: a ratio, and seconds.
+// The targets: a ratio, and seconds.
 const (
 	mostRollout     = 1.3
 	mostImageChange = 1
@@ -42,8 +42,8 @@ func runApps(ctx context.Context, o options) error {
 	return appsSection.Write(o.markdown, conditions+"\n"+result.table().Markdown())
 }
 
-// table is what was measured, with the aims. Rollouts are compared pair by pair: those of a pair
-// were made one after the other.
+// table returns what was measured, with the aims. Rollouts are compared pair by pair: those of a
+// pair were made one after the other.
 func (a *apps) table() stats.Table {
 	t := stats.Table{Heading: []string{"applications", "p50", "p90", "aim", ""}}
 	add := func(name string, took []time.Duration, aim string, met bool) {

@@ -128,7 +128,7 @@ func (y *yard) prepare(ctx context.Context) error {
 	return os.WriteFile(filepath.Join(y.work, "Dockerfile"), fmt.Appendf(nil, buildDockerfile, inPods), 0o644)
 }
 
-// forget makes a build configuration that has never built, whose image stream has no image, and
+// forget creates a build configuration that has never built, whose image stream has no image, and
 // empties the storage of buildah.
 func (y *yard) forget(ctx context.Context, config string) error {
 	for _, args := range [][]string{
@@ -147,7 +147,7 @@ func (y *yard) run(ctx context.Context, args ...string) (string, error) {
 	return y.command(ctx, y.oc, append(args, "--namespace="+buildProject, "--kubeconfig="+y.kubeconfig)...)
 }
 
-// command runs a program beside the cluster and returns what it prints.
+// command runs a program next to the cluster and returns its output.
 func (y *yard) command(ctx context.Context, program string, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, program, args...)
 	command.Env = append(os.Environ(), "HOME="+y.host.Dir, "REGISTRY_AUTH_FILE="+y.host.Path("auth.json"))
@@ -200,7 +200,7 @@ func inside(build *buildv1.Build) (sum time.Duration) {
 	return sum
 }
 
-// buildah runs it with a storage of its own.
+// buildah runs buildah with its own storage directory.
 func (y *yard) buildah(ctx context.Context, args ...string) (string, error) {
 	return y.command(ctx, "buildah", append([]string{"--root=" + y.host.Path("buildah"), "--runroot=" + y.host.Path("buildah-run"), "--storage-driver=overlay"}, args...)...)
 }

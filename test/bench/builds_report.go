@@ -35,7 +35,7 @@ func runBuilds(ctx context.Context, o options) error {
 	return buildsSection.Write(o.markdown, conditions+"\n"+result.table().Markdown()+"\n"+result.delays().Markdown())
 }
 
-// table is a Dockerfile on both sides.
+// table returns a Dockerfile on both sides.
 func (r *builds) table() stats.Table {
 	t := stats.Table{Heading: []string{"Dockerfile build and push", "Slipway", "buildah", "ratio", "aim", ""}}
 	for _, kind := range []struct {
@@ -54,7 +54,7 @@ func (r *builds) table() stats.Table {
 	return t
 }
 
-// delays is how soon a build begins.
+// delays returns how soon a build begins.
 func (r *builds) delays() stats.Table {
 	t := stats.Table{Heading: []string{"until a build begins", "p50", "longest", "aim", ""}}
 	for _, row := range []struct {

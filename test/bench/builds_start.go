@@ -86,7 +86,7 @@ func baseLayer(noise io.Reader) ([]byte, error) {
 	return buffer.Bytes(), err
 }
 
-// options are how the registry is asked. Whatever answers in the cluster's network is trusted.
+// options returns how the registry is asked. Whatever answers in the cluster's network is trusted.
 func (y *yard) options(ctx context.Context) []remote.Option {
 	return []remote.Option{
 		remote.WithContext(ctx), remote.WithAuth(&authn.Basic{Username: "any", Password: y.token}),
@@ -143,7 +143,7 @@ func (y *yard) await(ctx context.Context, do func() error, wanted func(*buildv1.
 	}
 }
 
-// configure makes a build configuration that only starts from the base image.
+// configure creates a build configuration that only starts from the base image.
 func (y *yard) configure(ctx context.Context, name string, triggers ...buildv1.BuildTriggerPolicy) error {
 	config, dockerfile := &buildv1.BuildConfig{ObjectMeta: metav1.ObjectMeta{Name: name}}, "FROM scratch"
 	config.Spec.Source.Dockerfile, config.Spec.Triggers = &dockerfile, triggers

@@ -113,7 +113,7 @@ func (c *cluster) empty(ctx context.Context) error {
 	return c.deletePod(ctx, "idle")
 }
 
-// pausePod is a pod that does nothing.
+// pausePod returns a pod that does nothing.
 func pausePod(name string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": name}},

@@ -82,7 +82,7 @@ func runCSI(ctx context.Context, o options) error {
 	return csiSection.Write(o.markdown, result.markdown())
 }
 
-// round lets both sides do what they do for volumes, one after the other.
+// round runs the volume operations of both sides, one side after the other.
 func (r *csiResult) round(ctx context.Context, own, stock csiProgram) error {
 	rates, _, err := own.rates(ctx, true, 0)
 	if err != nil {

@@ -111,7 +111,7 @@ func (c *csiCluster) serveDrivers(dir string, count int) (sockets []string, err 
 
 func driverName(i int) string { return fmt.Sprintf("disk-%d.example.com", i) }
 
-// fill makes a node that has the drivers, a class, and volumes of the drivers that are attached
+// fill creates a node that has the drivers, a class, and volumes of the drivers that are attached
 // already.
 func (c *csiCluster) fill(ctx context.Context, volumes int) error {
 	node := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "node"}}

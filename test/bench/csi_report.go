@@ -49,7 +49,7 @@ func (r csiResult) table() stats.Table {
 	return t
 }
 
-// medians are those of each number over the rounds.
+// medians returns those of each number over the rounds.
 func medians(rounds []csiRates) csiRates {
 	of := func(value func(csiRates) float64) float64 {
 		var values []float64

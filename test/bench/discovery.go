@@ -50,7 +50,7 @@ func (s *scanTimes) ScanEnds(scan flexvolume.Scan) {
 	s.begins = append(s.begins, time.Now().Add(-scan.Duration))
 }
 
-// apart is the shortest time between two scans.
+// apart returns the shortest time between two scans.
 func (s *scanTimes) apart() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -32,7 +32,7 @@ func (r *report) measureEngine(ctx context.Context, work string) (err error) {
 	return nil
 }
 
-// engine is the table of the FlexVolume engine.
+// engine returns the table of the FlexVolume engine.
 func (r *report) engine() stats.Table {
 	t := stats.Table{Heading: []string{"FlexVolume engine", "measured", "aim", ""}}
 	add := func(name, measured, aim string, met bool) {

@@ -129,7 +129,7 @@ func (i *importer) repository(ctx context.Context) error {
 	return i.complete(ctx, "all", nil)
 }
 
-// stream makes a stream whose tags are imported one and all.
+// stream creates a stream whose tags are imported one and all.
 func (i *importer) stream(ctx context.Context) error {
 	made := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Name: "each"}}
 	for n := range importTags {

@@ -56,7 +56,7 @@ const farRepository = "team/app"
 
 func tagName(n int) string { return fmt.Sprintf("v1.%d", n) }
 
-// fill gives each tag an image of its own that says a word.
+// fill pushes a different image to each tag.
 func (f *farRegistry) fill(tags int, word string) error {
 	local := httptest.NewServer(f.content)
 	defer local.Close()

@@ -74,7 +74,7 @@ func runRegistry(ctx context.Context, o options) error {
 	return registrySection.Write(o.markdown, conditions+"\n"+compared.Markdown())
 }
 
-// compareRegistries is the table of both.
+// compareRegistries returns the table of both.
 func compareRegistries(own, stock []registryRound) stats.Table {
 	t := stats.Table{Heading: []string{"registry", "Slipway", "docker-registry", "ratio", "aim", ""}}
 	row := func(name string, of func(registryRound) float64, print func(float64) string, least float64) {

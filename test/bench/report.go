@@ -41,7 +41,7 @@ type aim struct {
 	alone func([]round) float64
 }
 
-// rows are the comparisons of the report. Values are medians over the rounds.
+// rows returns the comparisons of the report. Values are medians over the rounds.
 func rows() []row {
 	idle := func(quantity func(host.Usage) float64) func([]round) float64 {
 		return over(func(r round) float64 { return host.Total(r.Idle, quantity) })
@@ -99,7 +99,7 @@ func upToLimit(v float64) string {
 	return inSeconds(v)
 }
 
-// judge says what is aimed at, and whether it was met: with the number that missed it if not.
+// judge reports what is aimed at, and whether it was met: with the number that missed it if not.
 func (r row) judge(own, ratio float64) (text, outcome string) {
 	var aims, missed []string
 	add := func(aim string, met bool, number string) {
@@ -131,7 +131,7 @@ func (r row) judge(own, ratio float64) (text, outcome string) {
 	return strings.Join(aims, ", "), "met"
 }
 
-// comparison is the table of both sides.
+// comparison returns the table of both sides.
 func (r *report) comparison() stats.Table {
 	t := stats.Table{Heading: []string{"", "Slipway", "stock", "ratio", "aim", ""}}
 	for _, row := range rows() {
@@ -146,7 +146,7 @@ func (r *report) comparison() stats.Table {
 	return t
 }
 
-// processes is the table of the idle processes of both sides.
+// processes returns the table of the idle processes of both sides.
 func (r *report) processes() stats.Table {
 	t := stats.Table{Heading: []string{"idle process", "PSS", "anonymous", "processor time per second"}}
 	for which, rounds := range r.Sides {
@@ -175,7 +175,7 @@ func (r *report) processes() stats.Table {
 	return t
 }
 
-// conditions says where, when and how often was measured.
+// conditions reports where, when and how often was measured.
 func (r *report) conditions() string {
 	return fmt.Sprintf("%s.\n%s; medians of %d rounds, idle for %s with one pod and one service.\n",
 		r.Machine, r.Started.UTC().Format("2006-01-02 15:04 MST"), r.Rounds, r.Idle)
@@ -184,12 +184,12 @@ func (r *report) conditions() string {
 // sumNote says what the sums of memory and processor time are made of.
 const sumNote = "Sums leave out containerd-shim-runc-v2 and pause, which are the same programs on both sides.\n"
 
-// text is the report for a terminal of 100 columns.
+// text returns the report for a terminal of 100 columns.
 func (r *report) text() string {
 	return "\n" + r.conditions() + "\n" + r.comparison().Text() + "\n" + r.api().Text() + "\n" + r.engine().Text() + "\n" + r.processes().Text() + "\n" + sumNote
 }
 
-// markdown is the report for a document.
+// markdown returns the report for a document.
 func (r *report) markdown() string {
 	return r.conditions() + "\n" + r.comparison().Markdown() + "\n" + r.api().Markdown() + "\n" + r.engine().Markdown() + "\n" + r.processes().Markdown() + "\n" + sumNote
 }

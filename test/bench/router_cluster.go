@@ -172,7 +172,7 @@ defaults
 // haproxyProgram is where the distribution has it.
 const haproxyProgram = "/usr/sbin/haproxy"
 
-// makeService makes a service whose pods have these addresses.
+// makeService creates a service whose pods have these addresses.
 func (c *routerCluster) makeService(ctx context.Context, name, port string, addresses ...string) error {
 	_, err := c.client.CoreV1().Services(routerNamespace).Create(ctx, &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "web", Port: 80}}},
@@ -198,7 +198,7 @@ func (c *routerCluster) slice(service, port string, addresses ...string) *discov
 	return made
 }
 
-// makeRoute makes a route; without a termination it is for HTTP.
+// makeRoute creates a route; without a termination it is for HTTP.
 func (c *routerCluster) makeRoute(ctx context.Context, name, host, service, termination string) error {
 	spec := map[string]any{"host": host, "to": map[string]any{"kind": "Service", "name": service}}
 	if termination != "" {

@@ -127,9 +127,9 @@ func readWrk(text string) (load requestLoad, err error) {
 	return load, nil
 }
 
-// static is what somebody would write by hand for these hosts and pods: sessions stick by a cookie,
-// pods are checked and told who asks, and TLS is looked into for the name of the host, since one
-// port serves both connections that end here and such that pass.
+// static returns what somebody would write by hand for these hosts and pods: sessions stick by a
+// cookie, pods are checked and told who asks, and TLS is looked into for the name of the host,
+// since one port serves both connections that end here and such that pass.
 func (c *routerCluster) static() string {
 	var b strings.Builder
 	headers := func(scheme string) string {

@@ -42,7 +42,7 @@ func (r routerResult) requests() stats.Table {
 	return t
 }
 
-// many is what was measured with many routes.
+// many returns what was measured with many routes.
 func (r routerResult) many() stats.Table {
 	t := stats.Table{Heading: []string{"routes"}}
 	for _, scale := range r.scales {

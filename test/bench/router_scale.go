@@ -82,8 +82,8 @@ func measureScale(ctx context.Context, program string, size int) (scale routerSc
 // firstPod is the part of an address that tells the generation of a pod.
 const firstPod = 20
 
-// podAddress is the address of a service's pod after so many changes, of which there are fewer than
-// 200.
+// podAddress returns the address of a service's pod after so many changes, of which there are fewer
+// than 200.
 func podAddress(service, generation int) string {
 	return fmt.Sprintf("127.%d.%d.%d", firstPod+generation, service/250, 1+service%250)
 }

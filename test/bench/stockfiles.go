@@ -92,7 +92,7 @@ BinaryName = "$payload/runc"
 SystemdCgroup = false
 `
 
-// conflist has the pods' network with the plug-in that Slipway uses.
+// conflist has the pods' network with the plugin that Slipway uses.
 const conflist = `{"cniVersion": "1.1.0", "name": "bench", "plugins": [{"type": "slipway-cni", "capabilities": {"portMappings": true},
   "bridge": "$bridge", "podCIDR": "$subnet", "stateDir": "$dir/cni-state", "nftTable": "bench", "hairpin": true}]}
 `
@@ -136,7 +136,7 @@ func lowersOOMScore() bool {
 	return os.WriteFile(file, before, 0) == nil
 }
 
-// makeCgroups makes a control group in each hierarchy: kubelet refuses to start without the one
+// makeCgroups creates a control group in each hierarchy: kubelet refuses to start without the one
 // that it is told to use.
 func makeCgroups(root string) error {
 	mounts, err := mountinfo.GetMounts(mountinfo.FSTypeFilter("cgroup", "cgroup2"))

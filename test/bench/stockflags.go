@@ -4,7 +4,7 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
-// arguments are the command lines of the stock programs: those that kubeadm writes, except that
+// arguments returns the command lines of the stock programs: those that kubeadm writes, except that
 // nothing waits for leases (a control plane of one has nobody to share with) and that etcd serves
 // on loopback alone.
 func (s *stock) arguments() map[string][]string {

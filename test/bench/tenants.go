@@ -119,7 +119,7 @@ func (t *town) measure(ctx context.Context, password string) error {
 
 func projectName(i int) string { return fmt.Sprintf("bench-%05d", i) }
 
-// makeProject makes a namespace, which is the tenant's if it is one of the first.
+// makeProject creates a namespace, which is the tenant's if it is one of the first.
 func (t *town) makeProject(ctx context.Context, i int) error {
 	name := projectName(i)
 	if _, err := t.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
@@ -144,7 +144,7 @@ func (t *town) waitKept(ctx context.Context, i int) error {
 	})
 }
 
-// measureProjects makes the other projects and reads the tenant's.
+// measureProjects creates the other projects and reads the tenant's.
 func (t *town) measureProjects(ctx context.Context, user *rest.Config) error {
 	if err := each(ctx, allProjects-ownProjects, func(i int) error { return t.makeProject(ctx, ownProjects+i) }); err != nil {
 		return err

@@ -35,7 +35,7 @@ func runTenants(ctx context.Context, o options) error {
 	return tenantsSection.Write(o.markdown, conditions+"\n"+result.table().Markdown())
 }
 
-// table is what was measured, with the aims.
+// table returns what was measured, with the aims.
 func (r *tenants) table() stats.Table {
 	t := stats.Table{Heading: []string{"users and projects", "p50", "p99", "aim", ""}}
 	times := func(name string, took []time.Duration, most float64) {

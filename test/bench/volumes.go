@@ -103,8 +103,8 @@ func measureHanging(ctx context.Context, h *host.Host, c *cluster, count int) (a
 	return all, nil
 }
 
-// volumePod is a pod with one attachable FlexVolume of its own. The volume is called like the pod,
-// because upstream takes volumes that are called alike for the same.
+// volumePod returns a pod with one attachable FlexVolume of its own. The volume is called like the
+// pod, because upstream takes volumes that are called alike for the same.
 func volumePod(name string) *corev1.Pod {
 	pod := pausePod(name)
 	pod.Spec.Volumes = []corev1.Volume{{Name: name, VolumeSource: corev1.VolumeSource{

@@ -52,7 +52,7 @@ Remove it:
 	return err
 }
 
-// nameNamespace gives the network namespace a name, so that it can be entered after the test.
+// nameNamespace returns the network namespace a name, so that it can be entered after the test.
 func (c *Cluster) nameNamespace() error {
 	if err := os.MkdirAll(namespaceDir, 0o755); err != nil {
 		return err

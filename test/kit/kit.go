@@ -183,12 +183,12 @@ func (c *Cluster) MasterFile() string { return c.Path("master", "master-config.y
 // NodeFile is the path of the cluster's node-config.yaml.
 func (c *Cluster) NodeFile() string { return c.Path("node", "node-config.yaml") }
 
-// Path is a path below the data directory.
+// Path returns a path below the data directory.
 func (c *Cluster) Path(names ...string) string {
 	return filepath.Join(append([]string{c.DataDir}, names...)...)
 }
 
-// RepositoryFile is a file of the repository, such as an example.
+// RepositoryFile returns a file of the repository, such as an example.
 func (c *Cluster) RepositoryFile(names ...string) string {
 	return filepath.Join(append([]string{c.repository}, names...)...)
 }

@@ -166,7 +166,7 @@ func (r *registry) post(path string) int {
 	return answer.StatusCode
 }
 
-// ask gives the answer to a request, nil if there is none.
+// ask returns the answer to a request, nil if there is none.
 func (r *registry) ask(method, address string, body io.Reader) *http.Response {
 	request, err := http.NewRequestWithContext(r.t.Context(), method, address, body)
 	if err != nil {

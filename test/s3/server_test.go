@@ -76,7 +76,7 @@ storage:
 	return path
 }
 
-// objects are the files of objects below a path of the bucket whose names match.
+// objects returns the files of objects below a path of the bucket whose names match.
 func (s *server) objects(t *testing.T, path ...string) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(append([]string{s.dir, bucket}, path...)...))

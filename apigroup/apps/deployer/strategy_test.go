@@ -19,21 +19,21 @@ func hook(policy appsv1.LifecycleHookFailurePolicy) *appsv1.LifecycleHook {
 	return &appsv1.LifecycleHook{FailurePolicy: policy, ExecNewPod: &appsv1.ExecNewPodHook{ContainerName: "main", Command: []string{"true"}}}
 }
 
-// recreate is the strategy with all hooks.
+// recreate returns the strategy with all hooks.
 func recreate(policy appsv1.LifecycleHookFailurePolicy) appsv1.DeploymentStrategy {
 	return appsv1.DeploymentStrategy{Type: appsv1.DeploymentStrategyTypeRecreate, RecreateParams: &appsv1.RecreateDeploymentStrategyParams{
 		Pre: hook(policy), Mid: hook(policy), Post: hook(policy),
 	}}
 }
 
-// rolling is the strategy with its hooks.
+// rolling returns the strategy with its hooks.
 func rolling(policy appsv1.LifecycleHookFailurePolicy) appsv1.DeploymentStrategy {
 	return appsv1.DeploymentStrategy{Type: appsv1.DeploymentStrategyTypeRolling, RollingParams: &appsv1.RollingDeploymentStrategyParams{
 		UpdatePeriodSeconds: ptr.To[int64](0), Pre: hook(policy), Post: hook(policy),
 	}}
 }
 
-// recreated is all that a deployment by Recreate does: the new pods come when the old ones are
+// recreated returns all that a deployment by Recreate does: the new pods come when the old ones are
 // gone.
 func recreated() []string {
 	return []string{"pre hook", "web-1 0", "mid hook", "web-2 1", "web-2 2", "post hook"}

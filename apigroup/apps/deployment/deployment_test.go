@@ -30,7 +30,7 @@ type loops struct {
 	core     coreclient.CoreV1Interface
 }
 
-// known is a cache with objects.
+// known returns a cache with objects.
 func known[T runtime.Object](t *testing.T, objects ...T) cache.Indexer {
 	t.Helper()
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
@@ -60,7 +60,7 @@ func newLoops(t *testing.T, dc *appsv1.DeploymentConfig, deployments []*corev1.R
 	}
 }
 
-// configuration is one whose version is to be deployed.
+// configuration returns one whose version is to be deployed.
 func configuration(version int64) *appsv1.DeploymentConfig {
 	dc := &appsv1.DeploymentConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "uid"}}
 	dc.Spec.Replicas, dc.Status.LatestVersion = 2, version
@@ -68,7 +68,7 @@ func configuration(version int64) *appsv1.DeploymentConfig {
 	return dc
 }
 
-// deployed is the deployment of a configuration's version.
+// deployed returns the deployment of a configuration's version.
 func deployed(t *testing.T, dc *appsv1.DeploymentConfig, phase appsv1.DeploymentStatus) *corev1.ReplicationController {
 	t.Helper()
 	rc, err := rollout.New(dc)
@@ -79,7 +79,7 @@ func deployed(t *testing.T, dc *appsv1.DeploymentConfig, phase appsv1.Deployment
 	return rc
 }
 
-// podOf is a deployer pod, or one of its hooks.
+// podOf returns a deployer pod, or one of its hooks.
 func podOf(rc *corev1.ReplicationController, suffix string, phase corev1.PodPhase) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: rc.Namespace, Name: rc.Name + suffix, Labels: map[string]string{appsv1.DeployerPodForDeploymentLabel: rc.Name},

@@ -29,8 +29,8 @@ func importer(err error) (*fake.Clientset, *[]*imagev1.ImageStreamImport) {
 	return client, asked
 }
 
-// app is a stream with tags that are to be imported: as many new ones, and scheduled ones that were
-// imported before.
+// app returns a stream with tags that are to be imported: as many new ones, and scheduled ones that
+// were imported before.
 func app(pending, scheduled int) *imagev1.ImageStream {
 	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app", UID: "u", Generation: 3}}
 	for i := range pending + scheduled {

@@ -21,7 +21,7 @@ import (
 
 const id = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-// written is a directory with files of the contents given.
+// written returns a directory with files of the contents given.
 func written(t *testing.T, contents ...string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -60,7 +60,7 @@ func New(dir, cgroupRoot string) (*Host, error) {
 	return h, nil
 }
 
-// connect makes the devices of the calling thread's namespace. The device with the address is a
+// connect creates the devices of the calling thread's namespace. The device with the address is a
 // bridge without ports, because not every kernel has dummy devices.
 func connect() error {
 	if err := errors.Join(AddBridge("eth0", Address+"/24"), netnamespace.SetUp("lo", netip.Prefix{})); err != nil {
@@ -72,7 +72,7 @@ func connect() error {
 	return nil
 }
 
-// AddBridge makes a bridge with an address in CIDR notation in the calling thread's namespace.
+// AddBridge creates a bridge with an address in CIDR notation in the calling thread's namespace.
 func AddBridge(name, cidr string) error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = name
@@ -104,7 +104,7 @@ func (h *Host) Start(command *exec.Cmd) error {
 	return h.Do(command.Start)
 }
 
-// Path is a path below the directory.
+// Path returns a path below the directory.
 func (h *Host) Path(names ...string) string {
 	return filepath.Join(append([]string{h.Dir}, names...)...)
 }

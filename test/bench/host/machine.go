@@ -20,7 +20,8 @@ func Describe() string {
 		runtime.NumCPU(), processor(), memory, firstWord("/proc/sys/kernel/osrelease"), firstWord("/proc/loadavg"))
 }
 
-// processor is the model of the processor, or the architecture where the kernel does not tell it.
+// processor returns the model of the processor, or the architecture where the kernel does not tell
+// it.
 func processor() string {
 	data, err := os.ReadFile("/proc/cpuinfo")
 	if err == nil {

@@ -92,7 +92,8 @@ func ReadProcess(dir string) (Process, error) {
 	return Process{PID: pid, Parent: stat.parent, Name: programName(line)}, nil
 }
 
-// programName is how a process with this command line, as /proc has it, is called in the report.
+// programName returns how a process with this command line, as /proc has it, is called in the
+// report.
 func programName(line []byte) string {
 	var args []string
 	for arg := range bytes.SplitSeq(bytes.TrimSuffix(line, []byte{0}), []byte{0}) {

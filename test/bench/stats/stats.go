@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Median is the middle value, or the mean of the two middle ones; NaN without values.
+// Median returns the middle value, or the mean of the two middle ones; NaN without values.
 func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -20,7 +20,7 @@ func Median(values []float64) float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// Percentile is the smallest value that at least percent of all values do not exceed (nearest
+// Percentile returns the smallest value that at least percent of all values do not exceed (nearest
 // rank); NaN without values.
 func Percentile(values []float64, percent int) float64 {
 	if len(values) == 0 {

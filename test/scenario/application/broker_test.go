@@ -24,7 +24,7 @@ type platform struct {
 	token  string
 }
 
-// newPlatform is a caller with the token of the account that is made for a service catalog.
+// newPlatform returns a caller with the token of the account that is made for a service catalog.
 func newPlatform(t *testing.T, c *kit.Cluster) *platform {
 	t.Helper()
 	client, err := rest.HTTPClientFor(rest.AnonymousClientConfig(c.Config))

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// page is a pod's template that serves a page at port 8080.
+// page returns a pod's template that serves a page at port 8080.
 func page(name string) string {
 	return fmt.Sprintf(`template: {metadata: {labels: {app: %s}}, spec: {terminationGracePeriodSeconds: 0, containers: [{name: web, image: %q,
 		command: [sh, -c, "mkdir -p /tmp/www && echo awake > /tmp/www/index.html && exec httpd -f -p 8080 -h /tmp/www"], ports: [{containerPort: 8080}],

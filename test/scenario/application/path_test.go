@@ -106,7 +106,7 @@ func visits(t *testing.T, c *kit.Cluster) (number int) {
 	return number
 }
 
-// hook is the address that the host of a repository is told to call.
+// hook returns the address that the host of a repository is told to call.
 func hook(c *kit.Cluster, build, kind string) string {
 	fields := strings.Fields(c.OC("start-build", build, "--list-webhooks="+kind))
 	return fields[len(fields)-1]

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// visitor is a client of the router of a cluster.
+// visitor returns a client of the router of a cluster.
 func visitor(c *kit.Cluster) *http.Client {
 	dialer := func(ctx context.Context, _, _ string) (net.Conn, error) { return c.Dial(ctx, "tcp4", "127.0.0.1:80") }
 	return &http.Client{Transport: &http.Transport{DialContext: dialer, DisableKeepAlives: true}, Timeout: time.Minute}

@@ -70,7 +70,7 @@ kubeletArguments:
 `, podPIDs, reserved)})
 }
 
-// attacker is a pod that runs a script.
+// attacker returns a pod that runs a script.
 func attacker(name, script string) string {
 	return fmt.Sprintf(`
 apiVersion: v1

@@ -31,7 +31,7 @@ type port struct {
 	answers map[string]string
 }
 
-// ports are all on which a host listens with the default configuration. A port that is not here
+// ports returns all on which a host listens with the default configuration. A port that is not here
 // fails the test.
 func ports() []port {
 	return []port{

@@ -31,7 +31,7 @@ func (s *stage) push(t *testing.T, project, tagged string, image v1.Image) error
 		remote.WithRetryPredicate(func(error) bool { return false }), remote.WithRetryStatusCodes())
 }
 
-// noise is an image with a layer of random bytes.
+// noise returns an image with a layer of random bytes.
 func noise(t *testing.T, size int64) v1.Image {
 	t.Helper()
 	image, err := random.Image(size, 1)

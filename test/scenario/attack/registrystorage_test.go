@@ -123,7 +123,7 @@ func disk(t *testing.T, size int64) string {
 	return data
 }
 
-// bulk is an image of one large layer, which differs from other numbers'.
+// bulk returns an image of one large layer, which differs from other numbers'.
 func bulk(t *testing.T, number uint64, size int) v1.Image {
 	t.Helper()
 	content := make([]byte, size)

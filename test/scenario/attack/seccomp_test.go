@@ -8,7 +8,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// sleeper is a pod with annotations and a security context, both as YAML maps, whose container
+// sleeper returns a pod with annotations and a security context, both as YAML maps, whose container
 // waits for commands.
 func sleeper(name, annotations, context string) string {
 	return fmt.Sprintf(`

@@ -208,8 +208,8 @@ func (u universe) collapse(r rights) rights {
 	return short
 }
 
-// expand is the inverse of contract: a right in scope cluster counts in every project too, and one
-// to a resource for all of its objects.
+// expand returns the inverse of contract: a right in scope cluster counts in every project too, and
+// one to a resource for all of its objects.
 func (u universe) expand(r rights, scopes []string) rights {
 	long := rights{}
 	for right := range r {

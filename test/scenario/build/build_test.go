@@ -98,7 +98,7 @@ func (p *project) authority() *x509.CertPool {
 	return known
 }
 
-// busybox is a layer with one program.
+// busybox returns a layer with one program.
 func busybox(t *testing.T) []byte {
 	t.Helper()
 	program, err := os.ReadFile("/bin/busybox")

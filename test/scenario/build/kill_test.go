@@ -24,7 +24,7 @@ func (p *project) waitLog(build, want string) {
 	})
 }
 
-// builder is the process that builds for a pod.
+// builder returns the process that builds for a pod.
 func (p *project) builder() int {
 	p.t.Helper()
 	processes, err := p.Processes()

@@ -75,7 +75,7 @@ func (i *installation) startNode() {
 	i.node = i.StartSlipway(nil, "csi", "node", "--csi-address", "unix://"+i.socket(), "--registration-dir", i.Path("kubelet", "plugins_registry"))
 }
 
-// startController starts the controller, in place of one that has ended.
+// startController starts the controller, instead of one that has ended.
 func (i *installation) startController(flags ...string) {
 	common := []string{"csi", "controller", "--kubeconfig", i.Path("admin.kubeconfig"), "--csi-address", "unix://" + i.socket(), "--retry-interval-max", "5s"}
 	i.controller = i.StartSlipway(nil, append(common, flags...)...)
@@ -92,13 +92,13 @@ func stop(t *testing.T, command *exec.Cmd) {
 	}
 }
 
-// claim is the manifest of a claim of the driver; fields are further ones of its spec.
+// claim returns the manifest of a claim of the driver; fields are further ones of its spec.
 func (i *installation) claim(name, size string, fields ...string) string {
 	all := append([]string{"accessModes: [ReadWriteOnce]", "storageClassName: " + i.name, "resources: {requests: {storage: " + size + "}}"}, fields...)
 	return fmt.Sprintf("---\n{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: %s}, spec: {%s}}\n", name, strings.Join(all, ", "))
 }
 
-// pod is the manifest of a pod that has the volume of the claim of its own name at /data.
+// pod returns the manifest of a pod that has the volume of the claim of its own name at /data.
 func pod(name string) string {
 	return fmt.Sprintf(`---
 apiVersion: v1

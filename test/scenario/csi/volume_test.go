@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 )
 
-// volume makes a volume in the storage, for a PersistentVolume that is made by hand, and returns
+// volume creates a volume in the storage, for a PersistentVolume that is made by hand, and returns
 // its handle.
 func (i *installation) volume(name string) string {
 	i.t.Helper()

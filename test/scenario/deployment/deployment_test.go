@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// configuration is a DeploymentConfig whose pods sleep; spec are further fields of its
+// configuration returns a DeploymentConfig whose pods sleep; spec are further fields of its
 // specification, container of its container.
 func configuration(name, spec, container string) string {
 	return fmt.Sprintf(`{apiVersion: apps.openshift.io/v1, kind: DeploymentConfig, metadata: {name: %[1]s}, spec: {%[2]s, selector: {app: %[1]s}, template: {
@@ -59,7 +59,7 @@ func waitReplicas(c *kit.Cluster, name string, want int32) {
 	})
 }
 
-// waitOutput waits until a field of an object is as wanted.
+// waitOutput waits until a field of an object has a value.
 func waitOutput(c *kit.Cluster, object, path, want string) {
 	c.WaitFor(object+" to have "+path+" "+want, func(context.Context) error {
 		got, err := c.TryOC("get", object, "-o", "jsonpath="+path)

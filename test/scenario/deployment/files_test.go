@@ -51,7 +51,8 @@ func write(t *testing.T, file, content string) {
 	}
 }
 
-// onClaim is a claim, and a DeploymentConfig whose pods have rsync and keep its volume at /data.
+// onClaim returns a claim, and a DeploymentConfig whose pods have rsync and keep its volume at
+// /data.
 func onClaim(claim string) string {
 	return volumeClaim(claim) + "---\n" + strings.Replace(configuration("kept", `replicas: 1, triggers: [{type: ConfigChange}]`, `volumeMounts: [{name: data, mountPath: /data}]`),
 		"containers: [{name: main, image: \""+kit.ToolsImage, "volumes: [{name: data, persistentVolumeClaim: {claimName: "+claim+"}}], containers: [{name: main, image: \""+rsyncImage, 1)

@@ -94,7 +94,7 @@ func TestSmallDiskIsNamed(t *testing.T) {
 	expect(t, c.UpFails(), c.DataDir, "MB free on its disk", "--data-dir")
 }
 
-// smallDisk is a directory with a file system of its own.
+// smallDisk returns a directory with a file system of its own.
 func smallDisk(t *testing.T, options string) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "slipway-disk-")

@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// author is a directory as the author of a driver has it: the example's recipe and script, with a
-// driver of its own.
+// author returns a directory as the author of a driver has it: the example's recipe and script,
+// with a driver of its own.
 func author(t *testing.T, c *kit.Cluster, driver, page string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -52,8 +52,8 @@ func build(t *testing.T, c *kit.Cluster, driver, page, image string) {
 		"--build-arg", "DRIVER="+driver, "--file", filepath.Join(dir, "deploy", "Dockerfile"), dir)
 }
 
-// daemonSet is the example's object with this cluster's directory, another driver and another image
-// in their places.
+// daemonSet returns the example's object with this cluster's directory, another driver and another
+// image in their places.
 func daemonSet(t *testing.T, c *kit.Cluster, driver, image string) string {
 	t.Helper()
 	content, err := os.ReadFile(c.RepositoryFile("examples", "flexvolume", "deploy", "daemonset.yaml"))
@@ -67,7 +67,7 @@ func daemonSet(t *testing.T, c *kit.Cluster, driver, image string) string {
 	).Replace(string(content))
 }
 
-// reader is a pod that has a volume of a driver.
+// reader returns a pod that has a volume of a driver.
 func reader(name, driver string) string {
 	return fmt.Sprintf(`
 apiVersion: v1

@@ -27,8 +27,8 @@ const (
 	service   = "http://page." + namespace + "/"
 )
 
-// example is the example's manifest with this cluster's directories in place of the machine's, so
-// that a cluster of the machine's owner is not touched.
+// example returns the example's manifest with this cluster's directories instead of the machine's,
+// so that a cluster of the machine's owner is not touched.
 func example(t *testing.T, c *kit.Cluster, data string) string {
 	t.Helper()
 	files, err := filepath.Glob(c.RepositoryFile("examples", "flexvolume", "*.yaml"))

@@ -170,7 +170,7 @@ func fuseDaemon(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	}
 }
 
-// pidsOf are the processes that have a directory in their command line.
+// pidsOf returns the processes that have a directory in their command line.
 func pidsOf(t testing.TB, dir string) string {
 	t.Helper()
 	output, err := exec.Command("pgrep", "-f", "bindfs "+dir).Output()
@@ -197,9 +197,9 @@ func removedDriver(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	}
 }
 
-// inTree leaves on the machine what another cluster's in-tree plug-in has there when its kubelet
-// ends under a pod: directories and mounts without any record. The new cluster releases them, and
-// the volume works after its objects are imported.
+// inTree creates the state that another cluster's in-tree plugin leaves if its kubelet ends under a
+// pod: directories and mounts without a record. The new cluster releases them, and the volume works
+// after its objects are imported.
 func inTree(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	d := install(t, c, "intree.example.com/disk")
 	name := d.volume("old")

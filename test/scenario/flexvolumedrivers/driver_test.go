@@ -65,7 +65,7 @@ func (d *driver) escaped() string { return strings.ReplaceAll(d.name, "/", "~") 
 // folder is where the driver is installed.
 func (d *driver) folder() string { return filepath.Join(d.c.VolumePluginDir, d.escaped()) }
 
-// file is the installed driver.
+// file returns the installed driver.
 func (d *driver) file() string {
 	return filepath.Join(d.folder(), d.name[strings.IndexByte(d.name, '/')+1:])
 }
@@ -96,7 +96,7 @@ func (d *driver) uninstall() {
 	}
 }
 
-// calls are the driver's so far, one a line.
+// calls returns the driver's so far, one a line.
 func (d *driver) calls() string {
 	d.t.Helper()
 	content, err := os.ReadFile(filepath.Join(d.dir, "calls"))
@@ -106,7 +106,7 @@ func (d *driver) calls() string {
 	return string(content)
 }
 
-// called are the calls of an operation for a volume.
+// called returns the calls of an operation for a volume.
 func (d *driver) called(op, name string) []string {
 	d.t.Helper()
 	var found []string
@@ -231,7 +231,7 @@ func (d *driver) leftLoops() error {
 	return err
 }
 
-// attached says which volumes are attached, or whether the one that is named is.
+// attached reports which volumes are attached, or whether the one that is named is.
 func (d *driver) attached(name string) error {
 	pattern := "attached.*"
 	if name != "" {
@@ -253,7 +253,7 @@ func (d *driver) leftProcesses() error {
 	return nil
 }
 
-// processes are the command lines of the driver's processes.
+// processes returns the command lines of the driver's processes.
 func (d *driver) processes() []string {
 	var found []string
 	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is a good one

@@ -27,7 +27,7 @@ func installMounts(t *testing.T, c *kit.Cluster, name string) (d *driver, source
 	return d, source
 }
 
-// inline gives a pod a volume of its own in place of a claim.
+// inline gives a pod a volume of its own instead of a claim.
 func inline(driver string, options map[string]string) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		pod.Spec.Volumes[0].VolumeSource = corev1.VolumeSource{FlexVolume: &corev1.FlexVolumeSource{Driver: driver, Options: options}}

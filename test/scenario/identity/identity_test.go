@@ -249,7 +249,7 @@ spec:
 	}
 }
 
-// move gives eth0 another address in place of those it has.
+// move gives eth0 another address instead of those it has.
 func move(address string) error {
 	link, err := netlink.LinkByName("eth0")
 	if err != nil {

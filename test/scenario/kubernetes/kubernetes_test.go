@@ -29,8 +29,8 @@ const master = "networkConfig: {externalIPNetworkCIDRs: [198.18.255.0/24]}"
 
 func TestMain(m *testing.M) { kit.MainWith(m, kit.Options{Master: master}) }
 
-// sleeper is a container that runs until it is told to end; fields are further ones of it, such as
-// `ports: [...]`.
+// sleeper returns a container that runs until it is told to end; fields are further ones of it,
+// such as `ports: [...]`.
 func sleeper(fields ...string) string {
 	return container("sleep infinity", fields...)
 }
@@ -41,8 +41,8 @@ func container(command string, fields ...string) string {
 	return "containers: [{" + strings.Join(all, ", ") + "}]"
 }
 
-// pod is the manifest of a pod with a label app of its own name; fields are those of its spec, one
-// line each.
+// pod returns the manifest of a pod with a label app of its own name; fields are those of its spec,
+// one line each.
 func pod(name string, fields ...string) string {
 	return fmt.Sprintf(`
 apiVersion: v1
@@ -54,7 +54,7 @@ spec:
 `, name, strings.Join(fields, "\n  "))
 }
 
-// create makes the object of a manifest with `oc create -f`; the error has what the API server
+// create creates the object of a manifest with `oc create -f`; the error has what the API server
 // says.
 func create(t *testing.T, c *kit.Cluster, manifest string) error {
 	t.Helper()
@@ -89,7 +89,7 @@ func makePod(t *testing.T, c *kit.Cluster, manifest string) {
 	}
 }
 
-// machine is the name of the node that has a machine.
+// machine returns the name of the node that has a machine.
 func machine(c *kit.Cluster) string {
 	for _, node := range c.Status().Nodes {
 		if node.Address == c.Address.String() {

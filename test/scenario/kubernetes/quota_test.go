@@ -120,7 +120,7 @@ spec:
 	waitUsed(c, "objects", "secrets=6")
 }
 
-// replicaController is the manifest of a ReplicationController.
+// replicaController returns the manifest of a ReplicationController.
 func replicaController(name string, count int) string {
 	return fmt.Sprintf(`
 apiVersion: v1

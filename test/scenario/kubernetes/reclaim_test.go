@@ -18,7 +18,7 @@ func directory(t *testing.T) (path, source string) {
 	return path, fmt.Sprintf("hostPath: {path: %s}", path)
 }
 
-// user is a pod that has a claim at /data; fields are those of its volume's source, such as
+// user returns a pod that has a claim at /data; fields are those of its volume's source, such as
 // `readOnly: true`.
 func user(name, claim string, fields ...string) string {
 	source := fmt.Sprintf("claimName: %s", claim)
@@ -157,7 +157,7 @@ func TestStorageIsTheOnlyCapacityOfAVolume(t *testing.T) {
 	refused(t, c, "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: odd}, spec: {resources: {requests: {cpu: 1}}, "+once+"}}", "spec.resources[storage]: Required value")
 }
 
-// The kernel that the tests run on has neither NFS nor SCSI: the plug-ins of kubelet are there and
+// The kernel that the tests run on has neither NFS nor SCSI: the plugins of kubelet are there and
 // say what they miss.
 func TestErrorsOfAProviderAreEventsOfThePod(t *testing.T) {
 	c := kit.Shared(t)

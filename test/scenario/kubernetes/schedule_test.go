@@ -70,12 +70,12 @@ func TestNodeSelectorsAndAffinityChooseTheNode(t *testing.T) {
 	refused(t, c, pod("heavy", sleeper(), wants("{weight: 101, preference: {matchExpressions: ["+anyZone+"]}}")), "must be in the range 1-100")
 }
 
-// near is a rule of affinity to pods with a label app.
+// near returns a rule of affinity to pods with a label app.
 func near(app, topology string) string {
 	return by("{key: app, operator: In, values: ["+app+"]}", topology)
 }
 
-// by is one to pods that match an expression.
+// by returns one to pods that match an expression.
 func by(expression, topology string) string {
 	return fmt.Sprintf("{topologyKey: %s, labelSelector: {matchExpressions: [%s]}}", topology, expression)
 }

@@ -15,13 +15,13 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// server is a container that serves its pod's name.
+// server returns a container that serves its pod's name.
 func server(fields ...string) string {
 	return container("mkdir /tmp/www && hostname >/tmp/www/index.html && exec httpd -f -p 8080 -h /tmp/www",
 		append(fields, "readinessProbe: {httpGet: {path: /, port: 8080}, periodSeconds: 1}")...)
 }
 
-// service is the manifest of a service of the pods with label app=web; fields are those of its
+// service returns the manifest of a service of the pods with label app=web; fields are those of its
 // spec.
 func service(name string, fields ...string) string {
 	return fmt.Sprintf("\n---\n{apiVersion: v1, kind: Service, metadata: {name: %s}, spec: {ports: [{port: 80, targetPort: 8080}], %s}}\n", name, strings.Join(fields, ", "))

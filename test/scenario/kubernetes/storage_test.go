@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// volume is the manifest of a volume that is a directory; fields are those of its spec.
+// volume returns the manifest of a volume that is a directory; fields are those of its spec.
 func volume(name, size string, fields ...string) string {
 	return fmt.Sprintf("---\n{apiVersion: v1, kind: PersistentVolume, metadata: {name: %s}, spec: {capacity: {storage: %s}, %s}}\n", name, size, strings.Join(fields, ", "))
 }

@@ -57,7 +57,7 @@ func TestTaintsKeepPodsAway(t *testing.T) {
 	}
 }
 
-// replicas makes a ReplicaSet of one pod.
+// replicas creates a ReplicaSet of one pod.
 func replicas(name string, fields ...string) string {
 	return fmt.Sprintf(`
 apiVersion: apps/v1

@@ -15,14 +15,14 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// claim is the manifest of a claim; fields are further ones of its spec.
+// claim returns the manifest of a claim; fields are further ones of its spec.
 func claim(name, size string, fields ...string) string {
 	all := append([]string{"accessModes: [ReadWriteOnce]", "resources: {requests: {storage: " + size + "}}"}, fields...)
 	return fmt.Sprintf("---\n{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: %s}, spec: {%s}}\n", name, strings.Join(all, ", "))
 }
 
-// pod is the manifest of a pod that runs until it is told to end, with volumes at /<name>; each is
-// `name: source`, a claim's name or the fields of another source.
+// pod returns the manifest of a pod that runs until it is told to end, with volumes at /<name>;
+// each is `name: source`, a claim's name or the fields of another source.
 func pod(name string, volumes ...string) string {
 	var mounts, sources []string
 	for _, volume := range volumes {
@@ -62,7 +62,7 @@ func sh(c *kit.Cluster, pod, command string) string {
 	return strings.TrimSpace(c.Exec(pod, "sh", "-c", command))
 }
 
-// volumeOf is the PersistentVolume of a claim.
+// volumeOf returns the PersistentVolume of a claim.
 func volumeOf(c *kit.Cluster, claim string) string {
 	return c.OC("get", "pvc", claim, "-o", "jsonpath={.spec.volumeName}")
 }

@@ -167,19 +167,19 @@ accessTokenInactivityTimeoutSeconds: 300
 	}
 }
 
-// secretOf is a token's secret, made of a name.
+// secretOf returns a token's secret, made of a name.
 func secretOf(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// hashed is the name of the object that stands for it.
+// hashed returns the name of the object that stands for it.
 func hashed(name string) string {
 	sum := sha256.Sum256([]byte(secretOf(name)))
 	return "sha256~" + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// makeToken makes a token of the developer that ends after some seconds without a use.
+// makeToken creates a token of the developer that ends after some seconds without a use.
 func (s *server) makeToken(name, uid string, seconds int) string {
 	s.t.Helper()
 	s.Apply(fmt.Sprintf(`

@@ -31,7 +31,7 @@ func at(t *testing.T, c *kit.Cluster) *server {
 	return &server{c, t, "https://" + c.Address.String() + ":8443"}
 }
 
-// developer is the password of the first start.
+// developer returns the password of the first start.
 func (s *server) developer() string {
 	s.t.Helper()
 	content, err := os.ReadFile(s.Path("developer.password"))
@@ -41,7 +41,7 @@ func (s *server) developer() string {
 	return strings.TrimSpace(string(content))
 }
 
-// browser is a client with cookies that trusts the cluster and does not follow redirects.
+// browser returns a client with cookies that trusts the cluster and does not follow redirects.
 func (s *server) browser() *http.Client {
 	s.t.Helper()
 	pool := x509.NewCertPool()
@@ -93,7 +93,7 @@ func (s *server) do(client *http.Client, method, path string, form url.Values, c
 	return answer{response, string(content)}
 }
 
-// location is where an answer redirects to.
+// location returns where an answer redirects to.
 func (a answer) location(t *testing.T) *url.URL {
 	t.Helper()
 	address, err := a.Location()
@@ -130,7 +130,7 @@ func (s *server) token(user, password string) string {
 
 var hidden = regexp.MustCompile(`name="(csrf|then|code)" value="([^"]*)"`)
 
-// fields are the hidden fields of the form on a page.
+// fields returns the hidden fields of the form on a page.
 func (a answer) fields() url.Values {
 	form := url.Values{}
 	for _, found := range hidden.FindAllStringSubmatch(a.body, -1) {

@@ -114,7 +114,7 @@ func (s *server) waitStatus(text string) {
 	})
 }
 
-// pid is the process of the control plane.
+// pid returns the process of the control plane.
 func (s *server) pid() int {
 	s.t.Helper()
 	for _, process := range s.Status().Processes {

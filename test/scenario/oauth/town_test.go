@@ -115,7 +115,7 @@ func checkKeystone(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, `{"token":{"user":{"id":"0af1","name":"erin","domain":{"id":"d","name":"default"}}}}`)
 }
 
-// authorityOf is a file with the certificate of a server of this test.
+// authorityOf returns a file with the certificate of a server of this test.
 func (b *town) authorityOf(server *httptest.Server) string {
 	return b.file("ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
 }
@@ -142,13 +142,13 @@ func (b *town) write(oauthConfig []string, beside ...string) {
 	}
 }
 
-// provider is one line of identityProviders.
+// provider returns one line of identityProviders.
 func provider(name, method string, challenge bool, kind, settings string) string {
 	return fmt.Sprintf("- {name: %s, challenge: %t, login: true, mappingMethod: %s, provider: {apiVersion: v1, kind: %sIdentityProvider, %s}}",
 		name, challenge, method, kind, settings)
 }
 
-// providers are those of the town.
+// providers returns those of the town.
 func (b *town) providers() []string {
 	registration := fmt.Sprintf("clientID: %s, clientSecret: {file: %s}", oauthtest.ClientID, b.file("secret", oauthtest.ClientSecret))
 	oidc := "claims: {id: [sub], preferredUsername: [preferred_username], name: [name]}, urls: {authorize: %[1]s/authorize, token: %[1]s/token}"
@@ -217,7 +217,7 @@ backend master
 	})
 }
 
-// joined is a file with a certificate and its key.
+// joined returns a file with a certificate and its key.
 func joined(b *town, pair certtest.Pair) string {
 	b.t.Helper()
 	var both string
@@ -231,7 +231,7 @@ func joined(b *town, pair certtest.Pair) string {
 	return b.file("pair.pem", both)
 }
 
-// freeAddress is one of the machine on which nothing listens.
+// freeAddress returns one of the machine on which nothing listens.
 func (b *town) freeAddress() string {
 	b.t.Helper()
 	listener, err := b.Listen("tcp", "127.0.0.1:0")

@@ -64,7 +64,7 @@ func (r resource) version() schema.GroupVersion {
 	return schema.GroupVersion{Group: r.group + ".openshift.io", Version: "v1"}
 }
 
-// object is a valid one.
+// object returns a valid one.
 func (r resource) object(t *testing.T, c *kit.Cluster, name string) *unstructured.Unstructured {
 	t.Helper()
 	made := &unstructured.Unstructured{}

@@ -82,7 +82,7 @@ func checkRefusals(t *testing.T, client dynamic.ResourceInterface, object *unstr
 	}
 }
 
-// checkWatch makes the object and sees it made.
+// checkWatch creates the object and sees it made.
 func checkWatch(t *testing.T, client dynamic.ResourceInterface, object *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	list, err := client.List(t.Context(), metav1.ListOptions{})

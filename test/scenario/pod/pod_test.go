@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// server is a pod that serves its own name over HTTP on port 8080 and logs every request.
+// server returns a pod that serves its own name over HTTP on port 8080 and logs every request.
 func server(name string) string {
 	return fmt.Sprintf(`
 apiVersion: v1
@@ -40,7 +40,7 @@ spec:
 `, name, kit.ToolsImage)
 }
 
-// task is a pod that waits to be told what to do.
+// task returns a pod that waits to be told what to do.
 func task(name string) string {
 	return fmt.Sprintf(`
 apiVersion: v1

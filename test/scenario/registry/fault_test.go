@@ -265,7 +265,7 @@ func TestAThousandReadersOfAManifest(t *testing.T) {
 	}
 }
 
-// peak is the most memory that the control plane has ever had, in KiB.
+// peak returns the most memory that the control plane has ever had, in KiB.
 func (p *project) peak() int {
 	p.t.Helper()
 	for _, process := range p.Status().Processes {

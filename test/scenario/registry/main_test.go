@@ -46,7 +46,7 @@ func newProject(t *testing.T) *project {
 	return p
 }
 
-// account makes a service account with a role and gives a token of it.
+// account creates a service account with a role and gives a token of it.
 func (p *project) account(name, role string) string {
 	p.t.Helper()
 	p.OC("create", "serviceaccount", name)
@@ -56,7 +56,7 @@ func (p *project) account(name, role string) string {
 	return strings.TrimSpace(p.OC("create", "token", name))
 }
 
-// repository is a stream of the project as clients on other machines write it.
+// repository returns a stream of the project as clients on other machines write it.
 func (p *project) repository(stream string) string {
 	return fmt.Sprintf("docker://%s:5000/%s/%s", p.Address, p.Namespace, stream)
 }

@@ -44,7 +44,7 @@ func (p *project) transport() *http.Transport {
 	return transport
 }
 
-// options are those of a client library that is not ours, with a token.
+// options returns those of a client library that is not ours, with a token.
 func (p *project) options(token string) []remote.Option {
 	return []remote.Option{
 		remote.WithTransport(p.transport()), remote.WithContext(p.t.Context()),
@@ -52,7 +52,7 @@ func (p *project) options(token string) []remote.Option {
 	}
 }
 
-// tag is a tag of a stream of the project in a registry.
+// tag returns a tag of a stream of the project in a registry.
 func (p *project) tag(registry, tagged string) name.Tag {
 	p.t.Helper()
 	tag, err := name.NewTag(registry + "/" + p.Namespace + "/" + tagged)
@@ -92,7 +92,7 @@ func whole(reference name.Reference, options ...remote.Option) error {
 	return nil
 }
 
-// noise is an image of random bytes.
+// noise returns an image of random bytes.
 func (p *project) noise(size int64) v1.Image {
 	p.t.Helper()
 	made, err := random.Image(size, 1)

@@ -8,7 +8,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// sleeper is a pod with further lines of its spec.
+// sleeper returns a pod with further lines of its spec.
 func sleeper(name string, spec ...string) string {
 	lines := ""
 	for _, line := range spec {

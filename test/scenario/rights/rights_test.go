@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// as are the flags that make a request in the name of someone who logged in.
+// as returns the flags that make a request in the name of someone who logged in.
 func as(name string, more ...string) []string {
 	flags := []string{"--as=" + name, "--as-group=system:authenticated", "--as-group=system:authenticated:oauth"}
 	return append(flags, more...)

@@ -40,7 +40,7 @@ func read(t *testing.T, path string) string {
 	return string(content)
 }
 
-// shown is the name in the certificate that the router shows for a host.
+// shown returns the name in the certificate that the router shows for a host.
 func shown(t *testing.T, c *kit.Cluster, host string) string {
 	t.Helper()
 	connection, err := c.Dial(t.Context(), "tcp", "127.0.0.1:443")

@@ -117,7 +117,7 @@ func serves(t *testing.T, c *kit.Cluster, port int, host, want string) {
 	eventually.Equal(t, "answer of "+host, func() string { _, body := fetch(c, port, host); return body }, want)
 }
 
-// decided is what routers say in the status of a route: "public:True
+// decided returns what routers say in the status of a route: "public:True
 // other:False/HostAlreadyClaimed".
 func decided(c *kit.Cluster, name string) string {
 	out, err := c.TryOC("get", "route", name, "-o", "json")

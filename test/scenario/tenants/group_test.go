@@ -42,7 +42,7 @@ cn: night
 member: uid=quin,ou=people,dc=example,dc=com
 `
 
-// reach makes an address of this machine one of the cluster's: programs there find the server at
+// reach creates an address of this machine one of the cluster's: programs there find the server at
 // the returned address.
 func reach(t *testing.T, c *kit.Cluster, server string) string {
 	t.Helper()

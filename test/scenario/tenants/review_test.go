@@ -15,7 +15,7 @@ func askReview(t *testing.T, user *kit.User, kind, path, body string) string {
 	return user.May("POST", path, fmt.Sprintf("{apiVersion: %s, kind: %s, %s}", version(path), kind, body))
 }
 
-// version is the API version of the path of a group's resource.
+// version returns the API version of the path of a group's resource.
 func version(path string) string { return strings.Join(strings.Split(path, "/")[2:4], "/") }
 
 func TestReviewsTellWhoMayDoWhat(t *testing.T) {

@@ -94,7 +94,7 @@ func TestMain(m *testing.M) { kit.MainWith(m, kit.Options{Master: master}) }
 // templated is the one template of the cluster: who uses the cluster first makes it.
 var templated sync.Once
 
-// tenants is the shared cluster with the template of its projects.
+// tenants returns the shared cluster with the template of its projects.
 func tenants(t *testing.T) *kit.Cluster {
 	t.Helper()
 	c := kit.Shared(t)
@@ -105,7 +105,7 @@ func tenants(t *testing.T) *kit.Cluster {
 // requests is the path of project requests.
 const requests = "/apis/project.openshift.io/v1/projectrequests"
 
-// request is a request for a project.
+// request returns a request for a project.
 func request(name string) string {
 	return fmt.Sprintf(`{"apiVersion":"project.openshift.io/v1","kind":"ProjectRequest","metadata":{"name":%q},"displayName":"A shop","description":"Sells things"}`, name)
 }
@@ -120,7 +120,7 @@ func has(t *testing.T, text string, parts ...string) {
 	}
 }
 
-// field is a field of an object in JSON.
+// field returns a field of an object in JSON.
 func field(t *testing.T, object, name string) string {
 	t.Helper()
 	var fields map[string]json.RawMessage
