@@ -161,3 +161,21 @@ func TestTriggersColumn(t *testing.T) {
 		t.Errorf("shown as %v", got)
 	}
 }
+
+func TestReferencesToStreamsMeanTheTagLatest(t *testing.T) {
+	for name, tt := range map[string]struct{ reference, want corev1.ObjectReference }{
+		"stream":          {corev1.ObjectReference{Kind: "ImageStream", Name: "ruby"}, corev1.ObjectReference{Kind: "ImageStreamTag", Name: "ruby:latest"}},
+		"stream with tag": {corev1.ObjectReference{Kind: "ImageStream", Name: "ruby:2.5"}, corev1.ObjectReference{Kind: "ImageStreamTag", Name: "ruby:2.5"}},
+		"repository":      {corev1.ObjectReference{Kind: "ImageRepository", Name: "ruby"}, corev1.ObjectReference{Kind: "ImageStreamTag", Name: "ruby:latest"}},
+		"no kind":         {corev1.ObjectReference{Name: "ruby:2.5"}, corev1.ObjectReference{Kind: "ImageStreamTag", Name: "ruby:2.5"}},
+		"no name":         {corev1.ObjectReference{Kind: "ImageStream"}, corev1.ObjectReference{Kind: "ImageStreamTag"}},
+		"image":           {corev1.ObjectReference{Kind: "DockerImage", Name: "ruby"}, corev1.ObjectReference{Kind: "DockerImage", Name: "ruby"}},
+	} {
+		dc := valid()
+		dc.Spec.Triggers = appsv1.DeploymentTriggerPolicies{{Type: "ImageChange", ImageChangeParams: &appsv1.DeploymentTriggerImageChangeParams{From: tt.reference}}}
+		setDefaults(dc)
+		if got := dc.Spec.Triggers[0].ImageChangeParams.From; got != tt.want {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
+	}
+}

@@ -2,8 +2,10 @@ package apps
 
 import (
 	"maps"
+	"strings"
 
 	appsv1 "github.com/openshift/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -26,7 +28,7 @@ func setDefaults(dc *appsv1.DeploymentConfig) {
 	}
 	for _, trigger := range spec.Triggers {
 		if params := trigger.ImageChangeParams; params != nil {
-			setDefault(&params.From.Kind, "ImageStreamTag")
+			setReferenceDefaults(&params.From)
 		}
 	}
 	if len(spec.Selector) == 0 && spec.Template != nil {
@@ -83,8 +85,20 @@ func setHookDefaults(hooks ...*appsv1.LifecycleHook) {
 			continue
 		}
 		for i := range hook.TagImages {
-			setDefault(&hook.TagImages[i].To.Kind, "ImageStreamTag")
+			setReferenceDefaults(&hook.TagImages[i].To)
 		}
+	}
+}
+
+// setReferenceDefaults completes a reference to an image stream tag: a stream means its tag latest.
+func setReferenceDefaults(reference *corev1.ObjectReference) {
+	setDefault(&reference.Kind, "ImageStreamTag")
+	if reference.Kind != "ImageStream" && reference.Kind != "ImageRepository" {
+		return
+	}
+	reference.Kind = "ImageStreamTag"
+	if reference.Name != "" && !strings.Contains(reference.Name, ":") {
+		reference.Name += ":latest"
 	}
 }
 

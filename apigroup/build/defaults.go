@@ -1,8 +1,13 @@
 package build
 
 import (
+	"slices"
+	"strings"
+
 	buildv1 "github.com/openshift/api/build/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
 // defaultHistoryLimit is the number of successful and of failed builds that a configuration keeps.
@@ -24,6 +29,19 @@ func setConfigDefaults(config *buildv1.BuildConfig) {
 		setTriggerDefaults(&spec.Triggers[i])
 	}
 	setCommonDefaults(&spec.CommonSpec)
+	dropImpossibleTriggers(spec)
+}
+
+// dropImpossibleTriggers removes triggers that watch the image of a strategy which is not that of an
+// image stream. As OpenShift 3 does, it ignores them instead of refusing the configuration.
+func dropImpossibleTriggers(spec *buildv1.BuildConfigSpec) {
+	from := instantiate.From(&spec.Strategy)
+	if from != nil && from.Kind == tagKind {
+		return
+	}
+	spec.Triggers = slices.DeleteFunc(spec.Triggers, func(trigger buildv1.BuildTriggerPolicy) bool {
+		return trigger.Type == buildv1.ImageChangeBuildTriggerType && trigger.ImageChange.From == nil
+	})
 }
 
 func setBuildDefaults(build *buildv1.Build) { setCommonDefaults(&build.Spec.CommonSpec) }
@@ -68,11 +86,24 @@ func setCommonDefaults(spec *buildv1.CommonSpec) {
 	}
 }
 
+// setReferenceDefaults completes a reference: a stream means its tag latest.
 func setReferenceDefaults(reference *corev1.ObjectReference) {
-	if reference != nil && reference.Kind == "" {
+	if reference == nil {
+		return
+	}
+	switch reference.Kind {
+	case "":
 		reference.Kind = tagKind
+	case streamKind:
+		reference.Kind = tagKind
+		if reference.Name != "" && !strings.Contains(reference.Name, ":") {
+			reference.Name += ":latest"
+		}
 	}
 }
+
+// streamKind is a kind of reference that former clients use.
+const streamKind = "ImageStream"
 
 func sourceType(source *buildv1.BuildSource) buildv1.BuildSourceType {
 	switch {

@@ -109,5 +109,16 @@ func checkStartable(config *buildv1.BuildConfig, req *buildv1.BuildRequest) erro
 		return errors.NewConflict(buildv1.Resource("buildconfigs"), config.Name,
 			fmt.Errorf("the last version is %d, but the request requires %d", config.Status.LastVersion, *req.LastVersion))
 	}
+	return checkOptions(&config.Spec.Strategy, req)
+}
+
+// checkOptions rejects options for another strategy than that of the build.
+func checkOptions(strategy *buildv1.BuildStrategy, req *buildv1.BuildRequest) error {
+	switch {
+	case req.DockerStrategyOptions != nil && strategy.DockerStrategy == nil:
+		return errors.NewBadRequest("Cannot specify Docker build specific options: the build has another strategy")
+	case req.SourceStrategyOptions != nil && strategy.SourceStrategy == nil:
+		return errors.NewBadRequest("Cannot specify Source build specific options: the build has another strategy")
+	}
 	return nil
 }

@@ -58,6 +58,9 @@ func (c *clone) Create(ctx context.Context, name string, body runtime.Object, va
 	if err != nil {
 		return nil, err
 	}
+	if err := checkOptions(&old.Spec.Strategy, req); err != nil {
+		return nil, err
+	}
 	var created *buildv1.Build
 	// A concurrent instantiation can use the same number.
 	err = retry.OnError(retry.DefaultBackoff, errors.IsAlreadyExists, func() error {

@@ -30,7 +30,8 @@ func (s *streams) adjust(deps apiserver.Deps, store *registry.Store) {
 	s.deps, s.store, s.limits = deps, store, newLimits(deps)
 }
 
-// prepare sets the generation of changed tags, and resolves them.
+// prepare sets the generation of changed tags, and resolves them. It sorts tags by name, as
+// OpenShift 3, which stored them in maps, returned them.
 func (s *streams) prepare(ctx context.Context, stream, old *imagev1.ImageStream) {
 	generation := int64(1)
 	if old != nil {
@@ -46,6 +47,7 @@ func (s *streams) prepare(ctx context.Context, stream, old *imagev1.ImageStream)
 			stream.Status.PublicDockerImageRepository = s.options.PublicRegistry + path
 		}
 	}
+	slices.SortStableFunc(stream.Spec.Tags, func(a, b imagev1.TagReference) int { return strings.Compare(a.Name, b.Name) })
 	for i := range stream.Spec.Tags {
 		tag := &stream.Spec.Tags[i]
 		before := specTag(old, tag.Name)
@@ -62,6 +64,7 @@ func (s *streams) prepare(ctx context.Context, stream, old *imagev1.ImageStream)
 	if change, ok := ctx.Value(statusKey{}).(func(*imagev1.ImageStream)); ok {
 		change(stream)
 	}
+	slices.SortStableFunc(stream.Status.Tags, func(a, b imagev1.NamedTagEventList) int { return strings.Compare(a.Tag, b.Tag) })
 }
 
 // validate validates a stream, including the user's access to the targets of its tags.

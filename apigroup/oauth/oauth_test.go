@@ -59,7 +59,6 @@ func TestValidateTokenRejectsInvalidAndChangedTokens(t *testing.T) {
 		"no user":          func(o *oauthv1.OAuthAccessToken) { o.UserName = "" },
 		"no UID":           func(o *oauthv1.OAuthAccessToken) { o.UserUID = "" },
 		"no client":        func(o *oauthv1.OAuthAccessToken) { o.ClientName = "" },
-		"no scope":         func(o *oauthv1.OAuthAccessToken) { o.Scopes = nil },
 		"no scope of ours": func(o *oauthv1.OAuthAccessToken) { o.Scopes = []string{"root"} },
 		"a negative age":   func(o *oauthv1.OAuthAccessToken) { o.ExpiresIn = -1 },
 	} {
@@ -68,6 +67,23 @@ func TestValidateTokenRejectsInvalidAndChangedTokens(t *testing.T) {
 		if len(validateToken(t.Context(), token, nil)) == 0 {
 			t.Errorf("%s: accepted", name)
 		}
+	}
+	unlimited := token()
+	unlimited.Scopes = nil
+	if errs := validateToken(t.Context(), unlimited, nil); len(errs) > 0 {
+		t.Errorf("a token without scopes: %v", errs)
+	}
+	// A request has the type, the stored object does not.
+	typed := token()
+	typed.TypeMeta = metav1.TypeMeta{APIVersion: "oauth.openshift.io/v1", Kind: "OAuthAccessToken"}
+	if errs := validateToken(t.Context(), typed, token()); len(errs) > 0 {
+		t.Errorf("an update without a change: %v", errs)
+	}
+	code := &oauthv1.OAuthAuthorizeToken{ClientName: "demo", UserName: "alice", UserUID: "1", Scopes: []string{"user:full"}}
+	typedCode := code.DeepCopy()
+	typedCode.TypeMeta = metav1.TypeMeta{APIVersion: "oauth.openshift.io/v1", Kind: "OAuthAuthorizeToken"}
+	if errs := validateCode(t.Context(), typedCode, code); len(errs) > 0 {
+		t.Errorf("an update of a code without a change: %v", errs)
 	}
 	more := token()
 	more.Scopes = []string{"user:full", "user:info"}

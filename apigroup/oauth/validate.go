@@ -160,14 +160,17 @@ func validateCode(_ context.Context, code, old *oauthv1.OAuthAuthorizeToken) fie
 	}
 	if old != nil {
 		previous := old.DeepCopy()
-		previous.ObjectMeta = code.ObjectMeta
+		previous.TypeMeta, previous.ObjectMeta = code.TypeMeta, code.ObjectMeta
 		errs = append(errs, unchanged(previous, code)...)
 	}
 	return errs
 }
 
 func validateToken(_ context.Context, token, old *oauthv1.OAuthAccessToken) field.ErrorList {
-	errs := append(validateParties(token.ClientName, token.UserName, token.UserUID), validateScopes(token.Scopes)...)
+	errs := validateParties(token.ClientName, token.UserName, token.UserUID)
+	if len(token.Scopes) > 0 { // without scopes it has all rights of its user
+		errs = append(errs, validateScopes(token.Scopes)...)
+	}
 	errs = append(errs, validateAge(token.ExpiresIn)...)
 	if token.RedirectURI != "" {
 		errs = append(errs, validateRedirect(field.NewPath("redirectURI"), token.RedirectURI)...)
@@ -178,7 +181,8 @@ func validateToken(_ context.Context, token, old *oauthv1.OAuthAccessToken) fiel
 	}
 	if old != nil {
 		previous := old.DeepCopy()
-		previous.ObjectMeta, previous.InactivityTimeoutSeconds = token.ObjectMeta, token.InactivityTimeoutSeconds
+		previous.TypeMeta, previous.ObjectMeta = token.TypeMeta, token.ObjectMeta
+		previous.InactivityTimeoutSeconds = token.InactivityTimeoutSeconds
 		errs = append(errs, unchanged(previous, token)...)
 	}
 	return errs

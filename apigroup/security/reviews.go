@@ -10,9 +10,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/warning"
 	corelisters "k8s.io/client-go/listers/core/v1"
 
 	"github.com/slipway-platform/slipway/apiserver"
@@ -67,7 +69,7 @@ func newSubjectReviews(evaluator *evaluator) func(apiserver.Deps) (rest.Storage,
 					subjects = append(subjects, &user.DefaultInfo{Name: review.Spec.User, Groups: review.Spec.Groups})
 				}
 				if review.Spec.Template.Spec.ServiceAccountName != "" || len(subjects) == 0 {
-					subjects = append(subjects, account(namespace, podOf(namespace, review.Spec.Template)))
+					subjects = append(subjects, granted(namespace, review.Spec.Template))
 				}
 				status, err := evaluator.review(ctx, namespace, review.Spec.Template, subjects)
 				review.Status = status
@@ -87,7 +89,10 @@ func newSelfReviews(evaluator *evaluator) func(apiserver.Deps) (rest.Storage, er
 				if !ok {
 					return apierrors.NewBadRequest("the request has no user")
 				}
-				subjects := []user.Info{self, account(namespace, podOf(namespace, review.Spec.Template))}
+				subjects := []user.Info{self}
+				if review.Spec.Template.Spec.ServiceAccountName != "" {
+					subjects = append(subjects, granted(namespace, review.Spec.Template))
+				}
 				status, err := evaluator.review(ctx, namespace, review.Spec.Template, subjects)
 				review.Status = status
 				return err
@@ -111,7 +116,7 @@ func newAccountReviews(evaluator *evaluator) func(apiserver.Deps) (rest.Storage,
 				for _, name := range names {
 					template := review.Spec.Template
 					template.Spec.ServiceAccountName = name
-					status, err := evaluator.review(ctx, namespace, template, []user.Info{account(namespace, podOf(namespace, template))})
+					status, err := evaluator.review(ctx, namespace, template, []user.Info{granted(namespace, template)})
 					if err != nil {
 						return err
 					}
@@ -144,6 +149,20 @@ func accountNames(accounts corelisters.ServiceAccountNamespaceLister, spec secur
 	return names, nil
 }
 
+// notAssignable is the reason in a review whose subjects may use constraints, none of which accepts
+// the pod. Reviews are for programs, so it is OpenShift 3.11's; the explanation is a warning.
+const notAssignable = "CantAssignSecurityContextConstraintProvider"
+
+// granted returns the user of a template's service account without the groups that every user has:
+// as in OpenShift 3.11, a review of an account shows what the account is granted.
+func granted(namespace string, template corev1.PodTemplateSpec) user.Info {
+	name := template.Spec.ServiceAccountName
+	if name == "" {
+		name = "default"
+	}
+	return serviceaccount.UserInfo(namespace, name, "")
+}
+
 // review evaluates the pod of a template. If no constraint accepts it, the status contains the
 // reason; this is not an error.
 func (e *evaluator) review(ctx context.Context, namespace string, template corev1.PodTemplateSpec,
@@ -153,7 +172,12 @@ func (e *evaluator) review(ctx context.Context, namespace string, template corev
 		return securityv1.PodSecurityPolicySubjectReviewStatus{}, apierrors.NewInternalError(err)
 	}
 	if decision.AllowedBy == nil {
-		return securityv1.PodSecurityPolicySubjectReviewStatus{Reason: decision.Reason()}, nil
+		warning.AddWarning(ctx, "", decision.Reason())
+		var status securityv1.PodSecurityPolicySubjectReviewStatus
+		if len(decision.Objections) > 0 {
+			status.Reason = notAssignable
+		}
+		return status, nil
 	}
 	status := securityv1.PodSecurityPolicySubjectReviewStatus{
 		AllowedBy: &corev1.ObjectReference{

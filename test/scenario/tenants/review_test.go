@@ -63,7 +63,7 @@ func TestReviewsTellWhoMayDoWhat(t *testing.T) {
 	has(t, askReview(t, gus, "PodSecurityPolicySelfSubjectReview", psp+"podsecuritypolicyselfsubjectreviews", "spec: {"+pod("")+"}"), `"name":"restricted"`)
 	has(t, askReview(t, gus, "PodSecurityPolicySelfSubjectReview", psp+"podsecuritypolicyselfsubjectreviews", "spec: {"+pod("privileged: true")+"}"), `"reason":"`)
 	has(t, askReview(t, gus, "PodSecurityPolicySubjectReview", psp+"podsecuritypolicysubjectreviews", "spec: {user: root, groups: ['system:masters'], "+pod("privileged: true")+"}"), `"name":"privileged"`)
-	has(t, askReview(t, gus, "PodSecurityPolicyReview", psp+"podsecuritypolicyreviews", "spec: {serviceAccountNames: [builder], "+pod("")+"}"), `"name":"restricted"`, `"builder"`)
+	has(t, askReview(t, gus, "PodSecurityPolicyReview", psp+"podsecuritypolicyreviews", "spec: {serviceAccountNames: [builder], "+pod("")+"}"), `"allowedServiceAccounts":[]`)
 }
 
 func TestRestrictionsLimitWhomRolesAreBoundTo(t *testing.T) {

@@ -1,0 +1,64 @@
+package build
+
+import (
+	"testing"
+
+	buildv1 "github.com/openshift/api/build/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+func TestDefaultTriggersNeedTheTagOfAStream(t *testing.T) {
+	other := &corev1.ObjectReference{Kind: "ImageStreamTag", Name: "base:1"}
+	for name, tt := range map[string]struct {
+		strategy buildv1.BuildStrategy
+		want     int
+	}{
+		"tag":      {buildv1.BuildStrategy{DockerStrategy: &buildv1.DockerBuildStrategy{From: &corev1.ObjectReference{Kind: "ImageStreamTag", Name: "ruby:2"}}}, 3},
+		"stream":   {buildv1.BuildStrategy{SourceStrategy: &buildv1.SourceBuildStrategy{From: corev1.ObjectReference{Kind: "ImageStream", Name: "ruby"}}}, 3},
+		"image":    {buildv1.BuildStrategy{DockerStrategy: &buildv1.DockerBuildStrategy{From: &corev1.ObjectReference{Kind: "DockerImage", Name: "ruby"}}}, 2},
+		"no image": {buildv1.BuildStrategy{DockerStrategy: &buildv1.DockerBuildStrategy{}}, 2},
+	} {
+		config := valid()
+		config.Spec.Strategy = tt.strategy
+		config.Spec.Triggers = []buildv1.BuildTriggerPolicy{
+			{Type: "ConfigChange"}, {Type: "ImageChange"}, {Type: "ImageChange", ImageChange: &buildv1.ImageChangeTrigger{From: other}},
+		}
+		setConfigDefaults(config)
+		if got := config.Spec.Triggers; len(got) != tt.want || got[tt.want-1].ImageChange.From == nil {
+			t.Errorf("%s: triggers are %+v", name, got)
+		}
+	}
+}
+
+func TestReferencesToStreamsMeanTheTagLatest(t *testing.T) {
+	config := valid()
+	config.Spec.Strategy.SourceStrategy.From = corev1.ObjectReference{Kind: "ImageStream", Name: "ruby"}
+	config.Spec.Output.To = &corev1.ObjectReference{Kind: "ImageStream", Name: "app:v1"}
+	setConfigDefaults(config)
+	if got := config.Spec.Strategy.SourceStrategy.From; got.Kind != "ImageStreamTag" || got.Name != "ruby:latest" {
+		t.Errorf("strategy is from %v", got)
+	}
+	if got := config.Spec.Output.To; got.Kind != "ImageStreamTag" || got.Name != "app:v1" {
+		t.Errorf("output is %v", got)
+	}
+}
+
+func TestOptionsMustFitTheStrategy(t *testing.T) {
+	docker := buildv1.BuildStrategy{DockerStrategy: &buildv1.DockerBuildStrategy{}}
+	source := buildv1.BuildStrategy{SourceStrategy: &buildv1.SourceBuildStrategy{}}
+	for name, tt := range map[string]struct {
+		strategy buildv1.BuildStrategy
+		request  buildv1.BuildRequest
+		refused  bool
+	}{
+		"none":             {source, buildv1.BuildRequest{}, false},
+		"Docker of Docker": {docker, buildv1.BuildRequest{DockerStrategyOptions: &buildv1.DockerStrategyOptions{}}, false},
+		"Docker of Source": {source, buildv1.BuildRequest{DockerStrategyOptions: &buildv1.DockerStrategyOptions{}}, true},
+		"Source of Source": {source, buildv1.BuildRequest{SourceStrategyOptions: &buildv1.SourceStrategyOptions{}}, false},
+		"Source of Docker": {docker, buildv1.BuildRequest{SourceStrategyOptions: &buildv1.SourceStrategyOptions{}}, true},
+	} {
+		if err := checkOptions(&tt.strategy, &tt.request); (err != nil) != tt.refused {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package compat
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// post sends an object to a path and returns the response.
+func post(t *testing.T, c *kit.Cluster, path, body string) map[string]any {
+	t.Helper()
+	raw, err := c.Client.CoreV1().RESTClient().Post().AbsPath(path).SetHeader("Content-Type", "application/json").Body([]byte(body)).DoRaw(t.Context())
+	if err != nil {
+		t.Fatalf("%v: %s", err, raw)
+	}
+	var object map[string]any
+	if err := json.Unmarshal(raw, &object); err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+func TestReviewsAnswerInNamespacesThatDoNotExist(t *testing.T) {
+	c := kit.Shared(t)
+	for _, base := range []string{"/apis/authorization.openshift.io/v1", "/oapi/v1"} {
+		version := strings.TrimPrefix(base, "/apis/")
+		if base == "/oapi/v1" {
+			version = "v1"
+		}
+		head := `{"apiVersion": "` + version + `", "kind": `
+		namespaced := base + "/namespaces/does-not-exist/"
+		if got := post(t, c, namespaced+"localsubjectaccessreviews", head+`"LocalSubjectAccessReview", "verb": "get", "resource": "pods"}`); got["allowed"] != true {
+			t.Errorf("%s: the administrator's review is %v", base, got)
+		}
+		post(t, c, namespaced+"localresourceaccessreviews", head+`"LocalResourceAccessReview", "verb": "get", "resource": "pods"}`)
+		post(t, c, namespaced+"selfsubjectrulesreviews", head+`"SelfSubjectRulesReview", "spec": {}}`)
+	}
+}
+
+func TestReviewsOfAccountsShowWhatTheyAreGranted(t *testing.T) {
+	c := kit.Shared(t)
+	c.OC("create", "serviceaccount", "plain")
+	c.OC("create", "serviceaccount", "strong")
+	c.OC("adm", "policy", "add-scc-to-user", "privileged", "-z", "strong")
+	t.Cleanup(func() { c.OC("adm", "policy", "remove-scc-from-user", "privileged", "-z", "strong") })
+	review := func(account string) map[string]any {
+		return post(t, c, "/apis/security.openshift.io/v1/namespaces/"+c.Namespace+"/podsecuritypolicyreviews",
+			`{"apiVersion": "security.openshift.io/v1", "kind": "PodSecurityPolicyReview", "spec": {"serviceAccountNames": ["`+account+`"],
+			"template": {"spec": {"containers": [{"name": "a", "image": "localhost/a"}]}}}}`)["status"].(map[string]any)
+	}
+	if got := review("plain")["allowedServiceAccounts"].([]any); len(got) != 0 {
+		t.Errorf("an account without grants: %v", got)
+	}
+	c.WaitFor("grant", func(context.Context) error {
+		if got := review("strong")["allowedServiceAccounts"].([]any); len(got) != 1 {
+			return fmt.Errorf("allowed are %v", got)
+		}
+		return nil
+	})
+}
+
+func TestTokensBeatCertificates(t *testing.T) {
+	c := kit.Shared(t)
+	token := strings.TrimSpace(c.OC("create", "token", "default"))
+	whoami := func(token string) (string, int) {
+		config := rest.CopyConfig(c.Config)
+		config.BearerToken = token
+		client, err := rest.HTTPClientFor(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := client.Get(config.Host + "/apis/user.openshift.io/v1/users/~")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		var user struct{ Metadata struct{ Name string } }
+		_ = json.NewDecoder(resp.Body).Decode(&user)
+		return user.Metadata.Name, resp.StatusCode
+	}
+	if name, code := whoami(""); code != http.StatusOK || name == "" {
+		t.Errorf("with the certificate: %s, code %d", name, code)
+	}
+	if name, _ := whoami(token); name != "system:serviceaccount:"+c.Namespace+":default" {
+		t.Errorf("with certificate and token: %s", name)
+	}
+	if _, code := whoami("bogus"); code != http.StatusUnauthorized {
+		t.Errorf("with certificate and an invalid token: code %d", code)
+	}
+}
+
+func TestObjectsHaveTheFormOf311(t *testing.T) {
+	c := kit.Shared(t)
+	file := filepath.Join(t.TempDir(), "objects.yaml")
+	if err := os.WriteFile(file, []byte(`
+{apiVersion: image.openshift.io/v1, kind: ImageStream, metadata: {name: ruby}, spec: {tags: [{name: b, from: {kind: ImageStreamTag, name: c}}, {name: a}, {name: c}]}}
+---
+{apiVersion: build.openshift.io/v1, kind: BuildConfig, metadata: {name: web}, spec: {source: {binary: {}}, triggers: [{type: ConfigChange}, {type: ImageChange}],
+  strategy: {sourceStrategy: {from: {kind: DockerImage, name: localhost/ruby}}}}}
+---
+{apiVersion: apps.openshift.io/v1, kind: DeploymentConfig, metadata: {name: web}, spec: {replicas: 0, triggers: [{type: ImageChange, imageChangeParams: {containerNames: [web], from: {kind: ImageStream, name: ruby}}}],
+  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: localhost/web}]}}}}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.OC("create", "-f", file)
+	for arguments, want := range map[string]string{
+		"is/ruby -o jsonpath={.spec.tags[*].name}":                        "a b c",
+		"bc/web -o jsonpath={.spec.triggers[*].type}":                     "ConfigChange",
+		"dc/web -o jsonpath={.spec.triggers[*].imageChangeParams.from.*}": "ImageStreamTag ruby:latest " + c.Namespace,
+	} {
+		got := c.OC(append([]string{"get"}, strings.Fields(arguments)...)...)
+		if !sameWords(got, want) {
+			t.Errorf("%s is %q, want %q", arguments, got, want)
+		}
+	}
+	body := `{"apiVersion": "build.openshift.io/v1", "kind": "BuildRequest", "metadata": {"name": "web"}, "dockerStrategyOptions": {"noCache": true}}`
+	raw, err := c.Client.CoreV1().RESTClient().Post().AbsPath("/apis/build.openshift.io/v1/namespaces/"+c.Namespace+"/buildconfigs/web/instantiate").
+		SetHeader("Content-Type", "application/json").Body([]byte(body)).DoRaw(t.Context())
+	if err == nil || !strings.Contains(string(raw), "Cannot specify Docker build specific options") {
+		t.Errorf("Docker options for a Source build: %v, %s", err, raw)
+	}
+}
+
+// sameWords reports whether two texts have the same words in any order, because a JSON path prints
+// the fields of an object in any order.
+func sameWords(a, b string) bool {
+	first, second := strings.Fields(a), strings.Fields(b)
+	slices.Sort(first)
+	slices.Sort(second)
+	return slices.Equal(first, second)
+}
+
+func TestStoredTokensCanBeWrittenAgain(t *testing.T) {
+	c := kit.Shared(t)
+	c.OC("create", "user", "token-owner")
+	uid := c.OC("get", "user", "token-owner", "-o", "jsonpath={.metadata.uid}")
+	name := strings.Repeat("token", 8)
+	t.Cleanup(func() {
+		c.OC("delete", "oauthaccesstoken", name, "--ignore-not-found")
+		c.OC("delete", "user", "token-owner")
+	})
+	path := "/apis/oauth.openshift.io/v1/oauthaccesstokens"
+	post(t, c, path, `{"apiVersion": "oauth.openshift.io/v1", "kind": "OAuthAccessToken", "metadata": {"name": "`+name+`"},
+		"clientName": "openshift-challenging-client", "userName": "token-owner", "userUID": "`+uid+`"}`)
+	stored, err := c.Client.CoreV1().RESTClient().Get().AbsPath(path + "/" + name).DoRaw(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// oc adm migrate storage sends each object back.
+	raw, err := c.Client.CoreV1().RESTClient().Put().AbsPath(path+"/"+name).SetHeader("Content-Type", "application/json").Body(stored).DoRaw(t.Context())
+	if err != nil {
+		t.Errorf("update without a change: %v: %s", err, raw)
+	}
+}
