@@ -53,12 +53,14 @@ func (s *Server) hook(features []Feature) error {
 type Authorizer struct{ authorizer.Authorizer }
 
 // Secure puts the features' authenticators and authorizers before those of a configuration, and
-// limits the rules of its users by them. Two authorizers with the same name are an error.
+// limits the rules of its users by them. Tokens precede client certificates. Two authorizers with
+// the same name are an error.
 func (s *Server) Secure(config *genericserver.Config) (err error) {
 	if len(s.hooks.Authenticators) > 0 {
 		ours := group.NewAuthenticatedGroupAdder(authentication.New(s.hooks.Authenticators...))
 		config.Authentication.Authenticator = authentication.New(ours, config.Authentication.Authenticator)
 	}
+	config.Authentication.Authenticator = tokenFirst{config.Authentication.Authenticator}
 	if len(s.hooks.Authorizers) > 0 {
 		upstream := authorization.NamedAuthorizer{AuthorizerName: "kubernetes", Authorizer: config.Authorization.Authorizer}
 		config.Authorization.Authorizer, err = authorization.New(append(slices.Clip(s.hooks.Authorizers), upstream)...)

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"reflect"
 
+	authorizationv1 "github.com/openshift/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
+	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/plugin/pkg/admission/serviceaccount"
 
@@ -28,6 +31,45 @@ func onWireTypes(names []string) admission.Decorator {
 		}
 		return &wirePlugin{plugin}
 	})
+}
+
+// reviewAnywhere exempts OpenShift's access reviews from upstream's plugin NamespaceLifecycle, as
+// upstream exempts its own: a review of a namespace that does not exist must not reveal that.
+func reviewAnywhere() admission.Decorator {
+	return admission.DecoratorFunc(func(plugin admission.Interface, name string) admission.Interface {
+		if name != lifecycle.PluginName {
+			return plugin
+		}
+		return exceptReviews{plugin}
+	})
+}
+
+// exceptReviews passes all requests but access reviews to a plugin.
+type exceptReviews struct {
+	admission.Interface
+}
+
+var _ admission.MutationInterface = exceptReviews{}
+
+// Admit calls the plugin.
+func (e exceptReviews) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+	mutator, ok := e.Interface.(admission.MutationInterface)
+	if !ok || isAccessReview(a.GetResource().GroupResource()) {
+		return nil
+	}
+	return mutator.Admit(ctx, a, o)
+}
+
+// isAccessReview reports whether a resource is one of OpenShift's reviews in a namespace.
+func isAccessReview(resource schema.GroupResource) bool {
+	if resource.Group != authorizationv1.GroupName {
+		return false
+	}
+	switch resource.Resource {
+	case "localsubjectaccessreviews", "localresourceaccessreviews", "selfsubjectrulesreviews", "subjectrulesreviews":
+		return true
+	}
+	return false
 }
 
 // limitReferences turns on a check of upstream's plugin ServiceAccount that has no flag:

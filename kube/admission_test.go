@@ -2,10 +2,12 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -73,5 +75,33 @@ func TestPluginsChangeWireTypes(t *testing.T) {
 	}
 	if other := onWireTypes([]string{"Labeler"}).Decorate(inner, "Other"); other != admission.Interface(inner) {
 		t.Error("plugins of Kubernetes are wrapped too")
+	}
+}
+
+// refusal refuses every request.
+type refusal struct{ *admission.Handler }
+
+func (refusal) Admit(context.Context, admission.Attributes, admission.ObjectInterfaces) error {
+	return errors.New("no such namespace")
+}
+
+func TestReviewsNeedNoNamespace(t *testing.T) {
+	for name, tt := range map[string]struct {
+		plugin, group, resource string
+		refused                 bool
+	}{
+		"review":                    {"NamespaceLifecycle", "authorization.openshift.io", "localsubjectaccessreviews", false},
+		"rules":                     {"NamespaceLifecycle", "authorization.openshift.io", "selfsubjectrulesreviews", false},
+		"role":                      {"NamespaceLifecycle", "authorization.openshift.io", "roles", true},
+		"review of another group":   {"NamespaceLifecycle", "example.com", "localsubjectaccessreviews", true},
+		"review for another plugin": {"Other", "authorization.openshift.io", "localsubjectaccessreviews", true},
+	} {
+		plugin := reviewAnywhere().Decorate(refusal{admission.NewHandler(admission.Create)}, tt.plugin)
+		version := schema.GroupVersion{Group: tt.group, Version: "v1"}
+		attributes := admission.NewAttributesRecord(nil, nil, version.WithKind("Any"), "missing", "", version.WithResource(tt.resource), "",
+			admission.Create, &metav1.CreateOptions{}, false, &user.DefaultInfo{})
+		if err := plugin.(admission.MutationInterface).Admit(t.Context(), attributes, nil); (err != nil) != tt.refused {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -10,6 +11,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	mutatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/union"
 	filters "k8s.io/apiserver/pkg/endpoints/filters"
 	genericserver "k8s.io/apiserver/pkg/server"
 	serveroptions "k8s.io/apiserver/pkg/server/options"
@@ -84,7 +87,11 @@ func (s *APIServer) chain(config *app.Config, authorizer *apiserver.Authorizer) 
 func hook(config *app.Config, ours *apiserver.Server) error {
 	front := &config.Aggregator.GenericConfig.Config
 	for _, link := range []*genericserver.Config{front, config.KubeAPIs.ControlPlane.Generic, &config.ApiExtensions.GenericConfig.Config} {
-		if err := ours.Secure(link); err != nil {
+		upstream := link.Authorization.Authorizer
+		graph := union.NamedAuthorizer{AuthorizerName: "node-graph", Authorizer: authorizer.AuthorizerFunc(lateGraph{upstream}.authorize)}
+		var err error
+		link.Authorization.Authorizer, err = union.New(graph, union.NamedAuthorizer{AuthorizerName: "upstream", Authorizer: upstream})
+		if err := errors.Join(err, ours.Secure(link)); err != nil {
 			return fmt.Errorf("unite authorizers: %w", err)
 		}
 	}
@@ -116,7 +123,7 @@ func admit(admission *serveroptions.AdmissionOptions, features []apiserver.Featu
 		}
 	}
 	admission.RecommendedPluginOrder = order
-	admission.Decorators = append(admission.Decorators, onWireTypes(names))
+	admission.Decorators = append(admission.Decorators, onWireTypes(names), reviewAnywhere())
 	return nil
 }
 

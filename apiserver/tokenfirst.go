@@ -1,0 +1,41 @@
+package apiserver
+
+import (
+	"net/http"
+	"strings"
+
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+)
+
+// tokenFirst authenticates a request with a bearer token by the token alone, as OpenShift 3 does:
+// the token beats a client certificate, and an invalid token is refused although the certificate is
+// valid. Upstream prefers the certificate, and then ignores the token.
+type tokenFirst struct {
+	authenticator.Request
+}
+
+// remoteUserHeader is the header in which the front proxy, which has a certificate of its own, names
+// the user.
+const remoteUserHeader = "X-Remote-User"
+
+// AuthenticateRequest authenticates a request.
+func (t tokenFirst) AuthenticateRequest(r *http.Request) (*authenticator.Response, bool, error) {
+	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 || !hasToken(r.Header) || r.Header.Get(remoteUserHeader) != "" {
+		return t.Request.AuthenticateRequest(r)
+	}
+	state := *r.TLS
+	state.PeerCertificates, state.VerifiedChains = nil, nil
+	// The copy shares its headers with the request: authenticators remove the token from them.
+	plain := r.WithContext(r.Context())
+	plain.TLS = &state
+	return t.Request.AuthenticateRequest(plain)
+}
+
+// webSocketToken is the prefix of the subprotocol with which web sockets send a token.
+const webSocketToken = "base64url.bearer.authorization.k8s.io."
+
+func hasToken(header http.Header) bool {
+	kind, token, _ := strings.Cut(strings.TrimSpace(header.Get("Authorization")), " ")
+	return strings.EqualFold(kind, "bearer") && strings.TrimSpace(token) != "" ||
+		strings.Contains(strings.Join(header.Values("Sec-WebSocket-Protocol"), ","), webSocketToken)
+}

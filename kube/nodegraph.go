@@ -1,0 +1,70 @@
+package kube
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/kubernetes/pkg/auth/nodeidentifier"
+)
+
+// graphInterval is the time between two checks of the graph.
+const graphInterval = 10 * time.Millisecond
+
+// Limits of the wait for the node authorizer's graph. The kubelet also requests pods that are
+// deleted, which the graph never has, one after the other.
+const (
+	mountTimeout = time.Second
+	podTimeout   = 100 * time.Millisecond
+)
+
+// lateGraph gives upstream's node authorizer time to notice a pod. The kubelet can request a new
+// pod and what it mounts before the authorizer's graph, which follows the pods by a watch of its
+// own, has the pod. The kubelet would retry after seconds. Nothing is allowed that upstream refuses.
+type lateGraph struct {
+	upstream authorizer.Authorizer
+}
+
+// authorize allows requests that upstream allows within the time limit. It has no opinion on
+// others.
+func (l lateGraph) authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+	timeout := graphTimeout(a)
+	if timeout == 0 {
+		return authorizer.DecisionNoOpinion, "", nil
+	}
+	decision := authorizer.DecisionNoOpinion
+	_ = wait.PollUntilContextTimeout(ctx, graphInterval, timeout, true, func(ctx context.Context) (bool, error) {
+		now, _, err := l.upstream.Authorize(ctx, a)
+		if now == authorizer.DecisionAllow {
+			decision = now
+		}
+		return decision == authorizer.DecisionAllow || err != nil, nil
+	})
+	return decision, "", nil // upstream gives the reason of a refusal
+}
+
+// graphTimeout returns the time limit for a request: 0 unless a node requests one of its pods or
+// something that a pod could use.
+func graphTimeout(a authorizer.Attributes) time.Duration {
+	_, isNode := nodeidentifier.NewDefaultNodeIdentifier().NodeIdentity(a.GetUser())
+	if !isNode || !a.IsResourceRequest() || a.GetAPIGroup() != "" || a.GetName() == "" {
+		return 0
+	}
+	timeout := time.Duration(0)
+	switch a.GetResource() {
+	case "pods":
+		if a.GetVerb() == "get" {
+			timeout = podTimeout
+		}
+	case "serviceaccounts":
+		if a.GetVerb() == "create" && a.GetSubresource() == "token" {
+			timeout = mountTimeout
+		}
+	case "secrets", "configmaps", "persistentvolumeclaims", "persistentvolumes":
+		if a.IsReadOnly() {
+			timeout = mountTimeout
+		}
+	}
+	return timeout
+}
