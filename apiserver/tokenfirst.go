@@ -14,8 +14,8 @@ type tokenFirst struct {
 	authenticator.Request
 }
 
-// remoteUserHeader is the header in which the front proxy, which has a certificate of its own, names
-// the user.
+// remoteUserHeader is the header in which the front proxy names the user. The proxy has a
+// certificate of its own.
 const remoteUserHeader = "X-Remote-User"
 
 // AuthenticateRequest authenticates a request.

@@ -32,8 +32,8 @@ func setConfigDefaults(config *buildv1.BuildConfig) {
 	dropImpossibleTriggers(spec)
 }
 
-// dropImpossibleTriggers removes triggers that watch the image of a strategy which is not that of an
-// image stream. As OpenShift 3 does, it ignores them instead of refusing the configuration.
+// dropImpossibleTriggers removes triggers that watch the image of a strategy, unless that is the
+// tag of an image stream. OpenShift 3 also ignores them instead of refusing the configuration.
 func dropImpossibleTriggers(spec *buildv1.BuildConfigSpec) {
 	from := instantiate.From(&spec.Strategy)
 	if from != nil && from.Kind == tagKind {
