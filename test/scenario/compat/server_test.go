@@ -117,7 +117,7 @@ func TestObjectsHaveTheFormOf311(t *testing.T) {
 	for arguments, want := range map[string]string{
 		"is/ruby -o jsonpath={.spec.tags[*].name}":                        "a b c",
 		"bc/web -o jsonpath={.spec.triggers[*].type}":                     "ConfigChange",
-		"dc/web -o jsonpath={.spec.triggers[*].imageChangeParams.from.*}": "ImageStreamTag ruby:latest " + c.Namespace,
+		"dc/web -o jsonpath={.spec.triggers[*].imageChangeParams.from.*}": "ImageStreamTag ruby:latest",
 	} {
 		got := c.OC(append([]string{"get"}, strings.Fields(arguments)...)...)
 		if !sameWords(got, want) {
