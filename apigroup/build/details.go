@@ -14,7 +14,6 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
-	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
@@ -59,11 +58,7 @@ func (d *details) Update(ctx context.Context, name string, info rest.UpdatedObje
 
 // pod returns the pod with the name of a build's pod, or nil.
 func (d *details) pod(ctx context.Context, build *buildv1.Build) (*corev1.Pod, error) {
-	core, err := coreclient.NewForConfig(d.deps.Loopback)
-	if err != nil {
-		return nil, err
-	}
-	pod, err := core.Pods(build.Namespace).Get(ctx, instantiate.PodName(build.Name), metav1.GetOptions{})
+	pod, err := d.deps.Kube.CoreV1().Pods(build.Namespace).Get(ctx, instantiate.PodName(build.Name), metav1.GetOptions{})
 	if errors.IsNotFound(err) {
 		return nil, nil
 	}
