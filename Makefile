@@ -14,7 +14,7 @@ LDFLAGS := -s -w -X github.com/slipway-platform/slipway/internal/version.slipway
 	$(X).gitVersion=$(KUBE) $(X).gitMajor=$(word 1,$(KUBEVER)) $(X).gitMinor=$(word 2,$(KUBEVER)) \
 	$(X).gitTreeState=clean $(X).buildDate=1970-01-01T00:00:00Z
 
-.PHONY: help up down build setup payload sbom docs oc-all test check unit scenario s3 bench soak lint golangci shape coverage clean
+.PHONY: help up down build setup payload console sbom docs oc-all test check unit scenario s3 bench soak lint golangci shape coverage clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,7 +32,10 @@ setup: ## install the distribution's packages that building and running need
 payload: setup ## build the small programs that are embedded: containerd, its shim, runc, CNI plug-in, pause, builder
 	$(GO) run ./hack/payload
 
-build: payload ## build bin/slipway and bin/oc
+console: setup ## build the web console, which is embedded in slipway
+	$(GO) run ./hack/console
+
+build: payload console ## build bin/slipway and bin/oc
 	$(GO) build -ldflags '$(LDFLAGS)' -o bin/slipway ./cmd/slipway
 	$(GO) build -ldflags '$(LDFLAGS)' -o bin/oc ./cmd/oc
 
@@ -61,6 +64,7 @@ check: build ## build, lint and test what a change can break (BASE=main); it boo
 
 unit: build ## run the tests beside the code
 	$(GO) run ./hack/gotest -record bin/times/unit.json -- $$($(GO) list ./... | grep -v -e /test/scenario/ -e /test/s3)
+	npm --prefix console/web --silent test
 
 # Two packages run at the same time, because most of a scenario is waiting; JOBS=1 runs one. Each has its
 # own network namespace, data directory and cgroup. With RUN, only the packages with the test are compiled.
@@ -107,4 +111,5 @@ coverage: ## print which rows of the specification work
 	@$(GO) run ./hack/coverage
 
 clean: ## remove what was built
-	rm -rf bin internal/payload/files/*.zst
+	rm -rf bin internal/payload/files/*.zst console/web/build console/web/node_modules
+	find console/dist -mindepth 1 ! -name README ! -name .gitignore -delete

@@ -11,6 +11,8 @@ needs() {
 		/usr/include/stdio.h                libc6-dev       runc
 		/usr/include/seccomp.h              libseccomp-dev  runc
 		pkg-config                          pkg-config      runc
+		node                                nodejs          make: the web console
+		npm                                 npm             make: the web console
 		nft                                 nftables        slipway
 		mount                               mount           slipway
 		losetup                             mount           slipway

@@ -15,12 +15,15 @@ import (
 	"github.com/slipway-platform/slipway/oauth/store"
 )
 
+// consolePath is where this server has the web console.
+const consolePath = "/console/"
+
 // ensureClients creates the clients of every cluster and adds the addresses of this server to
 // existing ones. It keeps other changes of an administrator.
 func ensureClients(ctx context.Context, clients store.Objects[*oauthv1.OAuthClient],
 	publicURL, consoleURL string) error {
-	console := []string{}
-	if consoleURL != "" {
+	console := []string{publicURL + consolePath}
+	if consoleURL != "" && consoleURL != console[0] {
 		console = append(console, consoleURL)
 	}
 	for _, wanted := range []*oauthv1.OAuthClient{

@@ -92,6 +92,7 @@ type server struct {
 
 	registry *client.Registry
 	issuer   *token.Issuer
+	box      *session.Box
 	pages    *page.Pages
 	login    *login.Server
 	grants   *authorize.Server
@@ -138,6 +139,9 @@ func (s *server) complete() (err error) {
 	}
 	sessions, err := session.New(s.SessionName, s.SessionMaxAge, s.SessionSecrets)
 	if err != nil {
+		return err
+	}
+	if s.box, err = session.NewBox(s.SessionSecrets); err != nil {
 		return err
 	}
 	s.registry = &client.Registry{Clients: s.objects.clients, Accounts: &client.Accounts{
@@ -224,7 +228,7 @@ func (s *server) handlers() (map[string]http.Handler, error) {
 	handlers := map[string]http.Handler{
 		authorize.Path:        http.HandlerFunc(s.grants.ServeAuthorize),
 		authorize.ApprovePath: http.HandlerFunc(s.grants.ServeApprove),
-		tokenPath:             exchange,
+		TokenPath:             exchange,
 		requestPath:           http.HandlerFunc(people.serveRequest),
 		displayPath:           http.HandlerFunc(people.serveDisplay),
 		implicitPath:          http.HandlerFunc(people.serveImplicit),

@@ -26,7 +26,7 @@ func describe(publicURL string) ([]byte, error) {
 	return json.MarshalIndent(metadata{
 		Issuer:                        publicURL,
 		AuthorizationEndpoint:         publicURL + authorize.Path,
-		TokenEndpoint:                 publicURL + tokenPath,
+		TokenEndpoint:                 publicURL + TokenPath,
 		ScopesSupported:               scope.Supported(),
 		ResponseTypesSupported:        []string{"code", "token"},
 		GrantTypesSupported:           []string{"authorization_code", "implicit"},

@@ -15,12 +15,14 @@ import (
 	"github.com/slipway-platform/slipway/oauth/token"
 )
 
-// The paths of the pages on which users get a token manually, and of the endpoint for clients.
+// TokenPath is the endpoint where clients exchange codes for tokens.
+const TokenPath = "/oauth/token"
+
+// The paths of the pages on which users get a token manually.
 const (
-	tokenPath    = "/oauth/token"
-	requestPath  = tokenPath + "/request"
-	displayPath  = tokenPath + "/display"
-	implicitPath = tokenPath + "/implicit"
+	requestPath  = TokenPath + "/request"
+	displayPath  = TokenPath + "/display"
+	implicitPath = TokenPath + "/implicit"
 )
 
 // tokenPages are the pages on which users get a token manually.

@@ -14,16 +14,19 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/config/reload"
+	"github.com/slipway-platform/slipway/console"
 	"github.com/slipway-platform/slipway/internal/throttle"
 	"github.com/slipway-platform/slipway/oauth"
+	"github.com/slipway-platform/slipway/oauth/authorize"
+	"github.com/slipway-platform/slipway/oauth/client"
 	"github.com/slipway-platform/slipway/oauth/login"
 	"github.com/slipway-platform/slipway/oauth/page"
 	"github.com/slipway-platform/slipway/oauth/provider"
 	"github.com/slipway-platform/slipway/oauth/session"
 )
 
-// userFeatures returns the API groups of users and tokens, and the OAuth server unless the
-// configuration names another one.
+// userFeatures returns the API groups of users and tokens, and the OAuth server with the web console
+// unless the configuration names another one.
 func (h *Host) userFeatures() ([]apiserver.Feature, []reload.Adjustment, error) {
 	features := []apiserver.Feature{user.Feature(), groupoauth.Feature()}
 	if h.Master.OAuthConfig == nil {
@@ -54,7 +57,11 @@ func (h *Host) userFeatures() ([]apiserver.Feature, []reload.Adjustment, error) 
 			return server.Prepare(settings)
 		},
 	}
-	return append(features, server.Feature()), []reload.Adjustment{adjustment}, nil
+	console := console.Feature(console.Config{
+		PublicURL: settings.PublicURL, ClientID: client.WebConsole, AuthorizePath: authorize.Path, TokenPath: oauth.TokenPath, Sessions: server,
+		Report: func(err error) { slog.Warn("request to the web console failed", "error", err) },
+	})
+	return append(features, server.Feature(), console), []reload.Adjustment{adjustment}, nil
 }
 
 // oauthConfig returns the settings of the OAuth server in a configuration.

@@ -64,6 +64,10 @@ func document(ctx context.Context, root string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	err = errors.Join(checkReasons(reasons, direct), checkLicences(linked), checkNotice(string(notice), linked))
-	return tables(reasons, direct, linked), err
+	packages, err := npmPackages(root)
+	if err != nil {
+		return "", err
+	}
+	err = errors.Join(checkReasons(reasons, direct), checkLicences(linked), checkNotice(string(notice), linked), checkNPM(reasons, packages))
+	return tables(reasons, direct, linked) + npmTables(reasons, packages), err
 }

@@ -142,9 +142,10 @@ func TestBillNamesModulesOfPrograms(t *testing.T) {
 		linked = append(linked, d)
 	}
 	programs := []program{{name: "slipway", version: "v1", content: content, info: info}}
+	packages := []npmPackage{{Name: "ui", Version: "1.0.0", Licence: "MIT", SHA512: []byte{1}, Bundled: true}}
 	bills := make([]string, 2)
 	for i := range bills {
-		bill, err := billOf(programs, linked)
+		bill, err := billOf(programs, linked, packages)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,12 +158,12 @@ func TestBillNamesModulesOfPrograms(t *testing.T) {
 	if bills[0] != bills[1] {
 		t.Error("two bills of the same program differ")
 	}
-	for _, want := range []string{`"pkg:golang/github.com/klauspost/compress@v`, `"pkg:golang/std@`, `"id":"Apache-2.0"`, `"ref":"program:slipway"`} {
+	for _, want := range []string{`"pkg:golang/github.com/klauspost/compress@v`, `"pkg:golang/std@`, `"id":"Apache-2.0"`, `"ref":"program:slipway"`, `"pkg:npm/ui@1.0.0"`} {
 		if !strings.Contains(bills[0], want) {
 			t.Errorf("the bill lacks %s", want)
 		}
 	}
-	if _, err := billOf(programs, linked[1:]); err == nil || !strings.Contains(err.Error(), "run: make build") {
+	if _, err := billOf(programs, linked[1:], nil); err == nil || !strings.Contains(err.Error(), "run: make build") {
 		t.Errorf("a module that go.mod doesn't name: %v", err)
 	}
 }

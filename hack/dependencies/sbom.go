@@ -47,7 +47,14 @@ func writeBill(ctx context.Context, root, path, release string) error {
 	if err := checkLicences(linked); err != nil {
 		return err
 	}
-	bill, err := billOf(programs, linked)
+	packages, err := npmPackages(root)
+	if err != nil {
+		return err
+	}
+	if err := checkNPM(nil, bundled(packages)); err != nil {
+		return err
+	}
+	bill, err := billOf(programs, linked, bundled(packages))
 	if err != nil {
 		return err
 	}
@@ -102,9 +109,20 @@ func builtPrograms(ctx context.Context, root, release string) (programs []progra
 	return programs, ctx.Err()
 }
 
+// bundled returns the packages that can be part of the console, which is part of slipway.
+func bundled(packages []npmPackage) (all []npmPackage) {
+	for _, p := range packages {
+		if p.Bundled {
+			p.Direct = false // the bill gives no reasons
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
 // billOf describes programs and the modules that they say they are linked with, whose licences are
-// those of linked.
-func billOf(programs []program, linked []dependency) (*cdx.BOM, error) {
+// those of linked. The packages are part of slipway.
+func billOf(programs []program, linked []dependency, packages []npmPackage) (*cdx.BOM, error) {
 	known := map[string]dependency{}
 	for _, d := range linked {
 		known[d.Path+"@"+d.Version] = d
@@ -123,6 +141,11 @@ func billOf(programs []program, linked []dependency) (*cdx.BOM, error) {
 			library := describe(module, d.licences())
 			libraries[library.BOMRef] = library
 			uses = append(uses, library.BOMRef)
+		}
+		if p.name == "slipway" {
+			for _, bundle := range packages {
+				p.libraries = append(p.libraries, describeNPM(bundle))
+			}
 		}
 		for _, library := range p.libraries {
 			libraries[library.BOMRef] = library

@@ -33,10 +33,16 @@ func (s *Server) ServeLogout(w http.ResponseWriter, r *http.Request) {
 		data.CSRF, data.Error = session.CSRF(w, r), message("token_expired")
 		s.Pages.Show(w, http.StatusForbidden, page.Logout, data)
 	default:
-		if err := errors.Join(s.endSessions(r), s.Sessions.Clear(w)); err != nil {
+		if err := s.EndSessions(w, r); err != nil {
 			s.fail(w, r, http.StatusInternalServerError, "session_error", err)
 			return
 		}
 		http.Redirect(w, r, then, http.StatusFound)
 	}
+}
+
+// EndSessions ends the session of a request, in the browser and on the server, and all other
+// sessions of its user.
+func (s *Server) EndSessions(w http.ResponseWriter, r *http.Request) error {
+	return errors.Join(s.endSessions(r), s.Sessions.Clear(w))
 }

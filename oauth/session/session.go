@@ -48,20 +48,12 @@ type Sessions struct {
 
 // New returns sessions with secrets. The first secret encrypts, all decrypt.
 func New(name string, maxAge time.Duration, secrets []Secret) (*Sessions, error) {
-	if len(secrets) == 0 {
-		return nil, fmt.Errorf("make sessions: there is no secret")
+	codecs, err := newCodecs(maxAge, secrets)
+	if err != nil {
+		return nil, err
 	}
-	s := &Sessions{Name: hostPrefix + strings.TrimPrefix(name, hostPrefix), MaxAge: maxAge}
-	for i, secret := range secrets {
-		if err := secret.validate(); err != nil {
-			return nil, fmt.Errorf("use session secret %d: %w", i, err)
-		}
-		codec := securecookie.New([]byte(secret.Authentication), []byte(secret.Encryption))
-		codec.MaxAge(int(maxAge.Seconds()))
-		codec.SetSerializer(securecookie.JSONEncoder{})
-		s.codecs = append(s.codecs, codec)
-	}
-	return s, nil
+	name = hostPrefix + strings.TrimPrefix(name, hostPrefix)
+	return &Sessions{Name: name, MaxAge: maxAge, codecs: codecs}, nil
 }
 
 // Start starts a session of a user and replaces an existing one.

@@ -1,0 +1,125 @@
+// Package console serves the web console: its files, the login of a browser, and the API on the
+// console's own origin.
+//
+// It is an OAuth client with code and PKCE. The access token is in a sealed cookie, which scripts
+// cannot read and no process remembers, so every master serves every session. Requests below
+// /console/proxy get the token of the cookie and continue in the API server's own chain: they are
+// authenticated, authorized, limited and audited as requests with a bearer token are.
+//
+// The browser's part is in the folder web. See docs/decisions/console-is-an-oauth-client.md.
+package console
+
+import (
+	"fmt"
+	"io/fs"
+	"net/http"
+	"strings"
+
+	"github.com/slipway-platform/slipway/apiserver"
+)
+
+// The paths of the console. Every path below Path that is none of the others shows the console,
+// whose script reads the path.
+const (
+	Path         = "/console/"
+	proxyPath    = Path + "proxy"
+	loginPath    = Path + "login"
+	callbackPath = Path + "callback"
+	sessionPath  = Path + "session"
+	logoutPath   = Path + "logout"
+	assetsPath   = Path + "assets/"
+	errorPath    = Path + "error"
+)
+
+// Config is the configuration of the console.
+type Config struct {
+	// PublicURL is the address of the API server for browsers, such as https://master:8443.
+	PublicURL string
+	// ClientID is the OAuth client that the console is.
+	ClientID string
+	// AuthorizePath and TokenPath are the endpoints of the OAuth server at PublicURL.
+	AuthorizePath, TokenPath string
+	// Sessions seals the cookies and ends sessions.
+	Sessions Sessions
+	// Report receives errors of requests, without secrets.
+	Report func(error)
+}
+
+// Sessions seals values for cookies so that only masters of this cluster can read them.
+type Sessions interface {
+	Seal(name string, value any) (string, error)
+	Open(name, text string, into any) error
+	// LogOut deletes an access token and ends the login session of the request's user.
+	LogOut(w http.ResponseWriter, r *http.Request, token string) error
+}
+
+// Feature returns the console as a feature of the API server.
+func Feature(config Config) apiserver.Feature {
+	return apiserver.Feature{Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
+		client, err := loopback(deps.Loopback)
+		if err != nil {
+			return apiserver.Hooks{}, fmt.Errorf("set up web console: %w", err)
+		}
+		s, err := newServer(config, client)
+		if err != nil {
+			return apiserver.Hooks{}, err
+		}
+		hooks := apiserver.Hooks{Filters: []func(http.Handler) http.Handler{s.filter}}
+		for path, handler := range s.handlers() {
+			hooks.Handlers = append(hooks.Handlers, apiserver.Handler{Path: path, Public: true, Handler: handler})
+		}
+		return hooks, nil
+	}}
+}
+
+// server is the console with its configuration.
+type server struct {
+	Config
+	exchange *tokenClient
+	content  fs.FS
+	files    map[string]file
+}
+
+func newServer(config Config, exchange *tokenClient) (*server, error) {
+	content, err := fs.Sub(embedded, "dist")
+	if err != nil {
+		return nil, fmt.Errorf("read files of the web console: %w", err)
+	}
+	files, err := readFiles(content)
+	return &server{config, exchange, content, files}, err
+}
+
+// handlers returns the handlers of public paths, which change state: audit and the limits of
+// strangers apply to them.
+func (s *server) handlers() map[string]http.Handler {
+	return map[string]http.Handler{
+		loginPath:    harden(s.serveLogin),
+		callbackPath: harden(s.serveCallback),
+		logoutPath:   harden(s.serveLogout),
+	}
+}
+
+// filter serves the console's files and passes its requests to the API on, before authentication.
+// Files are no public handlers, because the API server closes the HTTP/2 connection after each
+// response to a stranger, and a page loads dozens of files. Other requests pass unchanged, but the
+// API's documents lose their origin in a browser that has a session.
+func (s *server) filter(next http.Handler) http.Handler {
+	handlers := s.handlers()
+	session, files := harden(s.serveSession), harden(s.serveFile)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		below := func(root string) bool { return strings.HasPrefix(r.URL.Path+"/", root+"/") }
+		switch {
+		case below(proxyPath):
+			s.proxy(w, r, next)
+		case r.URL.Path == sessionPath:
+			session.ServeHTTP(w, r)
+		case handlers[r.URL.Path] == nil && below(strings.TrimSuffix(Path, "/")):
+			files.ServeHTTP(w, r)
+		default:
+			if _, err := r.Cookie(sessionCookie); err == nil && isAPI(r.URL.Path) {
+				w.Header().Add("Content-Security-Policy", sandboxPolicy)
+			}
+			next.ServeHTTP(w, r)
+		}
+	})
+}

@@ -1,0 +1,181 @@
+package console
+
+import (
+	"compress/gzip"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// embedded contains the files that hack/console built, compressed. Names that begin with a dot are
+// not embedded.
+//
+//go:embed dist
+var embedded embed.FS
+
+// file is a file of the console. A file that compression makes smaller has only compressed forms.
+// The content stays in the binary.
+type file struct {
+	contentType string
+	etag        string
+	// forms are the names of the file's forms, by their encodings: br, gzip, or "" for none.
+	forms map[string]string
+}
+
+// index is the page that all paths of the console show.
+const index = "index.html"
+
+// readFiles returns the files by their paths, such as assets/index-1a2b3c4d.js. A binary without a
+// console has none.
+func readFiles(files fs.FS) (map[string]file, error) {
+	all := map[string]file{}
+	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || slices.Contains([]string{"README", "inputs"}, name) {
+			return err
+		}
+		encoding, base := "", name
+		switch path.Ext(name) {
+		case ".br":
+			encoding, base = "br", strings.TrimSuffix(name, ".br")
+		case ".gz":
+			encoding, base = "gzip", strings.TrimSuffix(name, ".gz")
+		}
+		f, ok := all[base]
+		if !ok {
+			f = file{contentType: mime.TypeByExtension(path.Ext(base)), forms: map[string]string{}}
+		}
+		f.forms[encoding] = name
+		if f.etag == "" {
+			f.etag, err = etag(files, name)
+		}
+		all[base] = f
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read files of the web console: %w", err)
+	}
+	return all, nil
+}
+
+// etag returns a hash of a file as an entity tag.
+func etag(files fs.FS, name string) (string, error) {
+	content, err := files.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer content.Close()
+	hash := fnv.New128a()
+	if _, err := io.Copy(hash, content); err != nil {
+		return "", err
+	}
+	return strconv.Quote(hex.EncodeToString(hash.Sum(nil))), nil
+}
+
+// serveFile serves a file, or the page for every other path. A missing asset is an error, so that a
+// browser with a page of an older version does not take the page for a script.
+func (s *server) serveFile(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "Use GET.", http.StatusMethodNotAllowed)
+		return
+	}
+	if r.URL.Path+"/" == Path {
+		http.Redirect(w, r, Path, http.StatusFound)
+		return
+	}
+	name := strings.TrimPrefix(r.URL.Path, Path)
+	f, ok := s.files[name]
+	header := w.Header()
+	switch {
+	case ok && strings.HasPrefix(r.URL.Path, assetsPath):
+		header.Set("Cache-Control", "public, max-age=31536000, immutable") // the name contains a hash
+	case strings.HasPrefix(r.URL.Path, assetsPath):
+		http.NotFound(w, r)
+		return
+	case ok && name != index:
+		header.Set("Cache-Control", "no-cache")
+	default:
+		if f, ok = s.files[index]; !ok {
+			http.Error(w, "This slipway was built without its web console. Run: make build", http.StatusServiceUnavailable)
+			return
+		}
+		header.Set("Cache-Control", "no-cache")
+	}
+	// The deadline is for browsers that do not read. Writers of tests do not support it.
+	deadline := http.NewResponseController(w)
+	_ = deadline.SetWriteDeadline(time.Now().Add(fileTimeout))
+	s.write(w, r, f)
+	_ = deadline.SetWriteDeadline(time.Time{})
+}
+
+// fileTimeout limits the time that a browser takes to read a file.
+const fileTimeout = time.Minute
+
+// write sends the smallest form that the client accepts.
+func (s *server) write(w http.ResponseWriter, r *http.Request, f file) {
+	header := w.Header()
+	header.Set("Content-Type", f.contentType)
+	header.Set("Vary", "Accept-Encoding")
+	header.Set("Etag", f.etag)
+	if r.Header.Get("If-None-Match") == f.etag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	encoding := ""
+	for _, candidate := range []string{"gzip", "br"} {
+		if f.forms[candidate] != "" && accepts(r.Header.Get("Accept-Encoding"), candidate) {
+			encoding = candidate
+		}
+	}
+	if err := s.send(w, f, encoding); err != nil {
+		s.Report(err)
+	}
+}
+
+// send writes one form of a file. It decompresses a file for clients that accept no compression.
+func (s *server) send(w http.ResponseWriter, f file, encoding string) error {
+	name, ok := f.forms[encoding]
+	decompress := !ok
+	if decompress {
+		name = f.forms["gzip"]
+	}
+	stored, err := s.content.Open(name)
+	if err != nil {
+		http.Error(w, "The file cannot be read.", http.StatusInternalServerError)
+		return fmt.Errorf("read file of the web console: %w", err)
+	}
+	defer stored.Close()
+	var content io.Reader = stored
+	if decompress {
+		if content, err = gzip.NewReader(stored); err != nil {
+			http.Error(w, "The file cannot be read.", http.StatusInternalServerError)
+			return fmt.Errorf("read file %q of the web console: %w", name, err)
+		}
+	}
+	if encoding != "" {
+		w.Header().Set("Content-Encoding", encoding)
+	}
+	_, _ = io.Copy(w, content) // fails only if the browser is gone
+	return nil
+}
+
+// accepts reports whether a list of encodings names an encoding without refusing it.
+func accepts(list, encoding string) bool {
+	for part := range strings.SplitSeq(list, ",") {
+		name, quality, _ := strings.Cut(strings.TrimSpace(part), ";")
+		if strings.TrimSpace(name) == encoding {
+			return quality == "" || strings.Trim(quality, " q=0.") != ""
+		}
+	}
+	return false
+}

@@ -1,0 +1,149 @@
+package console
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+)
+
+// The parameters of the login page. passed marks a request that was redirected to PublicURL, so
+// that a proxy that changes the Host header causes no loop.
+const (
+	thenParameter   = "then"
+	passedParameter = "public"
+)
+
+// serveLogin sends the browser to the OAuth server. It begins at PublicURL, because the OAuth
+// server sends the browser back there.
+func (s *server) serveLogin(w http.ResponseWriter, r *http.Request) {
+	then := local(r.URL.Query().Get(thenParameter))
+	if public, err := url.Parse(s.PublicURL); err == nil && public.Host != r.Host && !r.URL.Query().Has(passedParameter) {
+		query := url.Values{thenParameter: {then}, passedParameter: {""}}
+		http.Redirect(w, r, s.PublicURL+loginPath+"?"+query.Encode(), http.StatusFound)
+		return
+	}
+	began := login{State: rand.Text(), Verifier: rand.Text() + rand.Text(), Then: then, Expires: time.Now().Add(loginTimeout)}
+	// The OAuth server, or a provider behind it, is another site, so the cookie cannot be strict.
+	if err := s.set(w, loginCookie, began, http.SameSiteLaxMode); err != nil {
+		s.fail(w, r, "server_error", err)
+		return
+	}
+	challenge := sha256.Sum256([]byte(began.Verifier))
+	query := url.Values{
+		"client_id": {s.ClientID}, "response_type": {"code"}, "redirect_uri": {s.redirectURI()}, "state": {began.State},
+		"code_challenge": {base64.RawURLEncoding.EncodeToString(challenge[:])}, "code_challenge_method": {"S256"},
+	}
+	http.Redirect(w, r, s.PublicURL+s.AuthorizePath+"?"+query.Encode(), http.StatusFound)
+}
+
+func (s *server) redirectURI() string { return s.PublicURL + callbackPath }
+
+// serveCallback ends a login that this browser began: it exchanges the code for a token and starts
+// a new session, which replaces an existing one.
+func (s *server) serveCallback(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	var began login
+	ok := s.open(r, loginCookie, &began) && time.Now().Before(began.Expires)
+	remove(w, loginCookie)
+	switch {
+	case !ok || subtle.ConstantTimeCompare([]byte(began.State), []byte(query.Get("state"))) != 1:
+		s.fail(w, r, "login_expired", nil)
+		return
+	case query.Get("error") != "":
+		s.fail(w, r, query.Get("error"), nil)
+		return
+	}
+	token, err := s.exchange.redeem(r.Context(), s.TokenPath, url.Values{
+		"grant_type": {"authorization_code"}, "client_id": {s.ClientID}, "redirect_uri": {s.redirectURI()},
+		"code": {query.Get("code")}, "code_verifier": {began.Verifier},
+	})
+	if err != nil {
+		s.fail(w, r, "server_error", err)
+		return
+	}
+	started := session{Token: token.Secret, CSRF: rand.Text()}
+	if token.ExpiresIn > 0 {
+		started.Expires = time.Now().Add(time.Duration(token.ExpiresIn) * time.Second)
+	}
+	if err := s.set(w, sessionCookie, started, http.SameSiteStrictMode); err != nil {
+		s.fail(w, r, "server_error", err)
+		return
+	}
+	http.Redirect(w, r, local(began.Then), http.StatusFound)
+}
+
+// fail shows the console's page about a login that failed. Its code is one of OAuth's, or
+// login_expired.
+func (s *server) fail(w http.ResponseWriter, r *http.Request, code string, cause error) {
+	if cause != nil {
+		s.Report(cause)
+	}
+	http.Redirect(w, r, errorPath+"?"+url.Values{"error": {code}}.Encode(), http.StatusFound)
+}
+
+// serveSession tells the console's script the value for csrfHeader, or 401 if nobody is logged in.
+func (s *server) serveSession(w http.ResponseWriter, r *http.Request) {
+	of, ok := s.session(r)
+	if !ok {
+		http.Error(w, "Nobody is logged in.", http.StatusUnauthorized)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(struct {
+		CSRF    string     `json:"csrf"`
+		Expires *time.Time `json:"expires,omitempty"`
+	}{of.CSRF, optional(of.Expires)})
+}
+
+func optional(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// serveLogout deletes the token of a session, and removes the session from the browser even if that
+// fails.
+func (s *server) serveLogout(w http.ResponseWriter, r *http.Request) {
+	of, ok := s.session(r)
+	switch {
+	case r.Method != http.MethodPost:
+		w.Header().Set("Allow", http.MethodPost)
+		http.Error(w, "Use POST.", http.StatusMethodNotAllowed)
+		return
+	case !ok:
+		remove(w, sessionCookie)
+		w.WriteHeader(http.StatusNoContent)
+		return
+	case !of.confirms(r):
+		http.Error(w, "The request does not come from the console.", http.StatusForbidden)
+		return
+	}
+	remove(w, sessionCookie)
+	if err := s.Sessions.LogOut(w, r, of.Token); err != nil {
+		s.Report(err)
+		http.Error(w, "The token cannot be deleted. It stays valid until it expires.", http.StatusInternalServerError)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// local returns then if it is a path of the console, and the console's first page otherwise.
+func local(then string) string {
+	u, err := url.Parse(then)
+	bad := func(c rune) bool { return c <= ' ' || c == '\\' || c == 0x7f }
+	if err != nil || u.IsAbs() || u.Host != "" || strings.ContainsFunc(then, bad) || strings.ContainsFunc(u.Path, bad) {
+		return Path
+	}
+	if !strings.HasPrefix(then, Path) || path.Clean(u.Path) != strings.TrimSuffix(u.Path, "/") {
+		return Path
+	}
+	return then
+}

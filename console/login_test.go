@@ -1,0 +1,150 @@
+package console
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestLoginIsACodeGrantWithPKCE(t *testing.T) {
+	f := newFixture(t)
+	b := f.browser()
+	to, err := b.send(http.MethodGet, loginPath+"?then=/console/project/a/pods", nil).Result().Location()
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := to.Query()
+	if to.Scheme+"://"+to.Host+to.Path != public+"/oauth/authorize" || asked.Get("client_id") != "openshift-web-console" ||
+		asked.Get("response_type") != "code" || asked.Get("redirect_uri") != public+callbackPath || asked.Get("code_challenge_method") != "S256" {
+		t.Fatalf("the browser goes to %s", to)
+	}
+	done := b.send(http.MethodGet, callbackPath+"?code=abc&state="+asked.Get("state"), nil)
+	if done.Header().Get("Location") != "/console/project/a/pods" {
+		t.Errorf("the login ends at %q", done.Header().Get("Location"))
+	}
+	challenge := sha256.Sum256([]byte(f.form.Get("code_verifier")))
+	if base64.RawURLEncoding.EncodeToString(challenge[:]) != asked.Get("code_challenge") || f.form.Get("code") != "abc" ||
+		f.form.Get("grant_type") != "authorization_code" || f.form.Get("redirect_uri") != public+callbackPath {
+		t.Errorf("the code is exchanged by %v", f.form)
+	}
+	header := strings.Join(done.Header().Values("Set-Cookie"), "\n")
+	if !strings.Contains(header, "; Path=/; HttpOnly; Secure; SameSite=Strict") || strings.Contains(header, "Domain") {
+		t.Errorf("cookies: %s", header)
+	}
+	if _, ok := b.cookies[loginCookie]; ok {
+		t.Error("the cookie of the login remains")
+	}
+}
+
+func TestLoginBeginsAtThePublicAddress(t *testing.T) {
+	f := newFixture(t)
+	other := func(r *http.Request) { r.Host = "10.0.0.1:8443" }
+	first := f.browser().send(http.MethodGet, loginPath+"?then=/console/projects", other).Header().Get("Location")
+	if !strings.HasPrefix(first, public+loginPath+"?") || !strings.Contains(first, "then=%2Fconsole%2Fprojects") {
+		t.Fatalf("the browser goes to %q", first)
+	}
+	// A proxy in front of the master names another host in every request.
+	if second := f.browser().send(http.MethodGet, strings.TrimPrefix(first, public), other).Header().Get("Location"); !strings.HasPrefix(second, public+"/oauth/authorize?") {
+		t.Errorf("then the browser goes to %q", second)
+	}
+}
+
+func TestCallbackAcceptsOnlyTheFlowOfItsBrowser(t *testing.T) {
+	f := newFixture(t)
+	state := func(b *browser) string {
+		to, err := url.Parse(b.send(http.MethodGet, loginPath, nil).Header().Get("Location"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return to.Query().Get("state")
+	}
+	attacker, victim, fresh := f.browser(), f.browser(), f.browser()
+	stolen := state(attacker)
+	state(victim)
+	used := f.browser()
+	usedState := state(used)
+	used.send(http.MethodGet, callbackPath+"?code=abc&state="+usedState, nil)
+	delete(used.cookies, sessionCookie)
+	for name, tt := range map[string]struct {
+		b     *browser
+		query string
+	}{
+		"of another browser": {victim, "code=abc&state=" + stolen},
+		"without a state":    {victim, "code=abc"},
+		"without a login":    {fresh, "code=abc&state=" + stolen},
+		"a second time":      {used, "code=abc&state=" + usedState},
+	} {
+		f.form = nil
+		got := tt.b.send(http.MethodGet, callbackPath+"?"+tt.query, nil)
+		if got.Header().Get("Location") != errorPath+"?error=login_expired" || tt.b.cookies[sessionCookie] != nil || f.form != nil {
+			t.Errorf("%s: %v, form %v", name, got.Header(), f.form)
+		}
+	}
+	// The server's refusal reaches the page, which shows only texts that it knows.
+	refused := f.browser()
+	got := refused.send(http.MethodGet, callbackPath+"?error=access_denied&state="+state(refused), nil)
+	if got.Header().Get("Location") != errorPath+"?error=access_denied" {
+		t.Errorf("a refusal leads to %q", got.Header().Get("Location"))
+	}
+}
+
+func TestLoginReplacesAPlantedSession(t *testing.T) {
+	f := newFixture(t)
+	attacker, victim := f.browser(), f.browser()
+	attacker.logIn()
+	victim.cookies[sessionCookie] = attacker.cookies[sessionCookie]
+	victim.logIn()
+	if victim.cookies[sessionCookie].Value == attacker.cookies[sessionCookie].Value {
+		t.Error("the session is the one from before the login")
+	}
+}
+
+func TestLoginReturnsOnlyToTheConsole(t *testing.T) {
+	for then, want := range map[string]string{
+		"/console/project/a/pods/b?tab=1#x": "/console/project/a/pods/b?tab=1#x",
+		"/console/":                         "/console/",
+		"":                                  Path,
+		"https://evil.example.com/console/": Path,
+		"//evil.example.com/console/":       Path,
+		"/\\evil.example.com":               Path,
+		"/console/../oauth/token/request":   Path,
+		"/console/%2e%2e/oauth":             Path,
+		"/console//evil.example.com":        Path,
+		"/logout":                           Path,
+		"javascript:alert(1)":               Path,
+		"/console/\n/evil":                  Path,
+		"/console/%0d%0aSet-Cookie:x":       Path,
+	} {
+		if got := local(then); got != want {
+			t.Errorf("%q leads to %q, want %q", then, got, want)
+		}
+	}
+}
+
+func TestLogoutDeletesTheToken(t *testing.T) {
+	f := newFixture(t)
+	b := f.browser()
+	csrf := b.logIn()
+	for name, change := range map[string]func(*http.Request){
+		"without the header": nil,
+		"with another value": func(r *http.Request) { r.Header.Set(csrfHeader, csrf[1:]) },
+	} {
+		if got := b.send(http.MethodPost, logoutPath, change); got.Code != http.StatusForbidden || len(f.revoked) > 0 {
+			t.Errorf("%s: %d, deleted %q", name, got.Code, f.revoked)
+		}
+	}
+	if got := b.send(http.MethodGet, logoutPath, func(r *http.Request) { r.Header.Set(csrfHeader, csrf) }); got.Code != http.StatusMethodNotAllowed {
+		t.Errorf("a link logs out: %d", got.Code)
+	}
+	got := b.send(http.MethodPost, logoutPath, func(r *http.Request) { r.Header.Set(csrfHeader, csrf) })
+	if got.Code != http.StatusNoContent || !slices.Equal(f.revoked, []string{"treasure"}) || b.cookies[sessionCookie] != nil {
+		t.Errorf("logout: %d, deleted %q, cookies %v", got.Code, f.revoked, b.cookies)
+	}
+	if got := b.send(http.MethodGet, sessionPath, nil); got.Code != http.StatusUnauthorized {
+		t.Errorf("after the logout: %d", got.Code)
+	}
+}

@@ -1,0 +1,144 @@
+package console
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/endpoints/responsewriter"
+)
+
+// proxy passes a request below proxyPath, if a page of the console sent it, to next as a request to
+// the API with the session's token.
+func (s *server) proxy(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	of, ok := s.session(r)
+	target := strings.TrimPrefix(r.URL.Path, proxyPath)
+	upgrade := r.Header.Get("Upgrade") != ""
+	switch {
+	case !ok:
+		refuse(w, http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "the session of the console has ended; log in again")
+	case upgrade && !sameOrigin(r), !upgrade && (!of.confirms(r) || r.Header.Get("Origin") != "" && !sameOrigin(r)):
+		refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, "the request does not come from a page of the console")
+	case !isAPI(target) || path.Clean(target) != strings.TrimSuffix(target, "/") || upgrade && isPodProxy(target):
+		refuse(w, http.StatusNotFound, metav1.StatusReasonNotFound, "the console serves no such path of the API")
+	case upgrade:
+		next.ServeHTTP(w, authorized(r, target, of.Token))
+	default:
+		next.ServeHTTP(responsewriter.WrapForHTTP1Or2(&cleaned{ResponseWriter: w}), authorized(r, target, of.Token))
+	}
+}
+
+// isAPI reports whether a path belongs to the API or its description.
+func isAPI(path string) bool {
+	return slices.ContainsFunc([]string{"/api", "/apis", "/oapi", "/openapi", "/version"}, func(root string) bool {
+		return path == root || strings.HasPrefix(path, root+"/")
+	})
+}
+
+// isPodProxy reports whether a path reaches a pod, service or node, which answers by itself.
+func isPodProxy(path string) bool { return slices.Contains(strings.Split(path, "/"), "proxy") }
+
+// sameOrigin reports whether a page of this host sent a request. The cookies belong to the host, so
+// another name of it has no session.
+func sameOrigin(r *http.Request) bool {
+	origin, err := url.Parse(r.Header.Get("Origin"))
+	return err == nil && origin.Scheme == "https" && origin.Host == r.Host
+}
+
+// forwarded are the headers of a request that the API gets. It gets no other means to
+// authenticate, or to be another user.
+var forwarded = []string{
+	"Accept", "Accept-Encoding", "Connection", "Content-Length", "Content-Type", "If-Match", "If-None-Match", "Range",
+	"Sec-Websocket-Extensions", "Sec-Websocket-Key", "Sec-Websocket-Protocol", "Sec-Websocket-Version",
+	"Upgrade", "User-Agent", "X-Forwarded-For", "X-Real-Ip",
+}
+
+// acceptParameter of a WebSocket replaces the Accept header, which scripts cannot set there. A watch
+// gets Tables by it.
+const acceptParameter = "accept"
+
+// authorized returns the request to a path of the API with an access token. The certificate of the
+// browser is removed, so that an invalid token does not leave the rights of the certificate.
+func authorized(r *http.Request, target, token string) *http.Request {
+	own := r.WithContext(r.Context())
+	own.Header = http.Header{}
+	for _, name := range forwarded {
+		if values := r.Header[textproto.CanonicalMIMEHeaderKey(name)]; len(values) > 0 {
+			own.Header[textproto.CanonicalMIMEHeaderKey(name)] = values
+		}
+	}
+	own.Header.Set("Authorization", "Bearer "+token)
+	own.URL = &url.URL{Path: target, RawQuery: r.URL.RawQuery}
+	if r.Header.Get("Upgrade") != "" {
+		own.Header.Set("Origin", r.Header.Get("Origin")) // the API's WebSockets require one
+		query := own.URL.Query()
+		if query.Has(acceptParameter) {
+			own.Header.Set("Accept", query.Get(acceptParameter))
+			query.Del(acceptParameter)
+			own.URL.RawQuery = query.Encode()
+		}
+	}
+	own.RequestURI = own.URL.RequestURI()
+	if r.TLS != nil {
+		connection := *r.TLS
+		connection.PeerCertificates, connection.VerifiedChains = nil, nil
+		own.TLS = &connection
+	}
+	return own
+}
+
+// cleaned removes from responses what would let a pod act on the browser, because the API passes on
+// the headers of pods.
+type cleaned struct {
+	http.ResponseWriter
+	done bool
+}
+
+// Unwrap returns the writer of the connection.
+func (c *cleaned) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
+// WriteHeader writes the cleaned header.
+func (c *cleaned) WriteHeader(status int) {
+	c.clean()
+	c.ResponseWriter.WriteHeader(status)
+}
+
+// Write writes the body, after the cleaned header.
+func (c *cleaned) Write(body []byte) (int, error) {
+	c.clean()
+	return c.ResponseWriter.Write(body)
+}
+
+func (c *cleaned) clean() {
+	if c.done {
+		return
+	}
+	c.done = true
+	header := c.Header()
+	for _, name := range []string{
+		"Set-Cookie", "Www-Authenticate", "Clear-Site-Data", "Service-Worker-Allowed", "Strict-Transport-Security", "Refresh", "Link",
+		"Access-Control-Allow-Origin", "Access-Control-Allow-Credentials",
+	} {
+		header.Del(name)
+	}
+	header.Set("Content-Security-Policy", sandboxPolicy)
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("X-Frame-Options", "DENY")
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
+}
+
+// refuse sends a Status, as the API does.
+func refuse(w http.ResponseWriter, code int32, reason metav1.StatusReason, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(int(code))
+	_ = json.NewEncoder(w).Encode(metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message,
+	})
+}

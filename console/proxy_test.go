@@ -1,0 +1,210 @@
+package console
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestProxySendsTheTokenAndNothingElseOfTheBrowser(t *testing.T) {
+	f := newFixture(t)
+	b := f.browser()
+	csrf := b.logIn()
+	got := b.send(http.MethodPost, proxyPath+"/api/v1/namespaces/a/pods?dryRun=All", func(r *http.Request) {
+		r.Header.Set(csrfHeader, csrf)
+		r.Header.Set("Origin", public)
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Authorization", "Bearer other")
+		r.Header.Set("Impersonate-User", "system:admin")
+		r.Header.Set("X-Remote-User", "system:admin")
+		r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{}}, VerifiedChains: [][]*x509.Certificate{{{}}}}
+	})
+	if got.Code != http.StatusOK || f.sent == nil {
+		t.Fatalf("%d %s", got.Code, got.Body)
+	}
+	if f.sent.URL.String() != "/api/v1/namespaces/a/pods?dryRun=All" || f.sent.RequestURI != "/api/v1/namespaces/a/pods?dryRun=All" {
+		t.Errorf("the API gets %s", f.sent.RequestURI)
+	}
+	for name, want := range map[string]string{
+		"Authorization": "Bearer treasure", "Content-Type": "application/json", "Cookie": "", "Impersonate-User": "", "X-Remote-User": "", "Origin": "", csrfHeader: "",
+	} {
+		if got := f.sent.Header.Get(name); got != want {
+			t.Errorf("header %s is %q, want %q", name, got, want)
+		}
+	}
+	if len(f.sent.TLS.PeerCertificates)+len(f.sent.TLS.VerifiedChains) > 0 {
+		t.Error("the API sees the certificate of the browser")
+	}
+}
+
+func TestProxyRefusesWhatNoPageOfTheConsoleSends(t *testing.T) {
+	f := newFixture(t)
+	b := f.browser()
+	csrf := b.logIn()
+	stranger := f.browser()
+	const pods = proxyPath + "/api/v1/pods"
+	header := func(pairs ...string) func(*http.Request) {
+		return func(r *http.Request) {
+			for i := 0; i < len(pairs); i += 2 {
+				r.Header.Set(pairs[i], pairs[i+1])
+			}
+		}
+	}
+	for name, tt := range map[string]struct {
+		b      *browser
+		method string
+		target string
+		change func(*http.Request)
+		want   int
+	}{
+		"a page of the console":               {b, "GET", pods, header(csrfHeader, csrf), 200},
+		"a WebSocket of the console":          {b, "GET", pods + "?watch=1", header("Upgrade", "websocket", "Origin", public), 200},
+		"no session":                          {stranger, "GET", pods, header(csrfHeader, csrf), 401},
+		"a WebSocket without a session":       {stranger, "GET", pods, header("Upgrade", "websocket", "Origin", public), 401},
+		"a link":                              {b, "GET", pods, nil, 403},
+		"a form":                              {b, "POST", pods, header("Origin", "https://evil.example.com"), 403},
+		"another value":                       {b, "GET", pods, header(csrfHeader, csrf+"x"), 403},
+		"an empty value":                      {b, "GET", pods, header(csrfHeader, ""), 403},
+		"another origin":                      {b, "POST", pods, header(csrfHeader, csrf, "Origin", "https://evil.example.com"), 403},
+		"another port":                        {b, "POST", pods, header(csrfHeader, csrf, "Origin", "https://master.example.com"), 403},
+		"a preflight":                         {b, "OPTIONS", pods, header("Origin", "https://evil.example.com", "Access-Control-Request-Method", "POST"), 403},
+		"a WebSocket of another origin":       {b, "GET", pods, header("Upgrade", "websocket", "Origin", "https://evil.example.com"), 403},
+		"a WebSocket without an origin":       {b, "GET", pods, header("Upgrade", "websocket"), 403},
+		"a WebSocket of a sandboxed document": {b, "GET", pods, header("Upgrade", "websocket", "Origin", "null"), 403},
+		"a WebSocket over plain HTTP":         {b, "GET", pods, header("Upgrade", "websocket", "Origin", "http://master.example.com:8443"), 403},
+		"a WebSocket to a pod":                {b, "GET", proxyPath + "/api/v1/namespaces/a/pods/b/proxy/", header("Upgrade", "websocket", "Origin", public), 404},
+		"another path":                        {b, "POST", proxyPath + "/oauth/token", header(csrfHeader, csrf), 404},
+		"no path":                             {b, "GET", proxyPath, header(csrfHeader, csrf), 404},
+		"the console itself":                  {b, "GET", proxyPath + proxyPath + "/api", header(csrfHeader, csrf), 404},
+		"a similar path":                      {b, "GET", proxyPath + "/apisecret", header(csrfHeader, csrf), 404},
+		"a path with dots":                    {b, "GET", proxyPath + "/api/../oauth/token", header(csrfHeader, csrf), 404},
+		"a path with encoded dots":            {b, "GET", proxyPath + "/api/%2e%2e/oauth/token", header(csrfHeader, csrf), 404},
+		"a path with an encoded slash":        {b, "GET", proxyPath + "/api/..%2foauth/token", header(csrfHeader, csrf), 404},
+		"a path with two slashes":             {b, "GET", proxyPath + "//api/v1/pods", header(csrfHeader, csrf), 404},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := tt.b.send(tt.method, tt.target, tt.change)
+			if got.Code != tt.want || (f.sent != nil) != (tt.want == 200) {
+				t.Errorf("%d %s, reached the API: %v", got.Code, got.Body, f.sent != nil)
+			}
+			if got.Header().Get("Access-Control-Allow-Origin") != "" {
+				t.Error("other origins may read the response")
+			}
+		})
+	}
+}
+
+func TestProxyRefusesExpiredAndForeignCookies(t *testing.T) {
+	f := newFixture(t)
+	b := f.browser()
+	csrf := b.logIn()
+	for name, value := range map[string]func() string{
+		"expired": func() string {
+			text, err := f.Sessions.Seal(sessionCookie, session{Token: "treasure", CSRF: csrf, Expires: time.Now().Add(-time.Second)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return text
+		},
+		"of a login": func() string {
+			text, err := f.Sessions.Seal(loginCookie, session{Token: "treasure", CSRF: csrf})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return text
+		},
+		"without a token": func() string {
+			text, err := f.Sessions.Seal(sessionCookie, session{CSRF: csrf})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return text
+		},
+	} {
+		b.cookies[sessionCookie] = &http.Cookie{Name: sessionCookie, Value: value()}
+		if got := b.send(http.MethodGet, proxyPath+"/api/v1/pods", func(r *http.Request) { r.Header.Set(csrfHeader, csrf) }); got.Code != http.StatusUnauthorized || f.sent != nil {
+			t.Errorf("%s: %d", name, got.Code)
+		}
+	}
+}
+
+func TestAPodCannotActOnTheBrowser(t *testing.T) {
+	f := newFixture(t)
+	f.pod = func(w http.ResponseWriter, _ *http.Request) {
+		for name, value := range map[string]string{
+			"Set-Cookie": sessionCookie + "=planted", "WWW-Authenticate": "Basic", "Clear-Site-Data": `"*"`, "Service-Worker-Allowed": "/",
+			"Access-Control-Allow-Origin": "*", "Content-Type": "text/html", "Refresh": "0; url=https://evil.example.com", "Content-Security-Policy": "default-src *",
+		} {
+			w.Header().Set(name, value)
+		}
+		_, _ = w.Write([]byte("<script>"))
+	}
+	b := f.browser()
+	csrf := b.logIn()
+	const path = "/api/v1/namespaces/a/pods/b/proxy/"
+	got := b.send(http.MethodGet, proxyPath+path, func(r *http.Request) { r.Header.Set(csrfHeader, csrf) })
+	for _, name := range []string{"Set-Cookie", "Www-Authenticate", "Clear-Site-Data", "Service-Worker-Allowed", "Access-Control-Allow-Origin", "Refresh"} {
+		if value := got.Header().Get(name); value != "" {
+			t.Errorf("the browser gets %s: %s", name, value)
+		}
+	}
+	if policy := got.Header().Values("Content-Security-Policy"); len(policy) != 1 || !strings.HasPrefix(policy[0], "sandbox;") || got.Body.String() != "<script>" {
+		t.Errorf("policy %q, body %q", policy, got.Body)
+	}
+	// The same document on the API's own path has no origin in a browser with a session.
+	f.pod = func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Add("Content-Security-Policy", "default-src *")
+	}
+	for name, tt := range map[string]struct {
+		b    *browser
+		want bool
+	}{"with a session": {b, true}, "without a session": {f.browser(), false}} {
+		policy := strings.Join(tt.b.send(http.MethodGet, path, nil).Header().Values("Content-Security-Policy"), "\n")
+		if strings.Contains(policy, "sandbox") != tt.want {
+			t.Errorf("%s: policy %q", name, policy)
+		}
+	}
+}
+
+func TestWatchesOfTheConsoleChooseTheirForm(t *testing.T) {
+	f := newFixture(t)
+	b := f.browser()
+	b.logIn()
+	b.send(http.MethodGet, proxyPath+"/api/v1/pods?accept=application%2Fjson%3Bas%3DTable&watch=1", func(r *http.Request) {
+		r.Header.Set("Upgrade", "websocket")
+		r.Header.Set("Origin", public)
+		r.Header.Set("Accept", "*/*")
+	})
+	if f.sent == nil || f.sent.Header.Get("Accept") != "application/json;as=Table" || f.sent.URL.RawQuery != "watch=1" ||
+		f.sent.Header.Get("Origin") != public {
+		t.Errorf("the API gets %+v", f.sent)
+	}
+}
+
+// FuzzProxyPath proves that no path below the console's reaches anything but the API.
+func FuzzProxyPath(f *testing.F) {
+	for _, seed := range []string{"/api/v1", "/api/../login", "/%2e%2e/login", "//api", "/api/v1/../../oauth", "/apis\x00", "/api/..;/login", "/api\\..\\login"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, path string) {
+		fixture := newFixture(t)
+		b := fixture.browser()
+		csrf := b.logIn()
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.URL.Path, r.URL.RawPath = proxyPath+path, ""
+		r.AddCookie(b.cookies[sessionCookie])
+		r.Header.Set(csrfHeader, csrf)
+		fixture.sent = nil
+		fixture.filter(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { fixture.sent = r })).ServeHTTP(httptest.NewRecorder(), r)
+		if fixture.sent == nil {
+			return
+		}
+		if reached := fixture.sent.URL.Path; strings.Contains(reached, "/../") || fixture.sent.Header.Get("Authorization") != "" && !isAPI(reached) {
+			t.Errorf("%q reaches %q", path, reached)
+		}
+	})
+}

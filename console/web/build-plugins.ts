@@ -1,0 +1,51 @@
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { extname, join } from 'node:path';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+import type { Plugin } from 'vite';
+
+/** usedFonts are the fonts of PatternFly that the console loads. Browsers slant the upright ones. */
+const usedFonts = ['RedHatTextVF.woff2', 'RedHatMonoVF.woff2'];
+
+/**
+ * smallBase removes fonts and icon classes that the console does not use from PatternFly's base
+ * styles.
+ */
+export function smallBase(): Plugin {
+  return {
+    name: 'small-base',
+    enforce: 'pre',
+    transform(code, id) {
+      if (!id.includes('/react-core/dist/styles/base')) {
+        return undefined;
+      }
+      return code
+        .replace(/@font-face\s*\{[^}]*\}/g, (face) => (usedFonts.some((font) => face.includes('/' + font)) ? face : ''))
+        .replace(/(?:\.pf-v6-pficon-[\w-]+:before,?\s*)+\{[^}]*\}/g, '');
+    },
+  };
+}
+
+/** compress replaces each file that compression makes smaller by its brotli and gzip forms. */
+export function compress(): Plugin {
+  let dir = '';
+  return {
+    name: 'compress',
+    apply: 'build',
+    configResolved(config) {
+      dir = join(config.root, config.build.outDir);
+    },
+    closeBundle() {
+      for (const entry of readdirSync(dir, { recursive: true, withFileTypes: true })) {
+        const path = join(entry.parentPath ?? entry.path, entry.name);
+        if (!entry.isFile() || ['.woff2', '.png', '.br', '.gz'].includes(extname(path))) {
+          continue;
+        }
+        const content = readFileSync(path);
+        const params = { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: content.length };
+        writeFileSync(path + '.br', brotliCompressSync(content, { params }));
+        writeFileSync(path + '.gz', gzipSync(content, { level: 9 }));
+        rmSync(path);
+      }
+    },
+  };
+}

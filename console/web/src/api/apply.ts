@@ -1,0 +1,47 @@
+import { pathOf, resourceOf, type Resource, type Resources } from './discovery';
+import { ApiError, get, post, put } from './http';
+import type { KubeObject } from './types';
+
+/** Applied is what happened to one object. */
+export interface Applied {
+  object: KubeObject;
+  resource: Resource;
+  outcome: 'created' | 'changed';
+}
+
+/** apply creates objects in a project, and replaces those that exist. dryRun changes nothing. */
+export async function apply(objects: KubeObject[], project: string, resources: Resources, dryRun: boolean): Promise<Applied[]> {
+  const applied: Applied[] = [];
+  for (const object of objects) {
+    const resource = resourceOf(resources, object.apiVersion, object.kind);
+    if (!resource) {
+      throw new Error(`The server has no ${object.kind} of ${object.apiVersion}.`);
+    }
+    try {
+      applied.push(await applyOne(object, resource, project, dryRun));
+    } catch (error) {
+      throw new Error(`${object.kind} ${object.metadata?.name ?? ''}: ${(error as Error).message}`, { cause: error });
+    }
+  }
+  return applied;
+}
+
+async function applyOne(object: KubeObject, resource: Resource, project: string, dryRun: boolean): Promise<Applied> {
+  const namespace = object.metadata?.namespace ?? project;
+  // The path names the version of the object, not the one that the server prefers.
+  const version = object.apiVersion.split('/').pop() ?? resource.version;
+  const versioned = { ...resource, version };
+  const query = dryRun ? '?dryRun=All' : '';
+  const placed = resource.namespaced ? { ...object, metadata: { ...object.metadata, namespace } } : object;
+  try {
+    return { object: await post<KubeObject>(pathOf(versioned, namespace) + query, placed), resource, outcome: 'created' };
+  } catch (error) {
+    if (!(error instanceof ApiError && error.status === 409 && error.reason === 'AlreadyExists')) {
+      throw error;
+    }
+  }
+  const path = pathOf(versioned, namespace, object.metadata.name);
+  const current = await get<KubeObject>(path);
+  const metadata = { ...placed.metadata, resourceVersion: placed.metadata.resourceVersion ?? current.metadata.resourceVersion };
+  return { object: await put<KubeObject>(path + query, { ...placed, metadata }), resource, outcome: 'changed' };
+}

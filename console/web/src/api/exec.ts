@@ -1,0 +1,83 @@
+import { proxy } from './http';
+
+const protocol = 'v5.channel.k8s.io';
+
+/** Channels of the protocol. Each message begins with one. */
+const stdin = 0;
+const stdout = 1;
+const stderr = 2;
+const status = 3;
+const resize = 4;
+
+/** SessionOptions say what runs where, and who gets its output. */
+export interface SessionOptions {
+  namespace: string;
+  pod: string;
+  container: string;
+  command: string[];
+  output: (data: Uint8Array) => void;
+  /** ended gets the reason, or nothing for a regular end. */
+  ended: (reason?: string) => void;
+}
+
+/** ExecSession is a command in a container, with a terminal. */
+export class ExecSession {
+  private readonly socket: WebSocket;
+  private reason?: string;
+
+  constructor(options: SessionOptions) {
+    const query = new URLSearchParams({ container: options.container, stdin: 'true', stdout: 'true', tty: 'true' });
+    options.command.forEach((word) => query.append('command', word));
+    const path = `/api/v1/namespaces/${encodeURIComponent(options.namespace)}/pods/${encodeURIComponent(options.pod)}/exec`;
+    this.socket = new WebSocket(`wss://${location.host}${proxy}${path}?${query}`, protocol);
+    this.socket.binaryType = 'arraybuffer';
+    this.socket.onmessage = (message) => {
+      const data = new Uint8Array(message.data as ArrayBuffer);
+      if (data[0] === stdout || data[0] === stderr) {
+        options.output(data.subarray(1));
+      } else if (data[0] === status) {
+        this.reason = failureOf(new TextDecoder().decode(data.subarray(1)));
+      }
+    };
+    this.socket.onclose = (event) => options.ended(this.reason ?? (event.wasClean ? undefined : 'the connection was closed'));
+  }
+
+  /** write sends what the user typed. */
+  write(text: string): void {
+    this.send(stdin, new TextEncoder().encode(text));
+  }
+
+  /** resize tells the size of the terminal. */
+  resize(columns: number, rows: number): void {
+    this.send(resize, new TextEncoder().encode(JSON.stringify({ Width: columns, Height: rows })));
+  }
+
+  /** onOpen calls a function when the session has begun. */
+  onOpen(run: () => void): void {
+    this.socket.addEventListener('open', run);
+  }
+
+  close(): void {
+    this.socket.close();
+  }
+
+  private send(channel: number, data: Uint8Array): void {
+    if (this.socket.readyState !== WebSocket.OPEN) {
+      return;
+    }
+    const message = new Uint8Array(data.length + 1);
+    message[0] = channel;
+    message.set(data, 1);
+    this.socket.send(message);
+  }
+}
+
+/** failureOf returns the message of a Status that reports a failure. */
+function failureOf(content: string): string | undefined {
+  try {
+    const result = JSON.parse(content) as { status?: string; message?: string };
+    return result.status === 'Success' ? undefined : result.message;
+  } catch {
+    return content;
+  }
+}

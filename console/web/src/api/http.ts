@@ -1,0 +1,73 @@
+import { session } from './session';
+
+/** proxy is the path of the API on the console's origin. */
+export const proxy = '/console/proxy';
+
+/** ApiError is a response of the API that reports a failure. */
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly reason: string,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+export interface RequestOptions {
+  accept?: string;
+  contentType?: string;
+  signal?: AbortSignal;
+}
+
+/** send sends a request to the API. It throws an ApiError unless the response reports success. */
+export async function send(method: string, path: string, body?: unknown, options: RequestOptions = {}): Promise<Response> {
+  const headers: Record<string, string> = { Accept: options.accept ?? 'application/json', 'X-CSRF-Token': session.csrf };
+  if (body !== undefined) {
+    headers['Content-Type'] = options.contentType ?? 'application/json';
+  }
+  const content = typeof body === 'string' || body === undefined ? body : JSON.stringify(body);
+  const response = await fetch(proxy + path, { method, headers, body: content, signal: options.signal, redirect: 'error' });
+  if (response.status === 401) {
+    session.expire();
+  }
+  if (!response.ok) {
+    throw await failure(response);
+  }
+  return response;
+}
+
+/** failure returns the error that a Status, or any other response, reports. */
+async function failure(response: Response): Promise<ApiError> {
+  const text = await response.text();
+  try {
+    const status = JSON.parse(text) as { kind?: string; reason?: string; message?: string };
+    if (status.kind === 'Status') {
+      return new ApiError(response.status, status.reason ?? '', status.message ?? response.statusText);
+    }
+  } catch {
+    // not JSON
+  }
+  return new ApiError(response.status, '', text.trim() || response.statusText || `HTTP status ${response.status}`);
+}
+
+export async function get<T>(path: string, options?: RequestOptions): Promise<T> {
+  return (await send('GET', path, undefined, options)).json() as Promise<T>;
+}
+
+export async function post<T>(path: string, body: unknown): Promise<T> {
+  return (await send('POST', path, body)).json() as Promise<T>;
+}
+
+export async function put<T>(path: string, body: unknown): Promise<T> {
+  return (await send('PUT', path, body)).json() as Promise<T>;
+}
+
+/** merge changes fields of an object by a JSON merge patch. */
+export async function merge<T>(path: string, patch: unknown): Promise<T> {
+  return (await send('PATCH', path, patch, { contentType: 'application/merge-patch+json' })).json() as Promise<T>;
+}
+
+export async function remove(path: string): Promise<void> {
+  await send('DELETE', path, { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy: 'Background' });
+}

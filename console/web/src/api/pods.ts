@@ -1,0 +1,53 @@
+import type { Row } from './types';
+import type { Snapshot } from './watch';
+
+/** PodState is the state of a pod in one word of few. */
+export type PodState = 'ready' | 'notReady' | 'pending' | 'failed' | 'completed' | 'terminating';
+
+/** PodSummary is a row of the server's table of pods. */
+export interface PodSummary {
+  name: string;
+  uid: string;
+  labels: Record<string, string>;
+  /** status is the server's word, such as CrashLoopBackOff. */
+  status: string;
+  state: PodState;
+}
+
+/** summarize reads the table of pods. */
+export function summarize(table: Snapshot<Row>): PodSummary[] {
+  const at = (name: string) => table.columns.findIndex((column) => column.name === name);
+  const [ready, status] = [at('Ready'), at('Status')];
+  return table.items.map((row) => {
+    const word = String(row.cells[status] ?? '');
+    return {
+      name: row.metadata.name,
+      uid: row.metadata.uid,
+      labels: row.metadata.labels ?? {},
+      status: word,
+      state: row.metadata.deletionTimestamp ? 'terminating' : stateOf(word, String(row.cells[ready] ?? '')),
+    };
+  });
+}
+
+const failures = /Error|BackOff|Err|Invalid|Failed|OOMKilled|Evicted|Unknown|DeadlineExceeded|NodeLost/;
+
+function stateOf(status: string, ready: string): PodState {
+  if (status === 'Completed' || status === 'Succeeded') {
+    return 'completed';
+  }
+  if (failures.test(status)) {
+    return 'failed';
+  }
+  if (status !== 'Running') {
+    return 'pending';
+  }
+  const [have, want] = ready.split('/');
+  return have === want ? 'ready' : 'notReady';
+}
+
+/** selects reports whether a selector selects labels. An empty selector selects nothing. */
+export function selects(selector: Record<string, string> | undefined, labels: Record<string, string>): boolean {
+  const entries = Object.entries(selector ?? {});
+  return entries.length > 0 && entries.every(([key, value]) => labels[key] === value);
+}

@@ -1,0 +1,44 @@
+import { useObjects } from './hooks';
+import { remove, send } from './http';
+import type { KubeObject } from './types';
+import type { Snapshot } from './watch';
+
+export interface Project extends KubeObject {
+  status?: { phase?: string };
+}
+
+const projectsPath = '/apis/project.openshift.io/v1/projects';
+
+const displayNameKey = 'openshift.io/display-name';
+const descriptionKey = 'openshift.io/description';
+const requesterKey = 'openshift.io/requester';
+
+export const displayName = (project: Project) => project.metadata.annotations?.[displayNameKey] ?? '';
+export const description = (project: Project) => project.metadata.annotations?.[descriptionKey] ?? '';
+export const requester = (project: Project) => project.metadata.annotations?.[requesterKey] ?? '';
+
+/** useProjects follows the projects that the user may see, by name. */
+export function useProjects(): Snapshot<Project> {
+  const snapshot = useObjects<Project>(projectsPath);
+  return { ...snapshot, items: [...snapshot.items].sort((a, b) => a.metadata.name.localeCompare(b.metadata.name)) };
+}
+
+/** requestProject creates a project with the server's template. */
+export async function requestProject(name: string, title: string, about: string): Promise<void> {
+  await send('POST', '/apis/project.openshift.io/v1/projectrequests', {
+    apiVersion: 'project.openshift.io/v1',
+    kind: 'ProjectRequest',
+    metadata: { name },
+    displayName: title,
+    description: about,
+  });
+}
+
+export function deleteProject(name: string): Promise<void> {
+  return remove(`${projectsPath}/${encodeURIComponent(name)}`);
+}
+
+/** validName reports whether a name is one that a project can have. */
+export function validName(name: string): boolean {
+  return name.length >= 2 && name.length <= 63 && /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(name);
+}

@@ -1,0 +1,39 @@
+import { post } from './http';
+
+interface Rule {
+  verbs: string[];
+  apiGroups?: string[];
+  resources?: string[];
+  resourceNames?: string[];
+}
+
+/** Rights are what the user may do in one project, as the server reviewed it. */
+export class Rights {
+  constructor(private readonly rules: Rule[]) {}
+
+  /** may reports whether the user may use a verb on a resource, such as update deployments/scale. */
+  may(verb: string, group: string, resource: string, name?: string): boolean {
+    const [, subresource] = resource.split('/');
+    return this.rules.some(
+      (rule) =>
+        has(rule.verbs, verb) &&
+        has(rule.apiGroups ?? [], group) &&
+        (has(rule.resources ?? [], resource) || (subresource !== undefined && (rule.resources ?? []).includes(`*/${subresource}`))) &&
+        (!rule.resourceNames?.length || (name !== undefined && rule.resourceNames.includes(name))),
+    );
+  }
+}
+
+function has(values: string[], value: string): boolean {
+  return values.includes(value) || values.includes('*');
+}
+
+/** reviewRights asks the server what the user may do in a project. */
+export async function reviewRights(namespace: string): Promise<Rights> {
+  const review = await post<{ status: { resourceRules: Rule[] } }>('/apis/authorization.k8s.io/v1/selfsubjectrulesreviews', {
+    apiVersion: 'authorization.k8s.io/v1',
+    kind: 'SelfSubjectRulesReview',
+    spec: { namespace },
+  });
+  return new Rights(review.status.resourceRules ?? []);
+}

@@ -1,0 +1,26 @@
+import type { KubeObject } from './types';
+
+export interface Route extends KubeObject {
+  spec: { host?: string; path?: string; to?: { name?: string; weight?: number }; alternateBackends?: { name: string; weight?: number }[]; tls?: { termination?: string } };
+  status?: { ingress?: { host?: string; routerName?: string; conditions?: { type: string; status: string; reason?: string; message?: string }[] }[] };
+}
+
+/** addressOf returns the address of a route for a browser, or nothing if its host is not a host. */
+export function addressOf(route: Route): string | undefined {
+  const host = route.spec.host ?? '';
+  if (!/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(host)) {
+    return undefined;
+  }
+  const path = route.spec.path?.startsWith('/') ? route.spec.path : '';
+  return `${route.spec.tls ? 'https' : 'http'}://${host}${encodeURI(path)}`;
+}
+
+/** admission says whether a router serves the route, and why it does not. */
+export function admission(route: Route): { admitted: boolean; reason: string } {
+  const conditions = (route.status?.ingress ?? []).flatMap((ingress) => ingress.conditions ?? []).filter((c) => c.type === 'Admitted');
+  const refused = conditions.find((c) => c.status !== 'True');
+  return {
+    admitted: conditions.some((c) => c.status === 'True'),
+    reason: refused ? [refused.reason, refused.message].filter(Boolean).join(': ') : '',
+  };
+}

@@ -1,0 +1,50 @@
+import { Store } from './store';
+
+/** State says whether the browser has a session. */
+export type State = 'unknown' | 'active' | 'expired' | 'ended';
+
+/** loginPath starts a login that returns to a path of the console. */
+export function loginPath(then: string): string {
+  return '/console/login?' + new URLSearchParams({ then });
+}
+
+/** channelName is the channel on which a window tells the others that the login is complete. */
+export const channelName = 'slipway-console';
+
+/**
+ * Session is the browser's session. The access token stays in a cookie that scripts cannot read.
+ * What a script needs is the value that requests must repeat.
+ */
+class Session extends Store<State> {
+  csrf = '';
+
+  /** load asks the server for the session. It reports whether there is one. */
+  async load(): Promise<boolean> {
+    const response = await fetch('/console/session', { headers: { Accept: 'application/json' } });
+    if (!response.ok) {
+      return false;
+    }
+    this.csrf = ((await response.json()) as { csrf: string }).csrf;
+    this.set('active');
+    return true;
+  }
+
+  /** expire records that the API no longer accepts the session. Pages keep what was typed. */
+  expire(): void {
+    if (this.get() === 'active') {
+      this.set('expired');
+    }
+  }
+
+  /** end deletes the token on the server and ends the session. */
+  async end(): Promise<void> {
+    const response = await fetch('/console/logout', { method: 'POST', headers: { 'X-CSRF-Token': this.csrf } });
+    if (!response.ok) {
+      throw new Error(await response.text());
+    }
+    this.csrf = '';
+    this.set('ended');
+  }
+}
+
+export const session = new Session('unknown');

@@ -1,0 +1,27 @@
+import { useSyncExternalStore } from 'react';
+
+/** Store holds a value that components observe. */
+export class Store<T> {
+  private observers = new Set<() => void>();
+
+  constructor(private value: T) {}
+
+  get = (): T => this.value;
+
+  set(value: T): void {
+    if (!Object.is(value, this.value)) {
+      this.value = value;
+      this.observers.forEach((observer) => observer());
+    }
+  }
+
+  subscribe = (observer: () => void): (() => void) => {
+    this.observers.add(observer);
+    return () => this.observers.delete(observer);
+  };
+}
+
+/** useStore returns the value of a store and renders the component again when it changes. */
+export function useStore<T>(store: Store<T>): T {
+  return useSyncExternalStore(store.subscribe, store.get);
+}

@@ -1,0 +1,281 @@
+import { get, proxy, ApiError } from './http';
+import { session } from './session';
+import { Store } from './store';
+import type { Column, KubeObject, Metadata, Row } from './types';
+
+/** Connection says how fresh a snapshot is. */
+export type Connection = 'loading' | 'live' | 'interrupted';
+
+/** Snapshot is what a watch knows at one time. Items have no order. */
+export interface Snapshot<T> {
+  items: T[];
+  columns: Column[];
+  /** loaded says that items is complete. */
+  loaded: boolean;
+  connection: Connection;
+  error?: ApiError | Error;
+}
+
+interface Item {
+  metadata: Metadata;
+}
+
+interface List {
+  metadata: { resourceVersion?: string; continue?: string };
+  items?: KubeObject[];
+  rows?: TableRow[];
+  columnDefinitions?: Column[];
+  apiVersion?: string;
+  kind?: string;
+}
+
+interface TableRow {
+  cells: Row['cells'];
+  object: { metadata: Metadata };
+}
+
+interface WatchEvent {
+  type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR';
+  object: KubeObject & List & { code?: number };
+}
+
+const tableType = 'application/json;as=Table;v=v1;g=meta.k8s.io';
+const pageSize = 500;
+const minBackoff = 250;
+const maxBackoff = 10_000;
+/** lingerPeriod keeps a watch that nobody observes, for the way back to a page. */
+const lingerPeriod = 10_000;
+
+/**
+ * Watch follows a collection: it lists in pages, then applies the events of a WebSocket. After an
+ * interruption it resumes at the last version that it knows, and lists again only if the server has
+ * forgotten that version.
+ */
+export class Watch<T extends Item> extends Store<Snapshot<T>> {
+  private byUID = new Map<string, T>();
+  private columns: Column[] = [];
+  private version = '';
+  private socket?: WebSocket;
+  private observerCount = 0;
+  private epoch = 0;
+  private backoff = minBackoff;
+  private flushing = false;
+  private connection: Connection = 'loading';
+  private loaded = false;
+  private lingering?: ReturnType<typeof setTimeout>;
+
+  constructor(
+    private readonly path: string,
+    private readonly query: Record<string, string>,
+    private readonly table: boolean,
+    private readonly dropped: () => void,
+  ) {
+    super({ items: [], columns: [], loaded: false, connection: 'loading' });
+    const observe = this.subscribe;
+    this.subscribe = (observer) => {
+      const stop = observe(observer);
+      this.acquire();
+      return () => {
+        stop();
+        this.release();
+      };
+    };
+  }
+
+  private acquire(): void {
+    clearTimeout(this.lingering);
+    if (this.observerCount++ === 0 && this.epoch === 0) {
+      void this.run(++this.epoch);
+    }
+  }
+
+  private release(): void {
+    if (--this.observerCount === 0) {
+      this.lingering = setTimeout(() => {
+        this.epoch = -1;
+        this.socket?.close();
+        this.dropped();
+      }, lingerPeriod);
+    }
+  }
+
+  private active(epoch: number): boolean {
+    return this.epoch === epoch;
+  }
+
+  /** run lists and watches until nobody observes. */
+  private async run(epoch: number): Promise<void> {
+    while (this.active(epoch)) {
+      try {
+        if (this.version === '') {
+          await this.list(epoch);
+        }
+        await this.follow(epoch);
+      } catch (error) {
+        if (!this.active(epoch)) {
+          return;
+        }
+        this.connection = 'interrupted';
+        this.flush(error as Error);
+        if (error instanceof ApiError && [403, 404, 405].includes(error.status)) {
+          return; // trying again changes nothing
+        }
+      }
+      await this.pause();
+    }
+  }
+
+  /** pause waits before the next attempt, and for a new login if the session has expired. */
+  private async pause(): Promise<void> {
+    if (session.get() !== 'active') {
+      await new Promise<void>((resolve) => {
+        const stop = session.subscribe(() => {
+          if (session.get() === 'active') {
+            stop();
+            resolve();
+          }
+        });
+      });
+    }
+    const delay = this.backoff * (0.75 + Math.random() / 2);
+    this.backoff = Math.min(this.backoff * 2, maxBackoff);
+    await new Promise((resolve) => setTimeout(resolve, delay));
+  }
+
+  private address(query: Record<string, string>): string {
+    return this.path + '?' + new URLSearchParams({ ...this.query, ...query });
+  }
+
+  private async list(epoch: number): Promise<void> {
+    const seen = new Map<string, T>();
+    let next = '';
+    let version = '';
+    do {
+      const query: Record<string, string> = { limit: String(pageSize) };
+      if (next !== '') {
+        query.continue = next;
+      }
+      const page = await get<List>(this.address(query), { accept: this.table ? `${tableType},application/json` : 'application/json' });
+      if (!this.active(epoch)) {
+        return;
+      }
+      if (page.columnDefinitions?.length) {
+        this.columns = page.columnDefinitions;
+      }
+      for (const item of this.read(page)) {
+        seen.set(item.metadata.uid, item);
+        this.byUID.set(item.metadata.uid, item);
+      }
+      version = page.metadata.resourceVersion ?? '';
+      next = page.metadata.continue ?? '';
+      this.flush();
+    } while (next !== '');
+    this.byUID = seen;
+    this.version = version;
+    this.loaded = true;
+    this.flush();
+  }
+
+  /** read returns the items of a list or of an event's Table. */
+  private read(list: List): T[] {
+    if (list.rows) {
+      return list.rows.map((row) => ({ cells: row.cells, metadata: row.object.metadata }) as unknown as T);
+    }
+    const kind = list.kind?.replace(/List$/, '');
+    return (list.items ?? []).map((item) => Object.assign({ apiVersion: list.apiVersion, kind }, item) as unknown as T);
+  }
+
+  /** follow applies events until the connection ends. */
+  private follow(epoch: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const query: Record<string, string> = { watch: '1', allowWatchBookmarks: 'true', resourceVersion: this.version };
+      if (this.table) {
+        query.accept = tableType;
+      }
+      const socket = new WebSocket(`wss://${location.host}${proxy}${this.address(query)}`);
+      this.socket = socket;
+      let opened = false;
+      socket.onopen = () => {
+        opened = true;
+        this.backoff = minBackoff;
+        this.connection = 'live';
+        this.flush();
+      };
+      socket.onmessage = (message) => {
+        if (this.active(epoch)) {
+          this.apply(JSON.parse(message.data as string) as WatchEvent);
+        }
+      };
+      socket.onclose = () => {
+        if (opened || !this.active(epoch)) {
+          resolve();
+          return;
+        }
+        // A failed handshake does not say why. A list does, also that the session has expired.
+        get(this.address({ limit: '1' })).then(() => reject(new Error('the connection was refused')), reject);
+      };
+    });
+  }
+
+  private apply(event: WatchEvent): void {
+    if (event.type === 'ERROR') {
+      this.version = ''; // the server has forgotten the version
+      this.socket?.close();
+      return;
+    }
+    if (event.type === 'BOOKMARK') {
+      this.version = event.object.metadata?.resourceVersion ?? event.object.rows?.[0]?.object.metadata.resourceVersion ?? this.version;
+      return;
+    }
+    const items = event.object.rows ? this.read(event.object) : [event.object as unknown as T];
+    for (const item of items) {
+      this.version = item.metadata.resourceVersion;
+      if (event.type === 'DELETED') {
+        this.byUID.delete(item.metadata.uid);
+      } else {
+        this.byUID.set(item.metadata.uid, item);
+      }
+    }
+    this.flush();
+  }
+
+  /** flush publishes a snapshot, at most once in a frame. */
+  private flush(error?: Error): void {
+    const publish = () =>
+      this.set({ items: [...this.byUID.values()], columns: this.columns, loaded: this.loaded, connection: this.connection, error });
+    if (error) {
+      publish();
+      return;
+    }
+    if (!this.flushing) {
+      this.flushing = true;
+      const later = document.hidden ? (run: () => void) => setTimeout(run, 250) : requestAnimationFrame;
+      later(() => {
+        this.flushing = false;
+        publish();
+      });
+    }
+  }
+}
+
+const watches = new Map<string, Watch<never>>();
+
+function shared<T extends Item>(path: string, query: Record<string, string>, table: boolean): Watch<T> {
+  const key = `${table ? 'table' : 'objects'} ${path}?${new URLSearchParams(query)}`;
+  let watch = watches.get(key) as Watch<T> | undefined;
+  if (!watch) {
+    watch = new Watch<T>(path, query, table, () => watches.delete(key));
+    watches.set(key, watch as unknown as Watch<never>);
+  }
+  return watch;
+}
+
+/** watchObjects returns the watch of a collection's objects. Components share it. */
+export function watchObjects<T extends Item = KubeObject>(path: string, query: Record<string, string> = {}): Watch<T> {
+  return shared<T>(path, query, false);
+}
+
+/** watchTable returns the watch of a collection with the columns that the server chooses. */
+export function watchTable(path: string, query: Record<string, string> = {}): Watch<Row> {
+  return shared<Row>(path, query, true);
+}

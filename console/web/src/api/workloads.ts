@@ -1,0 +1,56 @@
+import type { Resource } from './discovery';
+import type { Condition, KubeObject } from './types';
+
+/** Container is a container of a pod template, as far as pages read it. */
+export interface Container {
+  name: string;
+  image?: string;
+  env?: { name: string; value?: string; valueFrom?: unknown }[];
+  ports?: { name?: string; containerPort: number; protocol?: string }[];
+}
+
+/** Workload is an object that runs pods from a template. */
+export interface Workload extends KubeObject {
+  spec: {
+    replicas?: number;
+    paused?: boolean;
+    selector?: Record<string, string> & { matchLabels?: Record<string, string> };
+    strategy?: { type?: string };
+    template?: { metadata?: { labels?: Record<string, string>; annotations?: Record<string, string> }; spec?: { containers?: Container[] } };
+  };
+  status?: {
+    replicas?: number;
+    readyReplicas?: number;
+    updatedReplicas?: number;
+    desiredNumberScheduled?: number;
+    numberReady?: number;
+    latestVersion?: number;
+    conditions?: Condition[];
+  };
+}
+
+/** workloadIDs are the resources of workloads, in the order of the overview. */
+export const workloadIDs = ['deploymentconfigs.apps.openshift.io', 'deployments.apps', 'statefulsets.apps', 'daemonsets.apps'];
+
+/** selectorOf returns the labels of the pods of a workload. */
+export function selectorOf(workload: Workload): Record<string, string> {
+  const selector = workload.spec.selector ?? {};
+  return selector.matchLabels ?? (workload.kind === 'DeploymentConfig' || workload.kind === 'ReplicationController' ? selector : {});
+}
+
+/** desiredOf returns how many pods a workload should have. */
+export function desiredOf(workload: Workload): number {
+  return workload.kind === 'DaemonSet' ? (workload.status?.desiredNumberScheduled ?? 0) : (workload.spec.replicas ?? 1);
+}
+
+/** isScalable reports whether a number of pods can be set. */
+export function isScalable(resource: Resource): boolean {
+  return resource.subresources.includes('scale');
+}
+
+/** toSelector writes labels as a query takes them. */
+export function toSelector(labels: Record<string, string>): string {
+  return Object.entries(labels)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(',');
+}

@@ -1,0 +1,48 @@
+import { parseAllDocuments, stringify } from 'yaml';
+import type { KubeObject } from './types';
+
+/** maxAliases limits the expansion of aliases, so that a small text cannot become a large object. */
+const maxAliases = 100;
+
+/** InvalidText reports a text that is not a list of objects, with the place of the first error. */
+export class InvalidText extends Error {}
+
+/** parseObjects reads the objects of a text with one or more YAML or JSON documents. Lists are expanded. */
+export function parseObjects(source: string): KubeObject[] {
+  const objects: KubeObject[] = [];
+  for (const document of parseAllDocuments(source)) {
+    const [error] = document.errors;
+    if (error) {
+      throw new InvalidText(error.message);
+    }
+    let value: unknown;
+    try {
+      value = document.toJS({ maxAliasCount: maxAliases });
+    } catch (cause) {
+      throw new InvalidText((cause as Error).message);
+    }
+    if (value === null || value === undefined) {
+      continue;
+    }
+    objects.push(...expand(value));
+  }
+  return objects;
+}
+
+function expand(value: unknown): KubeObject[] {
+  const object = value as Partial<KubeObject> & { items?: unknown[] };
+  if (typeof value !== 'object' || typeof object.apiVersion !== 'string' || typeof object.kind !== 'string') {
+    throw new InvalidText('Each document needs the fields apiVersion and kind.');
+  }
+  if (object.kind === 'List' && Array.isArray(object.items)) {
+    return object.items.flatMap(expand);
+  }
+  return [object as KubeObject];
+}
+
+/** toYAML writes an object without what the server manages for itself. */
+export function toYAML(object: KubeObject): string {
+  const { managedFields: _, ...metadata } = object.metadata as KubeObject['metadata'] & { managedFields?: unknown };
+  const { apiVersion, kind, metadata: __, ...rest } = object;
+  return stringify({ apiVersion, kind, metadata, ...rest }, { lineWidth: 0, aliasDuplicateObjects: false });
+}

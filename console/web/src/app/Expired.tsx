@@ -1,0 +1,29 @@
+import { Button, Modal, ModalBody, ModalFooter, ModalHeader } from '@patternfly/react-core';
+import { useEffect } from 'react';
+import { channelName, loginPath, session } from '../api/session';
+import { useStore } from '../api/store';
+import { text } from '../text/en';
+
+/** Expired asks for a login in another window when the session ends. The page keeps its state. */
+export function Expired() {
+  const state = useStore(session);
+  useEffect(() => {
+    const channel = new BroadcastChannel(channelName);
+    channel.onmessage = () => void session.load();
+    return () => channel.close();
+  }, []);
+  if (state !== 'expired') {
+    return null;
+  }
+  return (
+    <Modal variant="small" isOpen aria-labelledby="expired-title" aria-describedby="expired-body">
+      <ModalHeader title={text.connection.expiredTitle} labelId="expired-title" titleIconVariant="warning" />
+      <ModalBody id="expired-body">{text.connection.expired}</ModalBody>
+      <ModalFooter>
+        <Button component="a" href={loginPath('/console/signed-in')} target="_blank">
+          {text.connection.logIn}
+        </Button>
+      </ModalFooter>
+    </Modal>
+  );
+}

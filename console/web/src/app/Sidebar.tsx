@@ -1,0 +1,46 @@
+import { Nav, NavExpandable, NavItem, NavList } from '@patternfly/react-core';
+import { NavLink, useLocation } from 'react-router';
+import { useResources, useRights } from '../api/hooks';
+import { text } from '../text/en';
+import { sectionsOf, type Entry } from './navigation';
+
+/** Sidebar is the navigation of a project, or of the cluster. It offers what the user may see. */
+export function Sidebar({ project }: { project: string | undefined }) {
+  const { pathname } = useLocation();
+  const resources = useResources();
+  const rights = useRights(project);
+  const cluster = useRights(undefined);
+  const sections = project !== undefined || pathname.startsWith('/cluster') ? (resources ? sectionsOf(project, resources, rights) : []) : [];
+  const administrator = cluster.may('list', '', 'nodes');
+  const isActive = (path: string) => pathname === path || pathname.startsWith(path + '/');
+  const item = (entry: Entry) => (
+    <NavItem key={entry.path} itemId={entry.path} isActive={isActive(entry.path)}>
+      <NavLink to={entry.path}>{entry.label}</NavLink>
+    </NavItem>
+  );
+  return (
+    <Nav aria-label={text.nav.label}>
+      <NavList>
+        {project === undefined ? (
+          item({ label: text.nav.projects, path: '/projects' })
+        ) : (
+          <>
+            {item({ label: text.nav.overview, path: `/project/${project}/overview` })}
+            {item({ label: text.nav.addToProject, path: `/project/${project}/import` })}
+          </>
+        )}
+        {sections.map((section) => (
+          <NavExpandable
+            key={section.label}
+            title={section.label}
+            isActive={section.entries.some((entry) => isActive(entry.path))}
+            isExpanded={section.entries.some((entry) => isActive(entry.path)) || undefined}
+          >
+            {section.entries.map(item)}
+          </NavExpandable>
+        ))}
+        {project === undefined && administrator && !pathname.startsWith('/cluster') && item({ label: text.nav.administration, path: '/cluster/nodes' })}
+      </NavList>
+    </Nav>
+  );
+}

@@ -1,0 +1,88 @@
+import {
+  Divider,
+  Dropdown,
+  DropdownItem,
+  DropdownList,
+  MenuToggle,
+  MenuToggleElement,
+  Toolbar as Bar,
+  ToolbarContent,
+  ToolbarGroup,
+  ToolbarItem,
+} from '@patternfly/react-core';
+import MoonIcon from '@patternfly/react-icons/dist/esm/icons/moon-icon';
+import QuestionCircleIcon from '@patternfly/react-icons/dist/esm/icons/question-circle-icon';
+import { useState, type ReactNode, type Ref } from 'react';
+import { useNavigate } from 'react-router';
+import { useUser } from '../api/hooks';
+import { session } from '../api/session';
+import { useStore } from '../api/store';
+import { text } from '../text/en';
+import { ProjectSelector } from './ProjectSelector';
+import { theme, type Theme } from './theme';
+
+/** tokenPage shows a login command with a new token, outside of the console. */
+export const tokenPage = '/oauth/token/request';
+
+/** Toolbar is the right part of the masthead: project, theme, help and user. */
+export function Toolbar({ project }: { project: string | undefined }) {
+  const navigate = useNavigate();
+  const user = useUser();
+  const chosen = useStore(theme);
+  const logOut = () => {
+    void session.end().finally(() => location.assign('/console/logged-out'));
+  };
+  return (
+    <Bar isStatic>
+      <ToolbarContent>
+        <ToolbarItem>
+          <ProjectSelector project={project} />
+        </ToolbarItem>
+        <ToolbarGroup align={{ default: 'alignEnd' }} variant="action-group-plain">
+          <ToolbarItem>
+            <Menu label={text.masthead.theme} icon={<MoonIcon />}>
+              {(Object.keys(text.masthead.themes) as Theme[]).map((name) => (
+                <DropdownItem key={name} isSelected={name === chosen} onClick={() => theme.set(name)}>
+                  {text.masthead.themes[name]}
+                </DropdownItem>
+              ))}
+            </Menu>
+          </ToolbarItem>
+          <ToolbarItem>
+            <Menu label={text.masthead.help} icon={<QuestionCircleIcon />}>
+              <DropdownItem onClick={() => void navigate('/command-line')}>{text.masthead.commandLine}</DropdownItem>
+            </Menu>
+          </ToolbarItem>
+          <ToolbarItem>
+            <Menu label={text.masthead.user} title={user?.metadata.name ?? ''}>
+              <DropdownItem to={tokenPage} target="_blank" rel="noreferrer">
+                {text.masthead.copyLogin}
+              </DropdownItem>
+              <Divider component="li" />
+              <DropdownItem onClick={logOut}>{text.masthead.logOut}</DropdownItem>
+            </Menu>
+          </ToolbarItem>
+        </ToolbarGroup>
+      </ToolbarContent>
+    </Bar>
+  );
+}
+
+function Menu({ label, title, icon, children }: { label: string; title?: string; icon?: ReactNode; children: ReactNode }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <Dropdown
+      isOpen={open}
+      onOpenChange={setOpen}
+      onSelect={() => setOpen(false)}
+      popperProps={{ position: 'right' }}
+      toggle={(ref: Ref<MenuToggleElement>) => (
+        <MenuToggle ref={ref} variant={icon ? 'plain' : 'plainText'} aria-label={label} isExpanded={open} onClick={() => setOpen(!open)}>
+          {icon ?? title}
+        </MenuToggle>
+      )}
+    >
+      <DropdownList>{children}</DropdownList>
+    </Dropdown>
+  );
+}

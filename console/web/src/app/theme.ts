@@ -1,0 +1,30 @@
+import { Store } from '../api/store';
+
+/** Theme is the choice of the user. system follows the browser. */
+export type Theme = 'system' | 'light' | 'dark';
+
+const key = 'theme';
+const preference = window.matchMedia('(prefers-color-scheme: dark)');
+
+function stored(): Theme {
+  const value = localStorage.getItem(key);
+  return value === 'light' || value === 'dark' ? value : 'system';
+}
+
+export const theme = new Store<Theme>(stored());
+
+/** isDark reports whether the page is dark. */
+export function isDark(): boolean {
+  return theme.get() === 'dark' || (theme.get() === 'system' && preference.matches);
+}
+
+/** applyTheme sets the theme of the page, now and after each change. */
+export function applyTheme(): void {
+  const apply = () => document.documentElement.classList.toggle('pf-v6-theme-dark', isDark());
+  apply();
+  preference.addEventListener('change', apply);
+  theme.subscribe(() => {
+    localStorage.setItem(key, theme.get());
+    apply();
+  });
+}

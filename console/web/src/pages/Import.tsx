@@ -1,0 +1,105 @@
+import { ActionGroup, Alert, Button, ClipboardCopy, Content, Form, List, ListItem, PageSection, Title } from '@patternfly/react-core';
+import { lazy, Suspense, useState } from 'react';
+import { Link, useParams, useSearchParams } from 'react-router';
+import { apply, type Applied } from '../api/apply';
+import { apiVersion } from '../api/discovery';
+import { useResources } from '../api/hooks';
+import { parseObjects } from '../api/yaml';
+import { text } from '../text/en';
+import { Loading } from '../ui/Loading';
+import { useTitle } from '../ui/useTitle';
+import { linkTo } from './ResourceList';
+
+const Editor = lazy(() => import('../ui/Editor'));
+
+/** Component creates the objects of a text. */
+export function Component() {
+  const { project = '' } = useParams();
+  const [query] = useSearchParams();
+  const resources = useResources();
+  const template = resources?.get(query.get('kind') ?? '');
+  useTitle(text.import.title, project);
+  if (!resources) {
+    return <Loading />;
+  }
+  const start = template ? `apiVersion: ${apiVersion(template)}\nkind: ${template.kind}\nmetadata:\n  name: example\n` : '';
+  return <ImportForm key={start} project={project} start={start} />;
+}
+
+function ImportForm({ project, start }: { project: string; start: string }) {
+  const resources = useResources();
+  const [source, setSource] = useState(start);
+  const [error, setError] = useState<Error>();
+  const [checked, setChecked] = useState(false);
+  const [applied, setApplied] = useState<Applied[]>();
+  const [busy, setBusy] = useState(false);
+  const run = async (dryRun: boolean) => {
+    setBusy(true);
+    setError(undefined);
+    setApplied(undefined);
+    setChecked(false);
+    try {
+      const done = await apply(parseObjects(source), project, resources ?? new Map(), dryRun);
+      if (dryRun) {
+        setChecked(true);
+      } else {
+        setApplied(done);
+      }
+    } catch (cause) {
+      setError(cause as Error);
+    }
+    setBusy(false);
+  };
+  return (
+    <>
+      <PageSection>
+        <Title headingLevel="h1">{text.import.title}</Title>
+        <Content>
+          <p>{text.import.body}</p>
+        </Content>
+      </PageSection>
+      <PageSection isFilled>
+        <Form
+          onSubmit={(event) => {
+            event.preventDefault();
+            void run(false);
+          }}
+        >
+          <Suspense fallback={<Loading />}>
+            <Editor label={text.editor.label} value={source} onChange={setSource} />
+          </Suspense>
+          {error && <Alert isInline variant="danger" isLiveRegion title={error.message} />}
+          {checked && <Alert isInline variant="success" isLiveRegion title={text.editor.checked} />}
+          {applied && (
+            <Alert isInline variant="success" isLiveRegion title={text.import.created(applied.length)}>
+              <List isPlain>
+                {applied.map(({ object, resource, outcome }) => (
+                  <ListItem key={object.metadata.uid}>
+                    <Link to={linkTo(resource, object.metadata.namespace, object.metadata.name)}>
+                      {resource.kind} {object.metadata.name}
+                    </Link>{' '}
+                    {outcome}
+                  </ListItem>
+                ))}
+              </List>
+            </Alert>
+          )}
+          <ActionGroup>
+            <Button type="submit" isDisabled={busy || source.trim() === ''} isLoading={busy}>
+              {text.import.run}
+            </Button>
+            <Button variant="secondary" isDisabled={busy || source.trim() === ''} onClick={() => void run(true)}>
+              {text.editor.check}
+            </Button>
+          </ActionGroup>
+        </Form>
+        <Content>
+          <p>{text.import.command}</p>
+        </Content>
+        <ClipboardCopy isReadOnly hoverTip="Copy" clickTip="Copied" textAriaLabel={text.import.command}>
+          {`oc apply -n ${project} -f FILE`}
+        </ClipboardCopy>
+      </PageSection>
+    </>
+  );
+}

@@ -1,0 +1,24 @@
+import { Button, EmptyState, EmptyStateActions, EmptyStateBody, EmptyStateFooter } from '@patternfly/react-core';
+import { useSearchParams } from 'react-router';
+import { loginPath } from '../api/session';
+import { text } from '../text/en';
+
+/** Component says why a login failed. It shows only texts that it knows. */
+export function Component() {
+  const [query] = useSearchParams();
+  const code = query.get('error') ?? '';
+  return (
+    <main>
+      <EmptyState headingLevel="h1" status="danger" titleText={text.connection.loginFailed}>
+        <EmptyStateBody>{text.connection.loginErrors[code] ?? text.connection.loginErrors.access_denied}</EmptyStateBody>
+        <EmptyStateFooter>
+          <EmptyStateActions>
+            <Button component="a" href={loginPath('/console/')}>
+              {text.retry}
+            </Button>
+          </EmptyStateActions>
+        </EmptyStateFooter>
+      </EmptyState>
+    </main>
+  );
+}

@@ -1,0 +1,39 @@
+import { Button, ClipboardCopy } from '@patternfly/react-core';
+import { useState } from 'react';
+import { text } from '../../text/en';
+
+/** Secrets shows the keys of a secret, and the values on request. */
+export function Secrets({ data }: { data: Record<string, string> }) {
+  const [shown, setShown] = useState(false);
+  const entries = Object.entries(data);
+  if (entries.length === 0) {
+    return <p>{text.none}</p>;
+  }
+  return (
+    <>
+      <Button variant="link" isInline onClick={() => setShown(!shown)}>
+        {shown ? text.sections.hide : text.sections.reveal}
+      </Button>
+      {entries.map(([key, value]) => (
+        <div key={key}>
+          <strong>{key}</strong>
+          {shown && (
+            <ClipboardCopy isReadOnly isCode variant="expansion" hoverTip="Copy" clickTip="Copied" textAriaLabel={key}>
+              {decode(value)}
+            </ClipboardCopy>
+          )}
+        </div>
+      ))}
+    </>
+  );
+}
+
+/** decode returns base64 as text. A value that is not text stays as it is. */
+export function decode(value: string): string {
+  try {
+    const bytes = Uint8Array.from(atob(value), (character) => character.charCodeAt(0));
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return value;
+  }
+}

@@ -1,0 +1,138 @@
+import { DescriptionList, DescriptionListDescription, DescriptionListGroup, DescriptionListTerm, Label, LabelGroup, Stack, StackItem, Title } from '@patternfly/react-core';
+import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
+import type { ReactNode } from 'react';
+import { Link } from 'react-router';
+import { resourceOf } from '../../api/discovery';
+import { useResources } from '../../api/hooks';
+import type { Condition, LooseObject } from '../../api/types';
+import { text } from '../../text/en';
+import { Age } from '../../ui/Age';
+import { linkTo } from '../ResourceList';
+import { factsOf } from './facts';
+import { sectionsOf } from './sections';
+import type { TabProps } from './tabs';
+
+/** Summary is the tab of what every object has, and of the facts of some kinds. */
+export default function Summary({ object, project }: TabProps) {
+  const { metadata } = object;
+  const conditions = conditionsOf(object);
+  return (
+    <Stack hasGutter>
+      <StackItem>
+        <DescriptionList isHorizontal isCompact>
+          {factsOf(object, project).map(([term, value]) => (
+            <Fact key={term} term={term}>
+              {value}
+            </Fact>
+          ))}
+          <Fact term={text.details.labels}>
+            <Pairs of={metadata.labels} />
+          </Fact>
+          <Fact term={text.details.annotations}>
+            <Pairs of={metadata.annotations} />
+          </Fact>
+          <Fact term={text.details.owner}>
+            <Owners object={object} />
+          </Fact>
+          <Fact term={text.details.created}>
+            <Age of={metadata.creationTimestamp} />
+          </Fact>
+        </DescriptionList>
+      </StackItem>
+      {sectionsOf(object).map(([title, section]) => (
+        <StackItem key={title}>
+          <Title headingLevel="h2">{title}</Title>
+          {section}
+        </StackItem>
+      ))}
+      {conditions.length > 0 && (
+        <StackItem>
+          <Title headingLevel="h2">{text.details.conditions}</Title>
+          <Conditions conditions={conditions} />
+        </StackItem>
+      )}
+    </Stack>
+  );
+}
+
+function Fact({ term, children }: { term: string; children: ReactNode }) {
+  return (
+    <DescriptionListGroup>
+      <DescriptionListTerm>{term}</DescriptionListTerm>
+      <DescriptionListDescription>{children}</DescriptionListDescription>
+    </DescriptionListGroup>
+  );
+}
+
+/** maxValue limits the characters of an annotation that are shown. The tab YAML has them all. */
+const maxValue = 80;
+
+function Pairs({ of }: { of: Record<string, string> | undefined }) {
+  const pairs = Object.entries(of ?? {});
+  if (pairs.length === 0) {
+    return <>{text.none}</>;
+  }
+  return (
+    <LabelGroup numLabels={8}>
+      {pairs.map(([key, value]) => (
+        <Label key={key} variant="outline" textMaxWidth="32rem">
+          {`${key}=${value.length > maxValue ? value.slice(0, maxValue) + '…' : value}`}
+        </Label>
+      ))}
+    </LabelGroup>
+  );
+}
+
+function Owners({ object }: { object: LooseObject }) {
+  const resources = useResources();
+  const owners = object.metadata.ownerReferences ?? [];
+  if (owners.length === 0 || !resources) {
+    return <>{text.none}</>;
+  }
+  return (
+    <>
+      {owners.map((owner) => {
+        const resource = resourceOf(resources, owner.apiVersion, owner.kind);
+        const name = `${owner.kind} ${owner.name}`;
+        return <div key={owner.uid}>{resource ? <Link to={linkTo(resource, object.metadata.namespace, owner.name)}>{name}</Link> : name}</div>;
+      })}
+    </>
+  );
+}
+
+/** conditionsOf returns the conditions in the status, if they have the usual form. */
+function conditionsOf(object: LooseObject): Condition[] {
+  const conditions = (object.status as { conditions?: unknown } | undefined)?.conditions;
+  return Array.isArray(conditions) ? conditions.filter((c): c is Condition => typeof (c as Condition)?.type === 'string') : [];
+}
+
+function Conditions({ conditions }: { conditions: Condition[] }) {
+  return (
+    <Table aria-label={text.details.conditions} variant="compact">
+      <Thead>
+        <Tr>
+          <Th>{text.details.type}</Th>
+          <Th>{text.details.status}</Th>
+          <Th>{text.details.reason}</Th>
+          <Th>{text.details.message}</Th>
+          <Th>{text.details.changed}</Th>
+        </Tr>
+      </Thead>
+      <Tbody>
+        {conditions.map((condition) => (
+          <Tr key={condition.type}>
+            <Td dataLabel={text.details.type}>{condition.type}</Td>
+            <Td dataLabel={text.details.status}>{condition.status}</Td>
+            <Td dataLabel={text.details.reason}>{condition.reason ?? '-'}</Td>
+            <Td dataLabel={text.details.message} modifier="breakWord">
+              {condition.message || '-'}
+            </Td>
+            <Td dataLabel={text.details.changed}>
+              <Age of={condition.lastTransitionTime} />
+            </Td>
+          </Tr>
+        ))}
+      </Tbody>
+    </Table>
+  );
+}

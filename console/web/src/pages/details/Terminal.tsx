@@ -1,0 +1,104 @@
+import { Alert, Button, Toolbar, ToolbarContent, ToolbarItem } from '@patternfly/react-core';
+import { FitAddon } from '@xterm/addon-fit';
+import { Terminal as Screen } from '@xterm/xterm';
+import '@xterm/xterm/css/xterm.css';
+import { useEffect, useRef, useState } from 'react';
+import { ExecSession } from '../../api/exec';
+import { text } from '../../text/en';
+import { ContainerSelect } from '../../ui/ContainerSelect';
+import { withAdoptedStyles } from '../../ui/styleSheets';
+import { containersOf, isRunning } from './containers';
+import type { TabProps } from './tabs';
+
+/** shell starts the best shell that an image has. */
+const shell = ['/bin/sh', '-c', 'TERM=xterm-256color; export TERM; if command -v bash >/dev/null 2>&1; then exec bash; fi; exec sh'];
+
+/** Terminal is the tab with a shell in a container of a pod. */
+export default function Terminal({ project, object }: TabProps) {
+  const containers = containersOf(object);
+  const [container, setContainer] = useState(containers[0] ?? '');
+  const [attempt, setAttempt] = useState(0);
+  const running = isRunning(object, container);
+  return (
+    <>
+      {containers.length > 1 && (
+        <Toolbar>
+          <ToolbarContent>
+            <ToolbarItem>
+              <ContainerSelect containers={containers} value={container} onChange={setContainer} />
+            </ToolbarItem>
+          </ToolbarContent>
+        </Toolbar>
+      )}
+      {running ? (
+        <Session key={`${container} ${attempt}`} namespace={project ?? ''} pod={object.metadata.name} container={container} again={() => setAttempt(attempt + 1)} />
+      ) : (
+        <Alert isInline variant="info" title={text.terminal.notRunning} />
+      )}
+    </>
+  );
+}
+
+interface SessionProps {
+  namespace: string;
+  pod: string;
+  container: string;
+  again: () => void;
+}
+
+function Session({ namespace, pod, container, again }: SessionProps) {
+  const host = useRef<HTMLDivElement>(null);
+  const [ended, setEnded] = useState<{ reason?: string }>();
+  useEffect(() => {
+    const element = host.current;
+    if (!element) {
+      return undefined;
+    }
+    const screen = new Screen({ cursorBlink: true, fontFamily: "'Red Hat Mono', monospace", fontSize: 13, documentOverride: withAdoptedStyles(document), screenReaderMode: true });
+    const fit = new FitAddon();
+    screen.loadAddon(fit);
+    screen.open(element);
+    fit.fit();
+    const session = new ExecSession({
+      namespace,
+      pod,
+      container,
+      command: shell,
+      output: (data) => screen.write(data),
+      ended: (reason) => setEnded({ reason }),
+    });
+    session.onOpen(() => {
+      session.resize(screen.cols, screen.rows);
+      screen.focus();
+    });
+    screen.onData((data) => session.write(data));
+    screen.onResize(({ cols, rows }) => session.resize(cols, rows));
+    const observer = new ResizeObserver(() => fit.fit());
+    observer.observe(element);
+    return () => {
+      observer.disconnect();
+      session.close();
+      screen.dispose();
+    };
+  }, [namespace, pod, container]);
+  return (
+    <>
+      <div className="console-terminal" ref={host} role="region" aria-label={text.terminal.label} />
+      {ended && (
+        <Alert
+          isInline
+          variant={ended.reason ? 'warning' : 'info'}
+          isLiveRegion
+          title={text.terminal.ended}
+          actionLinks={
+            <Button variant="link" isInline onClick={again}>
+              {text.terminal.again}
+            </Button>
+          }
+        >
+          {ended.reason}
+        </Alert>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,149 @@
+import type { ReactNode } from 'react';
+import { Link } from 'react-router';
+import { admission, addressOf, type Route } from '../../api/routes';
+import type { LooseObject } from '../../api/types';
+import { desiredOf, selectorOf, toSelector, type Workload } from '../../api/workloads';
+import { text } from '../../text/en';
+
+/** Fact is a term with its value. */
+export type Fact = [term: string, value: ReactNode];
+
+const workloadKinds = ['Deployment', 'DeploymentConfig', 'StatefulSet', 'DaemonSet', 'ReplicaSet', 'ReplicationController'];
+
+/** factsOf returns what is worth knowing first about an object of some kinds. */
+export function factsOf(object: LooseObject, project: string | undefined): Fact[] {
+  if (workloadKinds.includes(object.kind)) {
+    return workloadFacts(object as unknown as Workload);
+  }
+  switch (object.kind) {
+    case 'Pod':
+      return podFacts(object);
+    case 'Service':
+      return serviceFacts(object);
+    case 'Route':
+      return routeFacts(object as unknown as Route, project);
+    case 'PersistentVolumeClaim':
+      return claimFacts(object);
+    case 'Build':
+      return buildFacts(object, project);
+    default:
+      return [];
+  }
+}
+
+/** at reads a field by its path, such as spec.nodeName, and returns it if it is a word or number. */
+export function at(object: unknown, path: string): string {
+  let value: unknown = object;
+  for (const name of path.split('.')) {
+    value = (value as Record<string, unknown> | null | undefined)?.[name];
+  }
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? String(value) : '';
+}
+
+function workloadFacts(workload: Workload): Fact[] {
+  const status = workload.status ?? {};
+  const ready = status.readyReplicas ?? status.numberReady ?? 0;
+  const facts: Fact[] = [
+    [text.workload.replicas, `${text.workload.ready}: ${ready}/${desiredOf(workload)}`],
+    [text.workload.selector, <code key="selector">{toSelector(selectorOf(workload)) || text.none}</code>],
+  ];
+  const strategy = at(workload, 'spec.strategy.type') || at(workload, 'spec.updateStrategy.type');
+  if (strategy) {
+    facts.push([text.workload.strategy, strategy]);
+  }
+  for (const container of workload.spec.template?.spec?.containers ?? []) {
+    facts.push([`${text.pod.image} (${container.name})`, <span key={container.name} className="console-mono">{container.image}</span>]);
+  }
+  return facts;
+}
+
+function podFacts(pod: LooseObject): Fact[] {
+  return [
+    [text.pod.phase, at(pod, 'status.reason') || at(pod, 'status.phase') || '-'],
+    [text.pod.node, at(pod, 'spec.nodeName') || '-'],
+    [text.pod.ip, at(pod, 'status.podIP') || '-'],
+    [text.facts.serviceAccount, at(pod, 'spec.serviceAccountName') || '-'],
+    [text.facts.constraint, pod.metadata.annotations?.['openshift.io/scc'] ?? '-'],
+  ];
+}
+
+interface ServicePort {
+  name?: string;
+  port: number;
+  targetPort?: number | string;
+  protocol?: string;
+  nodePort?: number;
+}
+
+function serviceFacts(service: LooseObject): Fact[] {
+  const spec = service.spec as { ports?: ServicePort[]; selector?: Record<string, string> };
+  const ports = (spec.ports ?? []).map((p) => `${p.name ? p.name + ': ' : ''}${p.port}/${p.protocol ?? 'TCP'} → ${p.targetPort ?? p.port}${p.nodePort ? ` (${p.nodePort})` : ''}`);
+  return [
+    [text.details.type, at(service, 'spec.type')],
+    [text.facts.clusterIP, at(service, 'spec.clusterIP') || '-'],
+    [text.facts.hostName, <code key="host">{`${service.metadata.name}.${service.metadata.namespace}.svc`}</code>],
+    [text.pod.ports, ports.length > 0 ? ports.map((port) => <div key={port}>{port}</div>) : text.none],
+    [text.workload.selector, <code key="selector">{toSelector(spec.selector ?? {}) || text.none}</code>],
+  ];
+}
+
+function routeFacts(route: Route, project: string | undefined): Fact[] {
+  const address = addressOf(route);
+  const { admitted, reason } = admission(route);
+  const backends = [route.spec.to, ...(route.spec.alternateBackends ?? [])].filter((b) => b?.name);
+  return [
+    [
+      text.facts.address,
+      address ? (
+        <a key="address" href={address} target="_blank" rel="noreferrer">
+          {address}
+        </a>
+      ) : (
+        (route.spec.host ?? '-')
+      ),
+    ],
+    [text.facts.admitted, admitted ? text.facts.yes : reason || text.facts.no],
+    [text.facts.tls, route.spec.tls?.termination ?? text.none],
+    [
+      text.overview.services,
+      backends.map((backend) => (
+        <div key={backend?.name}>
+          <Link to={`/project/${project}/services/${backend?.name}`}>{backend?.name}</Link>
+          {backends.length > 1 && ` (${backend?.weight ?? 0})`}
+        </div>
+      )),
+    ],
+  ];
+}
+
+function claimFacts(claim: LooseObject): Fact[] {
+  const modes = (claim.spec as { accessModes?: string[] }).accessModes ?? [];
+  return [
+    [text.pod.phase, at(claim, 'status.phase') || '-'],
+    [text.facts.requested, at(claim, 'spec.resources.requests.storage') || '-'],
+    [text.facts.capacity, at(claim, 'status.capacity.storage') || '-'],
+    [text.facts.accessModes, modes.join(', ') || '-'],
+    [text.facts.storageClass, at(claim, 'spec.storageClassName') || '-'],
+    [text.facts.volume, at(claim, 'spec.volumeName') || '-'],
+  ];
+}
+
+function buildFacts(build: LooseObject, project: string | undefined): Fact[] {
+  const config = at(build, 'status.config.name');
+  return [
+    [text.pod.phase, [at(build, 'status.phase'), at(build, 'status.message')].filter(Boolean).join(': ') || '-'],
+    [text.details.type, at(build, 'spec.strategy.type') || '-'],
+    [text.facts.output, at(build, 'status.outputDockerImageReference') || '-'],
+    [
+      text.facts.buildConfig,
+      config ? (
+        <Link key="config" to={`/project/${project}/buildconfigs.build.openshift.io/${config}`}>
+          {config}
+        </Link>
+      ) : (
+        '-'
+      ),
+    ],
+    [text.facts.commit, at(build, 'spec.revision.git.commit') || '-'],
+  ];
+}

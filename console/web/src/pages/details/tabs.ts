@@ -1,0 +1,38 @@
+import type { ComponentType } from 'react';
+import { lazy } from 'react';
+import type { Resource } from '../../api/discovery';
+import type { LooseObject } from '../../api/types';
+import { text } from '../../text/en';
+
+/** TabProps are what each tab of an object gets. */
+export interface TabProps {
+  resource: Resource;
+  project: string | undefined;
+  object: LooseObject;
+}
+
+/** Tab is a view of an object. */
+export interface Tab {
+  key: string;
+  label: string;
+  /** kinds are the kinds that have the tab. Without it, all have. */
+  kinds?: string[];
+  component: ComponentType<TabProps>;
+}
+
+const podOwners = ['Deployment', 'DeploymentConfig', 'StatefulSet', 'DaemonSet', 'ReplicaSet', 'ReplicationController', 'Job'];
+
+/** tabs are the tabs in their order. Each is loaded when it is opened. */
+export const tabs: Tab[] = [
+  { key: 'details', label: text.details.tabs.details, component: lazy(() => import('./Summary')) },
+  { key: 'pods', label: text.details.tabs.pods, kinds: podOwners, component: lazy(() => import('./Pods')) },
+  { key: 'logs', label: text.details.tabs.logs, kinds: ['Pod', 'Build'], component: lazy(() => import('./Logs')) },
+  { key: 'terminal', label: text.details.tabs.terminal, kinds: ['Pod'], component: lazy(() => import('./Terminal')) },
+  { key: 'yaml', label: text.details.tabs.yaml, component: lazy(() => import('./Yaml')) },
+  { key: 'events', label: text.details.tabs.events, component: lazy(() => import('./Events')) },
+];
+
+/** tabsOf returns the tabs of a kind. */
+export function tabsOf(kind: string): Tab[] {
+  return tabs.filter((tab) => tab.kinds === undefined || tab.kinds.includes(kind));
+}

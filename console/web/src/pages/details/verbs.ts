@@ -1,0 +1,65 @@
+import { pathOf, type Resource } from '../../api/discovery';
+import { merge, post } from '../../api/http';
+import type { Rights } from '../../api/rights';
+import type { LooseObject } from '../../api/types';
+import { text } from '../../text/en';
+
+/** Action is something that can be done with an object. */
+export interface Action {
+  label: string;
+  run: () => Promise<unknown>;
+}
+
+const restartedKey = 'kubectl.kubernetes.io/restartedAt';
+const runningBuilds = ['New', 'Pending', 'Running'];
+
+/** actionsOf returns the actions of an object's kind that the user may do. */
+export function actionsOf(object: LooseObject, resource: Resource, rights: Rights): Action[] {
+  const name = object.metadata.name;
+  const path = pathOf(resource, object.metadata.namespace, name);
+  const mayPatch = rights.may('patch', resource.group, resource.name, name);
+  const mayUse = (subresource: string) => rights.may('create', resource.group, `${resource.name}/${subresource}`, name);
+  const spec = (object.spec ?? {}) as { paused?: boolean; unschedulable?: boolean };
+  const actions: Action[] = [];
+  switch (object.kind) {
+    case 'Deployment':
+    case 'StatefulSet':
+    case 'DaemonSet':
+      if (mayPatch) {
+        const annotations = { [restartedKey]: new Date().toISOString() };
+        actions.push({ label: text.workload.restart, run: () => merge(path, { spec: { template: { metadata: { annotations } } } }) });
+      }
+      break;
+    case 'DeploymentConfig':
+      if (mayUse('instantiate')) {
+        const request = { kind: 'DeploymentRequest', apiVersion: object.apiVersion, name, latest: true, force: true };
+        actions.push({ label: text.workload.deploy, run: () => post(path + '/instantiate', request) });
+      }
+      break;
+    case 'BuildConfig':
+      if (mayUse('instantiate')) {
+        const request = { kind: 'BuildRequest', apiVersion: object.apiVersion, metadata: { name } };
+        actions.push({ label: text.workload.startBuild, run: () => post(path + '/instantiate', request) });
+      }
+      break;
+    case 'Build':
+      if (mayUse('clone')) {
+        const request = { kind: 'BuildRequest', apiVersion: object.apiVersion, metadata: { name } };
+        actions.push({ label: text.workload.rebuild, run: () => post(path + '/clone', request) });
+      }
+      if (mayPatch && runningBuilds.includes((object.status as { phase?: string } | undefined)?.phase ?? '')) {
+        actions.push({ label: text.workload.cancelBuild, run: () => merge(path, { status: { cancelled: true } }) });
+      }
+      break;
+    case 'Node':
+      if (mayPatch) {
+        const unschedulable = spec.unschedulable === true;
+        actions.push({ label: unschedulable ? text.workload.uncordon : text.workload.cordon, run: () => merge(path, { spec: { unschedulable: unschedulable ? null : true } }) });
+      }
+      break;
+  }
+  if (['Deployment', 'DeploymentConfig'].includes(object.kind) && mayPatch) {
+    actions.push({ label: spec.paused ? text.workload.resume : text.workload.pause, run: () => merge(path, { spec: { paused: !spec.paused } }) });
+  }
+  return actions;
+}

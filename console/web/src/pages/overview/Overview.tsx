@@ -1,0 +1,93 @@
+import { EmptyState, EmptyStateBody, PageSection, SearchInput, Stack, StackItem, Title, Toolbar, ToolbarContent, ToolbarItem } from '@patternfly/react-core';
+import { useState } from 'react';
+import { useParams } from 'react-router';
+import { pathOf, type Resource, type Resources } from '../../api/discovery';
+import { useObjects, useResources, useTable } from '../../api/hooks';
+import { summarize } from '../../api/pods';
+import type { Route } from '../../api/routes';
+import type { KubeObject } from '../../api/types';
+import { workloadIDs, type Workload } from '../../api/workloads';
+import { text } from '../../text/en';
+import { Failure } from '../../ui/Failure';
+import { Interrupted } from '../../ui/Interrupted';
+import { Loading } from '../../ui/Loading';
+import { useTitle } from '../../ui/useTitle';
+import { Builds } from './Builds';
+import { Warnings } from './Warnings';
+import { WorkloadCard } from './WorkloadCard';
+
+export interface Service extends KubeObject {
+  spec: { selector?: Record<string, string> };
+}
+
+/** Component shows what runs in a project. */
+export function Component() {
+  const { project = '' } = useParams();
+  const resources = useResources();
+  useTitle(text.overview.title, project);
+  return resources ? <Overview key={project} project={project} resources={resources} /> : <Loading />;
+}
+
+/** useWorkloads follows the workloads of a project with their resources. */
+function useWorkloads(project: string, resources: Resources) {
+  // The ids are constant, so the hooks are called in the same order.
+  const lists = workloadIDs.map((id) => {
+    const resource = resources.get(id) as Resource;
+    return { resource, snapshot: useObjects<Workload>(pathOf(resource, project)) };
+  });
+  const workloads = lists.flatMap(({ resource, snapshot }) => snapshot.items.map((workload) => ({ resource, workload })));
+  workloads.sort((a, b) => a.workload.metadata.name.localeCompare(b.workload.metadata.name));
+  return { workloads, snapshots: lists.map((list) => list.snapshot) };
+}
+
+function Overview({ project, resources }: { project: string; resources: Resources }) {
+  const [filter, setFilter] = useState('');
+  const { workloads, snapshots } = useWorkloads(project, resources);
+  const podTable = useTable(resources.get('pods') as Resource, project);
+  const pods = summarize(podTable);
+  const services = useObjects<Service>(pathOf(resources.get('services') as Resource, project));
+  const routes = useObjects<Route>(pathOf(resources.get('routes.route.openshift.io') as Resource, project));
+  const all = [...snapshots, podTable, services, routes];
+  const failed = snapshots.find((snapshot) => snapshot.error && !snapshot.loaded);
+  if (failed?.error) {
+    return <Failure error={failed.error} project={project} />;
+  }
+  const shown = workloads.filter(({ workload }) => workload.metadata.name.includes(filter.toLowerCase()));
+  const loaded = snapshots.every((snapshot) => snapshot.loaded);
+  return (
+    <>
+      <PageSection>
+        <Title headingLevel="h1">{text.overview.title}</Title>
+      </PageSection>
+      <PageSection isFilled aria-label={text.overview.title}>
+        <Interrupted snapshots={all} />
+        <Warnings project={project} pods={pods} routes={routes.items} />
+        {!loaded ? (
+          <Loading />
+        ) : workloads.length === 0 ? (
+          <EmptyState headingLevel="h2" titleText={text.overview.empty}>
+            <EmptyStateBody>{text.overview.emptyBody}</EmptyStateBody>
+          </EmptyState>
+        ) : (
+          <>
+            <Toolbar>
+              <ToolbarContent>
+                <ToolbarItem>
+                  <SearchInput aria-label={text.overview.filter} placeholder={text.overview.filter} value={filter} onChange={(_, value) => setFilter(value)} onClear={() => setFilter('')} />
+                </ToolbarItem>
+              </ToolbarContent>
+            </Toolbar>
+            <Stack hasGutter>
+              {shown.map(({ resource, workload }) => (
+                <StackItem key={workload.metadata.uid}>
+                  <WorkloadCard project={project} resource={resource} workload={workload} pods={pods} services={services.items} routes={routes.items} />
+                </StackItem>
+              ))}
+            </Stack>
+          </>
+        )}
+        <Builds project={project} resources={resources} />
+      </PageSection>
+    </>
+  );
+}

@@ -1,0 +1,100 @@
+import { Alert, Button, Card, CardBody, Flex, FlexItem, Label, Stack, StackItem, Title } from '@patternfly/react-core';
+import AngleDownIcon from '@patternfly/react-icons/dist/esm/icons/angle-down-icon';
+import AngleUpIcon from '@patternfly/react-icons/dist/esm/icons/angle-up-icon';
+import { useState } from 'react';
+import { Link } from 'react-router';
+import { pathOf, type Resource } from '../../api/discovery';
+import { useRights } from '../../api/hooks';
+import { merge } from '../../api/http';
+import { selects, type PodSummary } from '../../api/pods';
+import { addressOf, type Route } from '../../api/routes';
+import { desiredOf, isScalable, selectorOf, type Workload } from '../../api/workloads';
+import { words } from '../../app/navigation';
+import { text } from '../../text/en';
+import { PodDonut } from '../../ui/PodDonut';
+import type { Service } from './Overview';
+
+interface CardProps {
+  project: string;
+  resource: Resource;
+  workload: Workload;
+  pods: PodSummary[];
+  services: Service[];
+  routes: Route[];
+}
+
+/** WorkloadCard shows a workload with its pods and the addresses at which it answers. */
+export function WorkloadCard({ project, resource, workload, pods, services, routes }: CardProps) {
+  const rights = useRights(project);
+  const [error, setError] = useState<Error>();
+  const name = workload.metadata.name;
+  const desired = desiredOf(workload);
+  const own = pods.filter((pod) => selects(selectorOf(workload), pod.labels));
+  const labels = workload.spec.template?.metadata?.labels ?? {};
+  const serviceNames = services.filter((service) => selects(service.spec.selector, labels)).map((service) => service.metadata.name);
+  const reached = routes.filter((route) => serviceNames.includes(route.spec.to?.name ?? ''));
+  const scalable = isScalable(resource) && rights.may('patch', resource.group, `${resource.name}/scale`);
+  const scale = (replicas: number) => {
+    setError(undefined);
+    merge(pathOf(resource, project, name) + '/scale', { spec: { replicas } }).catch(setError);
+  };
+  return (
+    <Card isCompact component="section" aria-label={name}>
+      <CardBody>
+        <Flex justifyContent={{ default: 'justifyContentSpaceBetween' }} alignItems={{ default: 'alignItemsCenter' }}>
+          <FlexItem flex={{ default: 'flex_1' }}>
+            <Stack hasGutter>
+              <StackItem>
+                <Title headingLevel="h2" size="lg">
+                  <Link to={`/project/${project}/${resource.id}/${name}`}>{name}</Link> <Label isCompact>{words(workload.kind)}</Label>{' '}
+                  {workload.spec.paused && (
+                    <Label isCompact color="orange">
+                      {text.overview.paused}
+                    </Label>
+                  )}
+                </Title>
+              </StackItem>
+              {workload.spec.template?.spec?.containers?.map((container) => (
+                <StackItem key={container.name} className="console-mono">
+                  {container.image}
+                </StackItem>
+              ))}
+              {reached.map((route) => (
+                <StackItem key={route.metadata.uid}>
+                  <RouteLink route={route} />
+                </StackItem>
+              ))}
+              {error && (
+                <StackItem>
+                  <Alert isInline variant="danger" title={error.message} />
+                </StackItem>
+              )}
+            </Stack>
+          </FlexItem>
+          <FlexItem>
+            <PodDonut pods={own} desired={desired} />
+          </FlexItem>
+          {scalable && (
+            <FlexItem>
+              <Stack>
+                <Button variant="plain" aria-label={text.overview.scaleUp(name)} icon={<AngleUpIcon />} onClick={() => scale(desired + 1)} />
+                <Button variant="plain" aria-label={text.overview.scaleDown(name)} icon={<AngleDownIcon />} isDisabled={desired === 0} onClick={() => scale(desired - 1)} />
+              </Stack>
+            </FlexItem>
+          )}
+        </Flex>
+      </CardBody>
+    </Card>
+  );
+}
+
+function RouteLink({ route }: { route: Route }) {
+  const address = addressOf(route);
+  return address === undefined ? (
+    <>{route.spec.host}</>
+  ) : (
+    <a href={address} target="_blank" rel="noreferrer">
+      {address}
+    </a>
+  );
+}

@@ -1,0 +1,46 @@
+import { Timestamp, TimestampTooltipVariant } from '@patternfly/react-core';
+import { Store, useStore } from '../api/store';
+
+const tickInterval = 10_000;
+
+/** clock is the time, in steps that ages need. */
+const clock = new Store(Date.now());
+setInterval(() => clock.set(Date.now()), tickInterval);
+
+/** formatAge writes a duration in seconds as the command line does: 5d, 3h20m, 40s. */
+export function formatAge(seconds: number): string {
+  const s = Math.max(0, Math.floor(seconds));
+  if (s < 120) {
+    return `${s}s`;
+  }
+  const minutes = Math.floor(s / 60);
+  if (minutes < 10) {
+    return s % 60 === 0 ? `${minutes}m` : `${minutes}m${s % 60}s`;
+  }
+  if (minutes < 180) {
+    return `${minutes}m`;
+  }
+  const hours = Math.floor(minutes / 60);
+  if (hours < 8) {
+    return minutes % 60 === 0 ? `${hours}h` : `${hours}h${minutes % 60}m`;
+  }
+  if (hours < 48) {
+    return `${hours}h`;
+  }
+  const days = Math.floor(hours / 24);
+  return days < 365 * 2 ? `${days}d` : `${Math.floor(days / 365)}y`;
+}
+
+/** Age shows how long ago something was, and the time itself on request. */
+export function Age({ of }: { of: string | undefined }) {
+  const now = useStore(clock);
+  if (!of) {
+    return <>-</>;
+  }
+  const date = new Date(of);
+  return (
+    <Timestamp date={date} tooltip={{ variant: TimestampTooltipVariant.default }}>
+      {formatAge((now - date.getTime()) / 1000)}
+    </Timestamp>
+  );
+}

@@ -1,0 +1,75 @@
+import { yaml } from '@codemirror/lang-yaml';
+import { EditorState } from '@codemirror/state';
+import { EditorView } from '@codemirror/view';
+import { basicSetup } from 'codemirror';
+import { useEffect, useRef } from 'react';
+import { isDark } from '../app/theme';
+
+interface EditorProps {
+  label: string;
+  value: string;
+  readOnly?: boolean;
+  onChange: (value: string) => void;
+}
+
+/** maxBytes limits a file that is dropped into the editor. */
+const maxBytes = 4 << 20;
+
+/**
+ * Editor edits YAML. It is in a shadow tree, where CodeMirror adopts style sheets instead of adding
+ * style elements, which the content security policy refuses.
+ */
+export default function Editor({ label, value, readOnly = false, onChange }: EditorProps) {
+  const host = useRef<HTMLDivElement>(null);
+  const view = useRef<EditorView>(undefined);
+  const changed = useRef(onChange);
+  changed.current = onChange;
+  useEffect(() => {
+    const element = host.current;
+    if (!element) {
+      return undefined;
+    }
+    const root = element.shadowRoot ?? element.attachShadow({ mode: 'open' });
+    const editor = new EditorView({
+      root,
+      parent: root,
+      state: EditorState.create({
+        doc: value,
+        extensions: [
+          basicSetup,
+          yaml(),
+          EditorState.readOnly.of(readOnly),
+          EditorView.contentAttributes.of({ 'aria-label': label }),
+          EditorView.theme({ '&': { fontSize: '0.8125rem' }, '.cm-content, .cm-gutters': { fontFamily: "'Red Hat Mono', monospace" } }, { dark: isDark() }),
+          EditorView.domEventHandlers({ drop: (event, target) => dropFile(event, target) }),
+          EditorView.updateListener.of((update) => {
+            if (update.docChanged) {
+              changed.current(update.state.doc.toString());
+            }
+          }),
+        ],
+      }),
+    });
+    view.current = editor;
+    return () => editor.destroy();
+    // The document is changed by the effect below, so that undo works.
+  }, [label, readOnly]);
+  useEffect(() => {
+    const editor = view.current;
+    if (editor && editor.state.doc.toString() !== value) {
+      editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: value } });
+    }
+  }, [value]);
+  return <div className="console-editor" ref={host} />;
+}
+
+/** dropFile inserts the text of a dropped file. */
+function dropFile(event: DragEvent, editor: EditorView): boolean {
+  const file = event.dataTransfer?.files[0];
+  if (!file || file.size > maxBytes) {
+    return false;
+  }
+  event.preventDefault();
+  void file.text().then((content) => editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: content } }));
+  return true;
+}

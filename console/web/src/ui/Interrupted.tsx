@@ -1,0 +1,18 @@
+import { Alert } from '@patternfly/react-core';
+import { useEffect, useState } from 'react';
+import type { Snapshot } from '../api/watch';
+import { text } from '../text/en';
+
+/** noticeDelay hides interruptions that heal at once. */
+const noticeDelay = 2000;
+
+/** Interrupted says that a page may be out of date, until its watches are live again. */
+export function Interrupted({ snapshots }: { snapshots: Snapshot<unknown>[] }) {
+  const interrupted = snapshots.some((snapshot) => snapshot.loaded && snapshot.connection === 'interrupted');
+  const [shown, setShown] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setShown(interrupted), interrupted ? noticeDelay : 0);
+    return () => clearTimeout(timer);
+  }, [interrupted]);
+  return shown ? <Alert isInline variant="warning" isLiveRegion title={text.connection.interrupted} /> : null;
+}

@@ -1,0 +1,96 @@
+import { Alert, Button, Checkbox, SearchInput, Toolbar, ToolbarContent, ToolbarItem } from '@patternfly/react-core';
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { useEffect, useMemo, useRef, useState, type ReactNode } from 'react';
+import { LogStream, maxLines } from '../api/logs';
+import { useStore } from '../api/store';
+import { text } from '../text/en';
+import { parseLine } from './ansi';
+import { download } from './download';
+
+interface LogViewProps {
+  path: string;
+  name: string;
+  /** previous says whether the log is that of the previous container. undefined hides the choice. */
+  previous?: boolean;
+  onPrevious: (previous: boolean) => void;
+  tools: ReactNode;
+}
+
+const lineHeight = 20;
+
+/** LogView follows a log. It renders only the lines in view, and none of their content as markup. */
+export function LogView({ path, name, previous, onPrevious, tools }: LogViewProps) {
+  const stream = useMemo(() => new LogStream(path), [path]);
+  useEffect(() => {
+    const own = stream;
+    void own.run();
+    return () => own.close();
+  }, [stream]);
+  const state = useStore(stream);
+  const [following, setFollowing] = useState(true);
+  const [wrap, setWrap] = useState(false);
+  const [search, setSearch] = useState('');
+  const scroll = useRef<HTMLDivElement>(null);
+  const wanted = search.toLowerCase();
+  const lines = useMemo(() => (wanted === '' ? state.lines : state.lines.filter((line) => line.toLowerCase().includes(wanted))), [state.lines, wanted]);
+  const virtualizer = useVirtualizer({ count: lines.length, getScrollElement: () => scroll.current, estimateSize: () => lineHeight, overscan: 30 });
+  useEffect(() => {
+    if (following && lines.length > 0) {
+      virtualizer.scrollToIndex(lines.length - 1, { align: 'end' });
+    }
+  }, [following, lines.length, virtualizer]);
+  return (
+    <>
+      <Toolbar>
+        <ToolbarContent>
+          {tools && <ToolbarItem>{tools}</ToolbarItem>}
+          <ToolbarItem>
+            <SearchInput aria-label={text.logs.search} placeholder={text.logs.search} value={search} onChange={(_, value) => setSearch(value)} onClear={() => setSearch('')} resultsCount={search === '' ? undefined : lines.length} />
+          </ToolbarItem>
+          <ToolbarItem alignSelf="center">
+            <Checkbox id="log-wrap" label={text.logs.wrap} isChecked={wrap} onChange={(_, checked) => setWrap(checked)} />
+          </ToolbarItem>
+          {previous !== undefined && (
+            <ToolbarItem alignSelf="center">
+              <Checkbox id="log-previous" label={text.logs.previous} isChecked={previous} onChange={(_, checked) => onPrevious(checked)} />
+            </ToolbarItem>
+          )}
+          <ToolbarItem>
+            <Button variant="secondary" onClick={() => setFollowing(!following)}>
+              {following ? text.logs.pause : text.logs.follow}
+            </Button>
+          </ToolbarItem>
+          <ToolbarItem>
+            <Button variant="link" onClick={() => download(`${name}.log`, state.lines.join('\n') + '\n')}>
+              {text.logs.download}
+            </Button>
+          </ToolbarItem>
+        </ToolbarContent>
+      </Toolbar>
+      {state.error && <Alert isInline variant="danger" title={state.error.message} />}
+      {state.dropped > 0 && <Alert isInline isPlain variant="info" title={text.logs.trimmed(maxLines)} />}
+      <div
+        className={wrap ? 'console-log wrap' : 'console-log'}
+        ref={scroll}
+        role="log"
+        aria-label={text.logs.label}
+        aria-live="off"
+        tabIndex={0}
+        onWheel={(event) => event.deltaY < 0 && setFollowing(false)}
+      >
+        <div style={{ height: virtualizer.getTotalSize(), position: 'relative' }}>
+          {virtualizer.getVirtualItems().map((item) => (
+            <div key={item.key} ref={virtualizer.measureElement} data-index={item.index} style={{ position: 'absolute', insetInline: 0, top: item.start, minHeight: lineHeight }}>
+              {parseLine(lines[item.index] ?? '').map((span, index) => (
+                <span key={index} className={[span.color === undefined ? '' : `color-${span.color}`, span.bold ? 'bold' : ''].join(' ')}>
+                  {span.text}
+                </span>
+              ))}
+            </div>
+          ))}
+        </div>
+      </div>
+      {state.ended && !state.error && <p>{state.lines.length === 0 ? text.logs.empty : text.logs.ended}</p>}
+    </>
+  );
+}

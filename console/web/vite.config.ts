@@ -1,0 +1,24 @@
+import { defineConfig } from 'vitest/config';
+import { compress, smallBase } from './build-plugins';
+
+export default defineConfig({
+  logLevel: 'warn',
+  base: '/console/',
+  plugins: [smallBase(), compress()],
+  esbuild: { jsx: 'automatic', legalComments: 'none' },
+  build: {
+    outDir: 'build',
+    emptyOutDir: true,
+    target: 'es2022',
+    // The content security policy allows no data in fonts and scripts.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+    chunkSizeWarningLimit: 1000,
+    rollupOptions: {
+      // Marks of React for servers mean nothing in a bundle.
+      onwarn: (warning, warn) => warning.code === 'MODULE_LEVEL_DIRECTIVE' || warn(warning),
+    },
+  },
+  test: { environment: 'jsdom', include: ['src/**/*.test.{ts,tsx}'], restoreMocks: true },
+});

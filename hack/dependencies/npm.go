@@ -1,0 +1,131 @@
+package main
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	cdx "github.com/CycloneDX/cyclonedx-go"
+)
+
+// npmPrefix marks packages of the web console in docs/dependencies.tsv.
+const npmPrefix = "npm:"
+
+// npmPackage is a package in the lock file of the web console.
+type npmPackage struct {
+	Name, Version string
+	// Licence is an SPDX identifier, as the package names it.
+	Licence string
+	// SHA512 is the hash of the package's archive.
+	SHA512 []byte
+	// Direct is set for packages that package.json names. Bundled packages can be part of the
+	// console; the others only build and test it.
+	Direct, Bundled bool
+}
+
+// npmPermissive are the licences of packages that ask for no more than those of modules.
+var npmPermissive = append(slices.Clone(permissive), "0BSD")
+
+// npmPackages returns the bundled packages, and those for building that package.json names, by
+// name.
+func npmPackages(root string) ([]npmPackage, error) {
+	path := filepath.Join(root, "console", "web", "package-lock.json")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return readLock(path, data)
+}
+
+func readLock(path string, data []byte) ([]npmPackage, error) {
+	var lock struct {
+		Packages map[string]struct {
+			Version, License, Integrity   string
+			Dev, Optional, DevOptional    bool
+			Dependencies, DevDependencies map[string]string
+		}
+	}
+	if err := json.Unmarshal(data, &lock); err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	own := lock.Packages[""]
+	var all []npmPackage
+	for folder, p := range lock.Packages {
+		name, ok := strings.CutPrefix(folder[max(0, strings.LastIndex(folder, "node_modules/")):], "node_modules/")
+		if !ok {
+			continue
+		}
+		top := folder == "node_modules/"+name
+		direct := top && (own.Dependencies[name] != "" || own.DevDependencies[name] != "")
+		bundled := !p.Dev && !p.DevOptional
+		if !direct && !bundled {
+			continue
+		}
+		sum, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(p.Integrity, "sha512-"))
+		if err != nil || len(sum) == 0 {
+			return nil, fmt.Errorf("%s: package %s has no SHA-512 hash; run: npm install", path, name)
+		}
+		all = append(all, npmPackage{name, p.Version, p.License, sum, direct, bundled})
+	}
+	slices.SortFunc(all, func(a, b npmPackage) int { return strings.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+// checkNPM reports bundled packages whose licence is not permissive, and direct packages and rows
+// without each other.
+func checkNPM(reasons map[string]reason, packages []npmPackage) error {
+	var problems []error
+	for _, p := range packages {
+		if p.Bundled && !slices.Contains(npmPermissive, p.Licence) {
+			problems = append(problems, fmt.Errorf("%s%s %s: licence %q isn't permissive; leave the package out", npmPrefix, p.Name, p.Version, p.Licence))
+		}
+		if _, ok := reasons[npmPrefix+p.Name]; p.Direct && !ok {
+			problems = append(problems, fmt.Errorf("%s%s: console/web/package.json names it; add its owner and the reason to docs/dependencies.tsv", npmPrefix, p.Name))
+		}
+	}
+	for name := range reasons {
+		wanted, npm := strings.CutPrefix(name, npmPrefix)
+		if npm && !slices.ContainsFunc(packages, func(p npmPackage) bool { return p.Direct && p.Name == wanted }) {
+			problems = append(problems, fmt.Errorf("%s: console/web/package.json doesn't name it; remove its row from docs/dependencies.tsv", name))
+		}
+	}
+	slices.SortFunc(problems, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return errors.Join(problems...)
+}
+
+// npmTables writes one table of the packages that package.json names and one of all bundled ones.
+func npmTables(reasons map[string]reason, packages []npmPackage) string {
+	var direct, bundled strings.Builder
+	directCount, bundledCount := 0, 0
+	for _, p := range packages {
+		if p.Direct {
+			directCount++
+			why := reasons[npmPrefix+p.Name]
+			fmt.Fprintf(&direct, "| %s | %s | %s | %s | %s |\n", p.Name, p.Version, p.Licence, why.owner, why.text)
+		}
+		if p.Bundled {
+			bundledCount++
+			fmt.Fprintf(&bundled, "| %s | %s | %s |\n", p.Name, p.Version, p.Licence)
+		}
+	}
+	return fmt.Sprintf("\n## Required by the web console (%d)\n\n| package | version | licence | owner | why |\n|---|---|---|---|---|\n%s",
+		directCount, direct.String()) +
+		fmt.Sprintf("\n## Bundled into the web console (%d)\n\n| package | version | licence |\n|---|---|---|\n%s", bundledCount, bundled.String())
+}
+
+// describeNPM returns the component of a package.
+func describeNPM(p npmPackage) cdx.Component {
+	identity := "pkg:npm/" + strings.Replace(p.Name, "@", "%40", 1) + "@" + p.Version
+	return cdx.Component{
+		BOMRef: identity, Type: cdx.ComponentTypeLibrary, Name: p.Name, Version: p.Version, PackageURL: identity,
+		Licenses:    &cdx.Licenses{{License: &cdx.License{ID: p.Licence}}},
+		Hashes:      &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA512, Value: hex.EncodeToString(p.SHA512)}},
+		Description: "bundled into the web console",
+	}
+}

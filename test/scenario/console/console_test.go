@@ -1,0 +1,55 @@
+// Package console proves on a real cluster, in a real browser, that people can work with the web
+// console, and that attackers cannot use it.
+package console
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+func TestMain(m *testing.M) { kit.Main(m) }
+
+// site is the console of a cluster.
+type site struct {
+	*kit.Cluster
+	t   *testing.T
+	url string
+}
+
+func siteOf(t *testing.T, c *kit.Cluster) *site {
+	return &site{c, t, "https://" + c.Address.String() + ":8443"}
+}
+
+// password is the developer's password of the first start.
+func (s *site) password() string {
+	s.t.Helper()
+	content, err := os.ReadFile(s.Path("developer.password"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return strings.TrimSpace(string(content))
+}
+
+// play runs a script of this folder.
+func (s *site) play(script string, args ...string) {
+	s.t.Helper()
+	environment := []string{
+		"CONSOLE_URL=" + s.url, "CONSOLE_PASSWORD=" + s.password(), "CONSOLE_IMAGE=" + kit.ToolsImage,
+		"CONSOLE_SCREENSHOTS=" + os.Getenv("CONSOLE_SCREENSHOTS"),
+	}
+	output, err := s.Play(s.t.Context(), environment, s.RepositoryFile("test", "scenario", "console", script), args...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if output != "" {
+		s.t.Log(output)
+	}
+}
+
+func TestAPersonCreatesAProjectAndSeesItLive(t *testing.T) {
+	s := siteOf(t, kit.Shared(t))
+	s.play("project.mjs", "first")
+}
