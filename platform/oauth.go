@@ -107,6 +107,18 @@ func providerConfig(c config.IdentityProvider) provider.Config {
 	return provider.Config{IdentityProvider: c.IdentityProvider, Settings: settings}
 }
 
+// ConsoleURL returns the address of the web console for browsers, or "" without an OAuth server.
+// Before the address of the machine is known, it is an address for browsers on the machine.
+func (h *Host) ConsoleURL() string {
+	switch {
+	case h.Master.OAuthConfig == nil:
+		return ""
+	case h.Master.OAuthConfig.MasterPublicURL == "" && !h.address.IsValid():
+		return h.apiURL("localhost") + console.Path
+	}
+	return h.publicURL() + console.Path
+}
+
 // publicURL returns the address of the API server for browsers and clients.
 func (h *Host) publicURL() string {
 	if configured := h.Master.OAuthConfig.MasterPublicURL; configured != "" {

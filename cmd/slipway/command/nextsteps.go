@@ -25,6 +25,9 @@ func printNextSteps(out io.Writer, h *platform.Host, terminal bool) {
 		_, port := h.Master.APIAddress()
 		fmt.Fprintf(out, "  %s oc login -u %s -p %s https://localhost:%d\n", os.Args[0], platform.Developer, argument, port)
 	}
+	if console := h.ConsoleURL(); console != "" {
+		fmt.Fprintf(out, "Web console:\n  %s\n", console)
+	}
 	fmt.Fprintf(out, `A first page:
   %[1]s oc new-project hello
   %[1]s oc new-app httpd-example

@@ -263,6 +263,9 @@ func publicPaths(project string) map[string]struct {
 		"/oauth2callback/nobody": {query: "?code=treasure&state=treasure"},
 		"/.well-known/oauth-authorization-server": {},
 		"/version/openshift":                      {},
+		"/console/login":                          {query: "?then=treasure"},
+		"/console/callback":                       {query: "?code=treasure&state=treasure"},
+		"/console/logout":                         {form: url.Values{"treasure": {"treasure"}}},
 		"/apis/build.openshift.io/v1/namespaces/" + project + "/buildconfigs/front/webhooks/treasure/generic": {form: url.Values{}},
 	}
 }

@@ -49,7 +49,60 @@ func (s *site) play(script string, args ...string) {
 	}
 }
 
+// application gives the developer the test's project with a running application.
+func (s *site) application() {
+	s.t.Helper()
+	s.MustSlipway("oc", "adm", "policy", "add-role-to-user", "admin", "developer", "-n", s.Namespace)
+	s.Apply(strings.ReplaceAll(application, "IMAGE", kit.ToolsImage))
+}
+
+const application = `
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: front
+  annotations: {link: "javascript:alert(1)", text: "<script>alert(1)</script>"}
+spec:
+  selector: {matchLabels: {app: front}}
+  template:
+    metadata: {labels: {app: front}}
+    spec:
+      terminationGracePeriodSeconds: 0
+      containers:
+      - name: web
+        image: IMAGE
+        command: [sh, -c, 'printf "\033[31m<img src=x onerror=alert(1)>\033[0m\nready and listening\n"; exec httpd -f -p 8080']
+---
+apiVersion: v1
+kind: Service
+metadata: {name: front}
+spec:
+  selector: {app: front}
+  ports: [{port: 8080}]
+`
+
 func TestAPersonCreatesAProjectAndSeesItLive(t *testing.T) {
+	siteOf(t, kit.Shared(t)).play("project.mjs", "first")
+}
+
+func TestANewUserCreatesApplicationsFromTheCatalog(t *testing.T) {
+	siteOf(t, kit.Shared(t)).play("catalog.mjs", "from-the-catalog")
+}
+
+func TestAPersonWorksWithTheObjectsOfAProject(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
-	s.play("project.mjs", "first")
+	s.application()
+	s.play("resources.mjs", s.Namespace)
+}
+
+func TestAnEndedSessionKeepsWhatWasTyped(t *testing.T) {
+	s := siteOf(t, kit.Shared(t))
+	s.application()
+	s.play("session.mjs", s.Namespace)
+}
+
+func TestPagesAreAccessible(t *testing.T) {
+	s := siteOf(t, kit.Shared(t))
+	s.application()
+	s.play("accessible.mjs", s.Namespace)
 }

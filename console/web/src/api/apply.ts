@@ -45,3 +45,30 @@ async function applyOne(object: KubeObject, resource: Resource, project: string,
   const metadata = { ...placed.metadata, resourceVersion: placed.metadata.resourceVersion ?? current.metadata.resourceVersion };
   return { object: await put<KubeObject>(path + query, { ...placed, metadata }), resource, outcome: 'changed' };
 }
+
+/**
+ * createAll creates objects in a project. It asks the server about all of them first, so that a
+ * refusal leaves nothing behind. An object that exists is a refusal.
+ */
+export async function createAll(objects: KubeObject[], project: string, resources: Resources): Promise<Applied[]> {
+  let created: Applied[] = [];
+  for (const query of ['?dryRun=All', '']) {
+    created = [];
+    for (const object of objects) {
+      const resource = resourceOf(resources, object.apiVersion, object.kind);
+      if (!resource) {
+        throw new Error(`The server has no ${object.kind} of ${object.apiVersion}.`);
+      }
+      const namespace = object.metadata.namespace ?? project;
+      const version = object.apiVersion.split('/').pop() ?? resource.version;
+      const path = pathOf({ ...resource, version }, namespace) + query;
+      const placed = resource.namespaced ? { ...object, metadata: { ...object.metadata, namespace } } : object;
+      try {
+        created.push({ object: await post<KubeObject>(path, placed), resource, outcome: 'created' });
+      } catch (error) {
+        throw new Error(`${object.kind} ${object.metadata.name}: ${(error as Error).message}`, { cause: error });
+      }
+    }
+  }
+  return created;
+}

@@ -12,7 +12,7 @@ describe('parseObjects', () => {
     expect(() => parseObjects('a: [1')).toThrow(/line 1/);
   });
 
-  it.each(['just text', '- a\n- b', 'kind: Pod', 'apiVersion: v1', 'apiVersion: 1\nkind: Pod'])('refuses %j', (source) => {
+  it.each(['', '# a comment', 'just text', '- a\n- b', 'kind: Pod', 'apiVersion: v1', 'apiVersion: 1\nkind: Pod'])('refuses %j', (source) => {
     expect(() => parseObjects(source)).toThrow(InvalidText);
   });
 

@@ -26,6 +26,9 @@ export function parseObjects(source: string): KubeObject[] {
     }
     objects.push(...expand(value));
   }
+  if (objects.length === 0) {
+    throw new InvalidText('The text has no object.');
+  }
   return objects;
 }
 

@@ -35,7 +35,7 @@ export function ProjectSelector({ project }: { project: string | undefined }) {
       toggleRef={toggle}
       menuRef={menu}
       toggle={
-        <MenuToggle ref={toggle} onClick={() => setOpen(!open)} isExpanded={open} aria-label={text.masthead.selectProject}>
+        <MenuToggle ref={toggle} onClick={() => setOpen(!open)} isExpanded={open} aria-label={`${text.masthead.selectProject}: ${project ?? text.masthead.allProjects}`}>
           {project ?? text.masthead.allProjects}
         </MenuToggle>
       }

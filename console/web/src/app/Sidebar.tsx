@@ -22,10 +22,14 @@ export function Sidebar({ project }: { project: string | undefined }) {
     <Nav aria-label={text.nav.label}>
       <NavList>
         {project === undefined ? (
-          item({ label: text.nav.projects, path: '/projects' })
+          <>
+            {item({ label: text.nav.catalog, path: '/catalog' })}
+            {item({ label: text.nav.projects, path: '/projects' })}
+          </>
         ) : (
           <>
             {item({ label: text.nav.overview, path: `/project/${project}/overview` })}
+            {item({ label: text.nav.catalog, path: `/project/${project}/catalog` })}
             {item({ label: text.nav.addToProject, path: `/project/${project}/import` })}
           </>
         )}

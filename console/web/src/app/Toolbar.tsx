@@ -54,7 +54,7 @@ export function Toolbar({ project }: { project: string | undefined }) {
             </Menu>
           </ToolbarItem>
           <ToolbarItem>
-            <Menu label={text.masthead.user} title={user?.metadata.name ?? ''}>
+            <Menu label={`${text.masthead.user}: ${user?.metadata.name ?? ''}`} title={user?.metadata.name ?? ''}>
               <DropdownItem to={tokenPage} target="_blank" rel="noreferrer">
                 {text.masthead.copyLogin}
               </DropdownItem>

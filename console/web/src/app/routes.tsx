@@ -27,11 +27,15 @@ export const router = createBrowserRouter(
             {
               ErrorBoundary: RouteFailure,
               children: [
-                { index: true, loader: () => redirect('/projects') },
+                { index: true, loader: () => redirect('/catalog') },
+                { path: 'catalog', lazy: () => import('../pages/catalog/Catalog') },
+                { path: 'catalog/template/:namespace/:name', lazy: () => import('../pages/catalog/TemplateForm') },
+                { path: 'catalog/builder/:namespace/:name', lazy: () => import('../pages/catalog/BuilderForm') },
                 { path: 'projects', lazy: () => import('../pages/Projects') },
                 { path: 'command-line', lazy: () => import('../pages/CommandLine') },
                 { path: 'project/:project', loader: ({ params }) => redirect(`/project/${params.project}/overview`) },
                 { path: 'project/:project/overview', lazy: () => import('../pages/overview/Overview') },
+                { path: 'project/:project/catalog', lazy: () => import('../pages/catalog/Catalog') },
                 { path: 'project/:project/import', lazy: () => import('../pages/Import') },
                 { path: 'project/:project/:resource', lazy: () => import('../pages/ResourceList') },
                 { path: 'project/:project/:resource/:name', lazy: () => import('../pages/details/Details') },

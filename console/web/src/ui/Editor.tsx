@@ -1,6 +1,8 @@
+import { HighlightStyle, syntaxHighlighting } from '@codemirror/language';
 import { yaml } from '@codemirror/lang-yaml';
 import { EditorState } from '@codemirror/state';
 import { EditorView } from '@codemirror/view';
+import { tags } from '@lezer/highlight';
 import { basicSetup } from 'codemirror';
 import { useEffect, useRef } from 'react';
 import { isDark } from '../app/theme';
@@ -37,6 +39,7 @@ export default function Editor({ label, value, readOnly = false, onChange }: Edi
         doc: value,
         extensions: [
           basicSetup,
+          syntaxHighlighting(highlighting(isDark())),
           yaml(),
           EditorState.readOnly.of(readOnly),
           EditorView.contentAttributes.of({ 'aria-label': label }),
@@ -50,6 +53,7 @@ export default function Editor({ label, value, readOnly = false, onChange }: Edi
         ],
       }),
     });
+    editor.scrollDOM.tabIndex = 0; // long lines can be scrolled by keyboard
     view.current = editor;
     return () => editor.destroy();
     // The document is changed by the effect below, so that undo works.
@@ -72,4 +76,15 @@ function dropFile(event: DragEvent, editor: EditorView): boolean {
   event.preventDefault();
   void file.text().then((content) => editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: content } }));
   return true;
+}
+
+/** highlighting has the colors of a theme. All have a contrast of at least 4.5 to 1. */
+function highlighting(dark: boolean): HighlightStyle {
+  const [name, text, comment, meta] = dark ? ['#92c5f9', '#afdc8f', '#a3a3a3', '#f8ae54'] : ['#004d99', '#3d7317', '#5c5c5c', '#8f4700'];
+  return HighlightStyle.define([
+    { tag: [tags.propertyName, tags.definition(tags.propertyName)], color: name },
+    { tag: [tags.string, tags.content, tags.number, tags.bool], color: text },
+    { tag: [tags.comment, tags.lineComment], color: comment },
+    { tag: [tags.meta, tags.keyword, tags.labelName, tags.typeName], color: meta },
+  ]);
 }

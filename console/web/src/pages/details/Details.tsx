@@ -26,6 +26,9 @@ export function Component() {
   return resource ? <Details key={`${project} ${id} ${name}`} resources={resources} resource={resource} project={project} name={name} /> : <NotFound />;
 }
 
+/** contentID is the element with the content of the open tab. */
+const contentID = 'tab-content';
+
 interface DetailsProps {
   resources: Resources;
   resource: Resource;
@@ -48,6 +51,7 @@ function Details({ resources, resource, project, name }: DetailsProps) {
   }
   const list = project === undefined ? `/cluster/${resource.id}` : `/project/${project}/${resource.id}`;
   const path = `${list}/${encodeURIComponent(name)}`;
+  const pathTo = (key: string) => (key === 'details' ? path : `${path}/${key}`);
   const tabs = tabsOf(object.kind);
   const active = tabs.find((tab) => tab.key === current);
   return (
@@ -69,13 +73,16 @@ function Details({ resources, resource, project, name }: DetailsProps) {
         {object.metadata.deletionTimestamp && <Alert isInline variant="warning" title={text.details.deleting} />}
       </PageSection>
       <PageSection type="tabs">
-        <Tabs activeKey={current} onSelect={(_, key) => void navigate(key === 'details' ? path : `${path}/${key}`)} usePageInsets component="nav" aria-label={name}>
+        <Tabs activeKey={current} onSelect={(event, key) => {
+            event.preventDefault();
+            void navigate(pathTo(String(key)));
+          }} usePageInsets component="nav" aria-label={name}>
           {tabs.map((tab) => (
-            <Tab key={tab.key} eventKey={tab.key} title={<TabTitleText>{tab.label}</TabTitleText>} href={`/console${tab.key === 'details' ? path : `${path}/${tab.key}`}`} onClick={(event) => event.preventDefault()} />
+            <Tab key={tab.key} eventKey={tab.key} title={<TabTitleText>{tab.label}</TabTitleText>} tabContentId={contentID} href={`/console${pathTo(tab.key)}`} />
           ))}
         </Tabs>
       </PageSection>
-      <PageSection isFilled aria-label={active?.label ?? name}>
+      <PageSection isFilled id={contentID} aria-label={active?.label ?? name}>
         <Suspense fallback={<Loading />}>{active ? <active.component resource={resource} project={project} object={object} /> : <NotFound />}</Suspense>
       </PageSection>
     </>

@@ -1,6 +1,6 @@
-import { EmptyState, EmptyStateBody, PageSection, SearchInput, Stack, StackItem, Title, Toolbar, ToolbarContent, ToolbarItem } from '@patternfly/react-core';
+import { EmptyState, EmptyStateActions, EmptyStateBody, EmptyStateFooter, PageSection, SearchInput, Stack, StackItem, Title, Toolbar, ToolbarContent, ToolbarItem } from '@patternfly/react-core';
 import { useState } from 'react';
-import { useParams } from 'react-router';
+import { Link, useParams } from 'react-router';
 import { pathOf, type Resource, type Resources } from '../../api/discovery';
 import { useObjects, useResources, useTable } from '../../api/hooks';
 import { summarize } from '../../api/pods';
@@ -67,6 +67,11 @@ function Overview({ project, resources }: { project: string; resources: Resource
         ) : workloads.length === 0 ? (
           <EmptyState headingLevel="h2" titleText={text.overview.empty}>
             <EmptyStateBody>{text.overview.emptyBody}</EmptyStateBody>
+            <EmptyStateFooter>
+              <EmptyStateActions>
+                <Link to={`/project/${project}/catalog`}>{text.overview.browse}</Link>
+              </EmptyStateActions>
+            </EmptyStateFooter>
           </EmptyState>
         ) : (
           <>

@@ -1,0 +1,112 @@
+import { useQuery } from '@tanstack/react-query';
+import { get, post } from './http';
+import type { KubeObject } from './types';
+
+/** Parameter is a parameter of a template. */
+export interface Parameter {
+  name: string;
+  displayName?: string;
+  description?: string;
+  value?: string;
+  generate?: string;
+  required?: boolean;
+}
+
+export interface Template extends KubeObject {
+  message?: string;
+  parameters?: Parameter[];
+  objects?: KubeObject[];
+}
+
+interface StreamTag {
+  name: string;
+  annotations?: Record<string, string> | null;
+}
+
+export interface ImageStream extends KubeObject {
+  spec?: { tags?: StreamTag[] };
+  status?: { tags?: { tag: string; items?: unknown[] | null }[] };
+}
+
+/** Item is a tile of the catalog. */
+export interface Item {
+  /** path is the form that creates from it, below /catalog. */
+  path: string;
+  title: string;
+  provider: string;
+  description: string;
+  tags: string[];
+  kind: 'template' | 'builder';
+}
+
+/** sharedNamespace has the templates and images of all projects. */
+export const sharedNamespace = 'openshift';
+
+const annotation = (object: KubeObject, key: string) => object.metadata.annotations?.[key] ?? '';
+const split = (tags: string | undefined) => (tags ?? '').split(',').map((tag) => tag.trim()).filter(Boolean);
+
+/** isBuilder reports whether a tag of an image stream can build from source, and is to be offered. */
+export function isBuilder(tag: StreamTag): boolean {
+  const tags = split(tag.annotations?.tags);
+  return tags.includes('builder') && !tags.includes('hidden');
+}
+
+/** itemsOf returns the tiles of templates and image streams, by title. */
+export function itemsOf(templates: Template[], streams: ImageStream[]): Item[] {
+  const items: Item[] = templates.map((template) => ({
+    path: `template/${template.metadata.namespace}/${template.metadata.name}`,
+    title: annotation(template, 'openshift.io/display-name') || template.metadata.name,
+    provider: annotation(template, 'openshift.io/provider-display-name'),
+    description: annotation(template, 'description'),
+    tags: split(annotation(template, 'tags')),
+    kind: 'template',
+  }));
+  for (const stream of streams) {
+    const builders = (stream.spec?.tags ?? []).filter(isBuilder);
+    const [first] = builders;
+    if (first) {
+      items.push({
+        path: `builder/${stream.metadata.namespace}/${stream.metadata.name}`,
+        title: annotation(stream, 'openshift.io/display-name') || stream.metadata.name,
+        provider: annotation(stream, 'openshift.io/provider-display-name'),
+        description: first.annotations?.description ?? '',
+        tags: split(first.annotations?.tags),
+        kind: 'builder',
+      });
+    }
+  }
+  return items.filter((item) => !item.tags.includes('hidden')).sort((a, b) => a.title.localeCompare(b.title));
+}
+
+const list = async <T>(path: string) => (await get<{ items: T[] }>(path)).items;
+const templatesPath = (namespace: string) => `/apis/template.openshift.io/v1/namespaces/${encodeURIComponent(namespace)}/templates`;
+const streamsPath = (namespace: string) => `/apis/image.openshift.io/v1/namespaces/${encodeURIComponent(namespace)}/imagestreams`;
+
+/** useCatalog returns the tiles of the shared project, and those of the current one. */
+export function useCatalog(project: string | undefined) {
+  const namespaces = project === undefined || project === sharedNamespace ? [sharedNamespace] : [sharedNamespace, project];
+  return useQuery({
+    queryKey: ['catalog', ...namespaces],
+    queryFn: async () => {
+      const templates = await Promise.all(namespaces.map((namespace) => list<Template>(templatesPath(namespace))));
+      const streams = await Promise.all(namespaces.map((namespace) => list<ImageStream>(streamsPath(namespace))));
+      return itemsOf(templates.flat(), streams.flat());
+    },
+    staleTime: 60_000,
+  });
+}
+
+export function useTemplate(namespace: string, name: string) {
+  return useQuery({ queryKey: ['template', namespace, name], queryFn: () => get<Template>(`${templatesPath(namespace)}/${encodeURIComponent(name)}`) });
+}
+
+export function useImageStream(namespace: string, name: string) {
+  return useQuery({ queryKey: ['stream', namespace, name], queryFn: () => get<ImageStream>(`${streamsPath(namespace)}/${encodeURIComponent(name)}`) });
+}
+
+/** process fills in the parameters of a template and returns it with the objects to create. */
+export function process(template: Template, project: string, values: Record<string, string>): Promise<Template> {
+  const parameters = (template.parameters ?? []).map((parameter) => ({ ...parameter, value: values[parameter.name] ?? parameter.value }));
+  const metadata = { name: template.metadata.name, annotations: template.metadata.annotations };
+  return post<Template>(`/apis/template.openshift.io/v1/namespaces/${encodeURIComponent(project)}/processedtemplates`, { ...template, metadata, parameters });
+}

@@ -1,0 +1,60 @@
+// axe finds nothing on the pages, in the light and in the dark theme.
+import { createRequire } from 'node:module';
+import { readFileSync } from 'node:fs';
+import { address, logIn, open, shoot } from './browser.mjs';
+
+const [project] = process.argv.slice(2);
+const web = createRequire(new URL('../../../console/web/package.json', import.meta.url));
+const axe = readFileSync(web.resolve('axe-core/axe.min.js'), 'utf8');
+
+const pages = {
+  catalog: '/catalog',
+  template: '/catalog/template/openshift/httpd-example',
+  builder: '/catalog/builder/openshift/python',
+  projects: '/projects',
+  overview: `/project/${project}/overview`,
+  import: `/project/${project}/import`,
+  deployments: `/project/${project}/deployments.apps`,
+  deployment: `/project/${project}/deployments.apps/front`,
+  yaml: `/project/${project}/deployments.apps/front/yaml`,
+  events: `/project/${project}/deployments.apps/front/events`,
+  secrets: `/project/${project}/secrets`,
+  'command-line': '/command-line',
+  missing: '/project/none/of/these/pages',
+};
+
+const found = [];
+await open(async (page) => {
+  await logIn(page, 'developer', '/console/projects');
+  await page.getByRole('heading', { name: 'Projects', level: 1 }).waitFor();
+  for (const theme of ['light', 'dark']) {
+    await page.evaluate((name) => localStorage.setItem('theme', name), theme);
+    for (const [name, path] of Object.entries(pages)) {
+      await page.goto(`${address}/console${path}`);
+      await page.locator('h1').first().waitFor();
+      await page.locator('[role="progressbar"]').first().waitFor({ state: 'detached' });
+      // evaluate runs in the page although its policy refuses scripts of others.
+      await page.evaluate(axe);
+      const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
+      for (const violation of violations) {
+        found.push(`${name} (${theme}): ${violation.id}: ${violation.nodes.map((node) => node.html.slice(0, 200)).join('\n    ')}`);
+      }
+      if (theme === 'dark') {
+        await shoot(page, `${name}-dark`);
+      }
+    }
+  }
+  await page.setViewportSize({ width: 360, height: 740 });
+  for (const [name, path] of Object.entries(pages)) {
+    await page.goto(`${address}/console${path}`);
+    await page.locator('h1').first().waitFor();
+    const wider = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    if (wider > 0) {
+      found.push(`${name} is ${wider} pixels wider than a screen of 360`);
+    }
+    await shoot(page, `${name}-small`);
+  }
+});
+if (found.length > 0) {
+  throw new Error(found.join('\n'));
+}

@@ -1,0 +1,52 @@
+// A new user lands on the catalog and creates an application from a template, and from source.
+import { address, expect, logIn, open, shoot } from './browser.mjs';
+
+const [project] = process.argv.slice(2);
+
+await open(async (page) => {
+  await logIn(page, 'developer', '/console/');
+  await page.getByRole('heading', { name: 'Catalog', level: 1 }).waitFor();
+  await page.getByText('Static page').waitFor();
+  await shoot(page, 'catalog');
+  await page.getByRole('textbox', { name: 'Search the catalog' }).fill('no network');
+  await page.getByText('Node.js').first().waitFor({ state: 'detached' });
+  await page.getByLabel('Static page').click();
+
+  await page.getByRole('button', { name: 'Create project' }).click();
+  await page.locator('#project-name').fill(project);
+  await page.getByRole('dialog').getByRole('button', { name: 'Create', exact: true }).click();
+  await page.locator(`#field-project option:checked[value="${project}"]`).waitFor({ state: 'attached' });
+  const create = page.getByRole('button', { name: 'Create', exact: true });
+  await page.getByLabel('Greeting').fill('');
+  await page.getByText('This value is required.').waitFor();
+  expect(await create.isDisabled(), 'the form can be sent without a required value');
+  await page.getByLabel('Greeting').fill('Hello from the catalog');
+  await shoot(page, 'template');
+  await create.click();
+  await page.getByText('The objects have been created').waitFor();
+  await page.getByRole('link', { name: 'Continue to the overview' }).click();
+  const card = page.getByRole('region', { name: 'httpd-example' });
+  await card.getByRole('img', { name: '1 pod: 1 ready' }).waitFor();
+  await card.getByRole('link', { name: /^http:\/\/httpd-example/ }).waitFor();
+
+  // The same template again is refused as a whole.
+  await page.goto(`${address}/console/catalog/template/openshift/httpd-example?project=${project}`);
+  await create.click();
+  await page.getByText(/ConfigMap httpd-example: .*already exists/).waitFor();
+
+  await page.goto(`${address}/console/catalog`);
+  await page.getByRole('heading', { name: 'Recently used' }).waitFor();
+  await page.goto(`${address}/console/catalog/builder/openshift/python?project=${project}`);
+  await page.locator('#builder-uri').fill('no address');
+  await page.getByText('Write an address as git takes it').waitFor();
+  await page.locator('#builder-uri').fill('https://git.invalid/me/app.git');
+  await page.locator('#builder-name').fill('from-source');
+  const command = page.getByRole('textbox', { name: 'The same on the command line' });
+  const expected = `oc new-app -n ${project} openshift/python:latest~https://git.invalid/me/app.git --name=from-source`;
+  expect((await command.inputValue()) === expected, `the command is ${await command.inputValue()}`);
+  await shoot(page, 'builder');
+  await create.click();
+  await page.getByText('The objects have been created').waitFor();
+  await page.getByRole('link', { name: 'BuildConfig from-source' }).click();
+  await page.getByRole('heading', { name: 'from-source', level: 1 }).waitFor();
+});

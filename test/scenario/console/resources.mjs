@@ -1,0 +1,88 @@
+// A person works with the objects of a project: lists, details, YAML, events, logs, a terminal.
+import { address, expect, logIn, open, shoot } from './browser.mjs';
+
+const [project] = process.argv.slice(2);
+const root = `${address}/console/project/${project}`;
+
+await open(async (page) => {
+  await logIn(page, 'developer', `/console/project/${project}/overview`);
+  await page.getByRole('region', { name: 'front' }).getByRole('img', { name: '1 pod: 1 ready' }).waitFor();
+
+  // From the navigation to a pod, with a filter that the address keeps.
+  await page.getByRole('button', { name: 'Applications' }).click();
+  await page.getByRole('link', { name: 'Pods', exact: true }).click();
+  const filter = page.getByRole('textbox', { name: 'Filter Pods' });
+  await page.getByRole('link', { name: /^front-/ }).waitFor();
+  await shoot(page, 'pods');
+  await filter.fill('nothing-like-this');
+  await page.getByText('Nothing matches the filter').waitFor();
+  await filter.fill('front Running');
+  await page.reload();
+  await page.getByRole('link', { name: /^front-/ }).click();
+  await page.getByText('Security context constraints').waitFor();
+  await page.getByRole('gridcell', { name: 'running' }).or(page.getByRole('cell', { name: 'running' })).waitFor();
+  await shoot(page, 'pod');
+
+  await page.getByRole('tab', { name: 'Logs' }).or(page.getByRole('link', { name: 'Logs' })).click();
+  const log = page.getByRole('log', { name: 'Log' });
+  await log.getByText('ready and listening').waitFor();
+  expect((await log.getByText('<img src=x').count()) === 1, 'the log does not show markup as text');
+  expect(!(await log.textContent()).includes('\x1b'), 'the log shows escape sequences');
+  await page.getByRole('textbox', { name: 'Search in the log' }).fill('listening');
+  await log.getByText('<img src=x').waitFor({ state: 'detached' });
+  await shoot(page, 'logs');
+
+  await page.getByRole('tab', { name: 'Terminal' }).or(page.getByRole('link', { name: 'Terminal' })).click();
+  await page.locator('.xterm-helper-textarea').focus();
+  await page.getByText(/[$#] $/).first().waitFor({ state: 'attached' });
+  await page.keyboard.type('echo $((6*7))-answer\n');
+  await page.getByText('42-answer').first().waitFor({ state: 'attached' });
+  await shoot(page, 'terminal');
+  await page.keyboard.type('exit\n');
+  await page.getByText('The session has ended.').waitFor();
+
+  await page.getByRole('tab', { name: 'Events' }).or(page.getByRole('link', { name: 'Events', exact: true })).click();
+  await page.getByText('Scheduled').first().waitFor();
+  await shoot(page, 'events');
+
+  // YAML that another person changes meanwhile keeps what was typed.
+  await page.goto(`${root}/deployments.apps/front/yaml`);
+  const editor = page.getByRole('textbox', { name: 'YAML editor' });
+  await editor.waitFor();
+  const replace = async (from, to) => {
+    const text = await editor.evaluate((element) => [...element.querySelectorAll('.cm-line')].map((line) => line.textContent).join('\n'));
+    expect(text.includes(from), `the editor has no ${from}:\n${text}`);
+    await editor.fill(text.replace(from, to));
+  };
+  await editor.focus();
+  await editor.evaluate((element) => element.closest('.cm-scroller').parentElement.parentElement.parentElement?.scrollTo?.(0, 0));
+  await replace('  name: front', '  name: front\n  labels: {typed: here}');
+  await shoot(page, 'yaml');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('Saved.').or(page.getByText('The object has changed on the server')).first().waitFor();
+
+  await page.goto(`${root}/deployments.apps/front`);
+  await page.getByText('typed=here').waitFor();
+  await page.getByRole('button', { name: 'Actions' }).click();
+  await page.getByRole('menuitem', { name: 'Scale' }).click();
+  await page.getByRole('spinbutton', { name: 'Replicas' }).fill('2');
+  await page.getByRole('dialog').getByRole('button', { name: 'Scale' }).click();
+  await page.getByText('Ready: 2/2').waitFor();
+  await shoot(page, 'deployment');
+  await page.goto(`${root}/deployments.apps/front/pods`);
+  await page.getByRole('img', { name: '2 pods: 2 ready' }).waitFor();
+
+  // What the user may not see says who can give the right.
+  await page.goto(`${address}/console/project/kube-system/secrets`);
+  await page.getByText('You do not have the right to see this').waitFor();
+  await page.getByText('An administrator of project kube-system can give it to you.').waitFor();
+  await page.goto(`${root}/nothings/x`);
+  await page.getByText('This does not exist').waitFor();
+
+  await page.goto(`${root}/services/front`);
+  await page.getByText(`front.${project}.svc`).waitFor();
+  await page.getByRole('button', { name: 'Actions' }).click();
+  await page.getByRole('menuitem', { name: 'Delete' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('heading', { name: 'No services' }).waitFor();
+});
