@@ -1,6 +1,6 @@
 import { HighlightStyle, syntaxHighlighting } from '@codemirror/language';
 import { yaml } from '@codemirror/lang-yaml';
-import { EditorState } from '@codemirror/state';
+import { Annotation, EditorState } from '@codemirror/state';
 import { EditorView } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
 import { basicSetup } from 'codemirror';
@@ -13,6 +13,9 @@ interface EditorProps {
   readOnly?: boolean;
   onChange: (value: string) => void;
 }
+
+/** external marks changes that the page makes, of which it needs no notice. */
+const external = Annotation.define<boolean>();
 
 /** maxBytes limits a file that is dropped into the editor. */
 const maxBytes = 4 << 20;
@@ -46,7 +49,7 @@ export default function Editor({ label, value, readOnly = false, onChange }: Edi
           EditorView.theme({ '&': { fontSize: '0.8125rem' }, '.cm-content, .cm-gutters': { fontFamily: "'Red Hat Mono', monospace" } }, { dark: isDark() }),
           EditorView.domEventHandlers({ drop: (event, target) => dropFile(event, target) }),
           EditorView.updateListener.of((update) => {
-            if (update.docChanged) {
+            if (update.docChanged && !update.transactions.some((transaction) => transaction.annotation(external))) {
               changed.current(update.state.doc.toString());
             }
           }),
@@ -61,7 +64,7 @@ export default function Editor({ label, value, readOnly = false, onChange }: Edi
   useEffect(() => {
     const editor = view.current;
     if (editor && editor.state.doc.toString() !== value) {
-      editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: value } });
+      editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: value }, annotations: external.of(true) });
     }
   }, [value]);
   return <div className="console-editor" ref={host} />;
