@@ -58,8 +58,8 @@ var forwarded = []string{
 	"Upgrade", "User-Agent", "X-Forwarded-For", "X-Real-Ip",
 }
 
-// acceptParameter of a WebSocket replaces the Accept header, which scripts cannot set there. A watch
-// gets Tables by it.
+// acceptParameter of a WebSocket replaces the Accept header, which scripts cannot set there. A
+// watch gets Tables by it.
 const acceptParameter = "accept"
 
 // authorized returns the request to a path of the API with an access token. The certificate of the
@@ -75,7 +75,8 @@ func authorized(r *http.Request, target, token string) *http.Request {
 	own.Header.Set("Authorization", "Bearer "+token)
 	own.URL = &url.URL{Path: target, RawQuery: r.URL.RawQuery}
 	if r.Header.Get("Upgrade") != "" {
-		own.Header.Set("Origin", r.Header.Get("Origin")) // the API's WebSockets require one
+		// The API's WebSockets require an origin.
+		own.Header.Set("Origin", r.Header.Get("Origin"))
 		query := own.URL.Query()
 		if query.Has(acceptParameter) {
 			own.Header.Set("Accept", query.Get(acceptParameter))

@@ -25,8 +25,8 @@ import (
 	"github.com/slipway-platform/slipway/oauth/session"
 )
 
-// userFeatures returns the API groups of users and tokens, and the OAuth server with the web console
-// unless the configuration names another one.
+// userFeatures returns the API groups of users and tokens, and the OAuth server with the web
+// console unless the configuration names another one.
 func (h *Host) userFeatures() ([]apiserver.Feature, []reload.Adjustment, error) {
 	features := []apiserver.Feature{user.Feature(), groupoauth.Feature()}
 	if h.Master.OAuthConfig == nil {

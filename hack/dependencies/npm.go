@@ -29,8 +29,8 @@ type npmPackage struct {
 	Direct, Bundled bool
 }
 
-// npmPermissive are the licences of packages that ask for no more than those of modules.
-var npmPermissive = append(slices.Clone(permissive), "0BSD")
+// publicDomain is a licence that asks for nothing. Only packages of npm have it.
+const publicDomain = "0BSD"
 
 // npmPackages returns the bundled packages, and those for building that package.json names, by
 // name.
@@ -82,7 +82,7 @@ func readLock(path string, data []byte) ([]npmPackage, error) {
 func checkNPM(reasons map[string]reason, packages []npmPackage) error {
 	var problems []error
 	for _, p := range packages {
-		if p.Bundled && !slices.Contains(npmPermissive, p.Licence) {
+		if p.Bundled && p.Licence != publicDomain && !slices.Contains(permissive, p.Licence) {
 			problems = append(problems, fmt.Errorf("%s%s %s: licence %q isn't permissive; leave the package out", npmPrefix, p.Name, p.Version, p.Licence))
 		}
 		if _, ok := reasons[npmPrefix+p.Name]; p.Direct && !ok {
