@@ -1,5 +1,5 @@
 import { pathOf, resourceOf, type Resource, type Resources } from './discovery';
-import { ApiError, get, post, put } from './http';
+import { ApiError, create, get, post, put } from './http';
 import type { KubeObject } from './types';
 
 /** Applied is what happened to one object. */
@@ -26,6 +26,14 @@ export async function apply(objects: KubeObject[], project: string, resources: R
   return applied;
 }
 
+function createOne(collection: string, object: KubeObject, dryRun: boolean): Promise<KubeObject> {
+  const { name } = object.metadata;
+  if (dryRun) {
+    return post<KubeObject>(collection + '?dryRun=All', object, { repeatable: true });
+  }
+  return name ? create<KubeObject>(collection, name, object) : post<KubeObject>(collection, object);
+}
+
 async function applyOne(object: KubeObject, resource: Resource, project: string, dryRun: boolean): Promise<Applied> {
   const namespace = object.metadata?.namespace ?? project;
   // The path names the version of the object, not the one that the server prefers.
@@ -34,7 +42,7 @@ async function applyOne(object: KubeObject, resource: Resource, project: string,
   const query = dryRun ? '?dryRun=All' : '';
   const placed = resource.namespaced ? { ...object, metadata: { ...object.metadata, namespace } } : object;
   try {
-    return { object: await post<KubeObject>(pathOf(versioned, namespace) + query, placed), resource, outcome: 'created' };
+    return { object: await createOne(pathOf(versioned, namespace), placed, dryRun), resource, outcome: 'created' };
   } catch (error) {
     if (!(error instanceof ApiError && error.status === 409 && error.reason === 'AlreadyExists')) {
       throw error;
@@ -52,7 +60,7 @@ async function applyOne(object: KubeObject, resource: Resource, project: string,
  */
 export async function createAll(objects: KubeObject[], project: string, resources: Resources): Promise<Applied[]> {
   let created: Applied[] = [];
-  for (const query of ['?dryRun=All', '']) {
+  for (const dryRun of [true, false]) {
     created = [];
     for (const object of objects) {
       const resource = resourceOf(resources, object.apiVersion, object.kind);
@@ -61,10 +69,10 @@ export async function createAll(objects: KubeObject[], project: string, resource
       }
       const namespace = object.metadata.namespace ?? project;
       const version = object.apiVersion.split('/').pop() ?? resource.version;
-      const path = pathOf({ ...resource, version }, namespace) + query;
+      const path = pathOf({ ...resource, version }, namespace);
       const placed = resource.namespaced ? { ...object, metadata: { ...object.metadata, namespace } } : object;
       try {
-        created.push({ object: await post<KubeObject>(path, placed), resource, outcome: 'created' });
+        created.push({ object: await createOne(path, placed, dryRun), resource, outcome: 'created' });
       } catch (error) {
         throw new Error(`${object.kind} ${object.metadata.name}: ${(error as Error).message}`, { cause: error });
       }

@@ -108,5 +108,5 @@ export function useImageStream(namespace: string, name: string) {
 export function process(template: Template, project: string, values: Record<string, string>): Promise<Template> {
   const parameters = (template.parameters ?? []).map((parameter) => ({ ...parameter, value: values[parameter.name] ?? parameter.value }));
   const metadata = { name: template.metadata.name, annotations: template.metadata.annotations };
-  return post<Template>(`/apis/template.openshift.io/v1/namespaces/${encodeURIComponent(project)}/processedtemplates`, { ...template, metadata, parameters });
+  return post<Template>(`/apis/template.openshift.io/v1/namespaces/${encodeURIComponent(project)}/processedtemplates`, { ...template, metadata, parameters }, { repeatable: true });
 }

@@ -1,3 +1,4 @@
+import { persistentFetch } from './fetch';
 import { session } from './session';
 
 /** proxy is the path of the API on the console's origin. */
@@ -18,6 +19,8 @@ export interface RequestOptions {
   accept?: string;
   contentType?: string;
   signal?: AbortSignal;
+  /** repeatable says that a POST changes nothing, or the same when it is repeated. */
+  repeatable?: boolean;
 }
 
 /** send sends a request to the API. It throws an ApiError unless the response reports success. */
@@ -27,7 +30,8 @@ export async function send(method: string, path: string, body?: unknown, options
     headers['Content-Type'] = options.contentType ?? 'application/json';
   }
   const content = typeof body === 'string' || body === undefined ? body : JSON.stringify(body);
-  const response = await fetch(proxy + path, { method, headers, body: content, signal: options.signal, redirect: 'error' });
+  const request = method === 'POST' && !options.repeatable ? fetch : persistentFetch;
+  const response = await request(proxy + path, { method, headers, body: content, signal: options.signal, redirect: 'error' });
   if (response.status === 401) {
     session.expire();
   }
@@ -55,8 +59,30 @@ export async function get<T>(path: string, options?: RequestOptions): Promise<T>
   return (await send('GET', path, undefined, options)).json() as Promise<T>;
 }
 
-export async function post<T>(path: string, body: unknown): Promise<T> {
-  return (await send('POST', path, body)).json() as Promise<T>;
+export async function post<T>(path: string, body: unknown, options?: RequestOptions): Promise<T> {
+  return (await send('POST', path, body, options)).json() as Promise<T>;
+}
+
+/**
+ * create creates the object with a name in a collection. If the network fails, it tries again: an
+ * object that exists then is the one that the first request created.
+ */
+export async function create<T>(collection: string, name: string, body: unknown): Promise<T> {
+  try {
+    return await post<T>(collection, body);
+  } catch (error) {
+    if (!(error instanceof TypeError)) {
+      throw error;
+    }
+  }
+  try {
+    return await post<T>(collection, body, { repeatable: true });
+  } catch (error) {
+    if (error instanceof ApiError && error.reason === 'AlreadyExists') {
+      return get<T>(`${collection}/${encodeURIComponent(name)}`);
+    }
+    throw error;
+  }
 }
 
 export async function put<T>(path: string, body: unknown): Promise<T> {

@@ -30,10 +30,8 @@ function has(values: string[], value: string): boolean {
 
 /** reviewRights asks the server what the user may do in a project. */
 export async function reviewRights(namespace: string): Promise<Rights> {
-  const review = await post<{ status: { resourceRules: Rule[] } }>('/apis/authorization.k8s.io/v1/selfsubjectrulesreviews', {
-    apiVersion: 'authorization.k8s.io/v1',
-    kind: 'SelfSubjectRulesReview',
-    spec: { namespace },
-  });
+  const request = { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectRulesReview', spec: { namespace } };
+  const path = '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews';
+  const review = await post<{ status: { resourceRules: Rule[] } }>(path, request, { repeatable: true });
   return new Rights(review.status.resourceRules ?? []);
 }

@@ -1,3 +1,4 @@
+import { persistentFetch } from './fetch';
 import { Store } from './store';
 
 /** State says whether the browser has a session. */
@@ -20,7 +21,7 @@ class Session extends Store<State> {
 
   /** load asks the server for the session. It reports whether there is one. */
   async load(): Promise<boolean> {
-    const response = await fetch('/console/session', { headers: { Accept: 'application/json' } });
+    const response = await persistentFetch('/console/session', { headers: { Accept: 'application/json' } });
     if (!response.ok) {
       return false;
     }
@@ -38,7 +39,7 @@ class Session extends Store<State> {
 
   /** end deletes the token on the server and ends the session. */
   async end(): Promise<void> {
-    const response = await fetch('/console/logout', { method: 'POST', headers: { 'X-CSRF-Token': this.csrf } });
+    const response = await persistentFetch('/console/logout', { method: 'POST', headers: { 'X-CSRF-Token': this.csrf } });
     if (!response.ok) {
       throw new Error(await response.text());
     }

@@ -1,0 +1,43 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { create, get, merge, post } from './http';
+
+afterEach(() => vi.unstubAllGlobals());
+
+/** network answers requests in turn. A failure is a network that changes. */
+function network(...responses: (Response | 'failure')[]): string[] {
+  const requests: string[] = [];
+  vi.stubGlobal('fetch', (address: string, init: RequestInit) => {
+    requests.push(`${init.method} ${address}`);
+    const response = responses.shift() ?? 'failure';
+    return response === 'failure' ? Promise.reject(new TypeError('Failed to fetch')) : Promise.resolve(response);
+  });
+  return requests;
+}
+
+const json = (value: unknown, status = 200) => new Response(JSON.stringify(value), { status });
+
+describe('A network that changes', () => {
+  it('does not show in what can be repeated', async () => {
+    const requests = network('failure', 'failure', json({ a: 1 }), 'failure', json({ a: 2 }));
+    expect(await get('/api/v1/pods')).toEqual({ a: 1 });
+    expect(await merge('/api/v1/pods/a', {})).toEqual({ a: 2 });
+    expect(requests).toHaveLength(5);
+  });
+
+  it('does not repeat what could happen twice', async () => {
+    const requests = network('failure');
+    await expect(post('/apis/build/instantiate', {})).rejects.toThrow('Failed to fetch');
+    expect(requests).toHaveLength(1);
+  });
+
+  it('creates an object once', async () => {
+    const requests = network('failure', json({ kind: 'Status', reason: 'AlreadyExists', message: 'exists' }, 409), json({ metadata: { name: 'a' } }));
+    expect(await create('/api/v1/things', 'a', {})).toEqual({ metadata: { name: 'a' } });
+    expect(requests[2]).toBe('GET /console/proxy/api/v1/things/a');
+  });
+
+  it('does not hide that an object exists', async () => {
+    network(json({ kind: 'Status', reason: 'AlreadyExists', message: 'it exists' }, 409));
+    await expect(create('/api/v1/things', 'a', {})).rejects.toThrow('it exists');
+  });
+});
