@@ -34,7 +34,7 @@ await open(async (page, context) => {
   expect(!/sha256~|openshift-console/.test(readable), `scripts can read ${readable}`);
 
   await page.getByRole('button', { name: 'Create project' }).click();
-  await page.getByLabel('Name', { exact: false }).first().fill('Not A Name');
+  await page.locator('#project-name').fill('Not A Name');
   await page.getByText('Use at most 63 lower case letters').waitFor();
   await page.locator('#project-name').fill(project);
   await page.locator('#project-title').fill('<b>A</b> project');
