@@ -1,23 +1,22 @@
 /**
- * withAdoptedStyles returns a document whose new style elements write into adopted style sheets.
- * The content security policy refuses the content of style elements, but not such sheets, which
- * only scripts of the console can make.
+ * withAdoptedStyles runs a function whose new style elements write into adopted style sheets. The
+ * content security policy refuses the content of style elements, but not such sheets, which only
+ * scripts of the console can make.
  */
-export function withAdoptedStyles(real: Document): Document {
-  return new Proxy(real, {
-    get(target, property) {
-      if (property === 'createElement') {
-        return (name: string) => (name === 'style' ? styleElement(target) : target.createElement(name));
-      }
-      const value = Reflect.get(target, property, target) as unknown;
-      return typeof value === 'function' ? (value as (...args: unknown[]) => unknown).bind(target) : value;
-    },
-  });
+export function withAdoptedStyles<T>(real: Document, run: () => T): T {
+  const create = real.createElement.bind(real);
+  const replacement = (name: string, options?: ElementCreationOptions) => (name === 'style' ? styleElement(real, create) : create(name, options));
+  Object.defineProperty(real, 'createElement', { value: replacement, configurable: true });
+  try {
+    return run();
+  } finally {
+    Reflect.deleteProperty(real, 'createElement'); // the method of the prototype
+  }
 }
 
-/** styleElement returns an element that shows its text in a sheet, as long as it is not removed. */
-function styleElement(real: Document): HTMLStyleElement {
-  const element = real.createElement('style');
+/** styleElement returns an inert element whose text is in a sheet, until the element is removed. */
+function styleElement(real: Document, create: (name: string) => HTMLElement): HTMLElement {
+  const element = create('template');
   const sheet = new CSSStyleSheet();
   real.adoptedStyleSheets = [...real.adoptedStyleSheets, sheet];
   Object.defineProperty(element, 'textContent', { set: (content: string) => sheet.replaceSync(content), get: () => '' });

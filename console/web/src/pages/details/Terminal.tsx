@@ -54,10 +54,10 @@ function Session({ namespace, pod, container, again }: SessionProps) {
     if (!element) {
       return undefined;
     }
-    const screen = new Screen({ cursorBlink: true, fontFamily: "'Red Hat Mono', monospace", fontSize: 13, documentOverride: withAdoptedStyles(document), screenReaderMode: true });
+    const screen = new Screen({ cursorBlink: true, fontFamily: "'Red Hat Mono', monospace", fontSize: 13, screenReaderMode: true });
     const fit = new FitAddon();
     screen.loadAddon(fit);
-    screen.open(element);
+    withAdoptedStyles(document, () => screen.open(element));
     fit.fit();
     const session = new ExecSession({
       namespace,
