@@ -25,6 +25,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/describe"
 	"github.com/slipway-platform/slipway/cli/language"
 	"github.com/slipway-platform/slipway/cli/login"
+	ocplugin "github.com/slipway-platform/slipway/cli/plugin"
 	"github.com/slipway-platform/slipway/cli/set"
 	"github.com/slipway-platform/slipway/internal/memory"
 )
@@ -110,6 +111,11 @@ func command(name string, args []string, streams genericiooptions.IOStreams) *co
 	}
 	root := kubectlTree(options)
 	add(root, underOurName(name, flags, factory, streams))
+	if parent, _, err := root.Find([]string{"plugin"}); err == nil && slices.Contains(args, "plugin") {
+		ocplugin.AddTo(parent, factory, streams)
+	} else if err == nil {
+		parent.Short = "Runs a command-line plugin"
+	}
 	ownCommands(factory, streams).addTo(root)
 	addOldGlobalFlags(root)
 	acceptOldFlags(root)

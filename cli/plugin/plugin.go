@@ -1,0 +1,182 @@
+// Package plugin runs plug-ins that a file plugin.yaml describes: `oc plugin NAME`. OpenShift 3.11
+// documents this form. Programs in PATH that are named oc-NAME or kubectl-NAME are plug-ins too;
+// package cli runs those.
+//
+// Descriptors are in the directories of KUBECTL_PLUGINS_PATH, or else in ~/.kube/plugins.
+package plugin
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/util/homedir"
+	"k8s.io/kubectl/pkg/cmd/util"
+	"sigs.k8s.io/yaml"
+)
+
+// fileName is the name of descriptors.
+const fileName = "plugin.yaml"
+
+// descriptor describes a plug-in or one of its commands.
+type descriptor struct {
+	Name      string       `json:"name"`
+	ShortDesc string       `json:"shortDesc"`
+	LongDesc  string       `json:"longDesc"`
+	Example   string       `json:"example"`
+	Command   string       `json:"command"`
+	Flags     []flag       `json:"flags"`
+	Tree      []descriptor `json:"tree"`
+
+	dir string // of the file
+}
+
+// flag is a flag of a plug-in. Its value is a text.
+type flag struct {
+	Name      string `json:"name"`
+	Shorthand string `json:"shorthand"`
+	Desc      string `json:"desc"`
+	DefValue  string `json:"defValue"`
+}
+
+// AddTo adds the plug-ins of this user to `oc plugin`. Without plug-ins the command fails.
+func AddTo(parent *cobra.Command, factory util.Factory, streams genericiooptions.IOStreams) {
+	parent.Short = "Runs a command-line plugin"
+	count := 0
+	for _, one := range load(directories(), streams) {
+		if command := one.command(factory, streams); command != nil {
+			parent.AddCommand(command)
+			count++
+		}
+	}
+	run := parent.Run
+	parent.Run = func(command *cobra.Command, args []string) {
+		if count == 0 && len(args) == 0 {
+			util.CheckErr(errors.New("no plugins installed. To list programs in PATH that are plug-ins, run: oc plugin list"))
+		}
+		run(command, args)
+	}
+}
+
+// directories returns the directories of plug-ins.
+func directories() []string {
+	if paths := os.Getenv("KUBECTL_PLUGINS_PATH"); paths != "" {
+		return filepath.SplitList(paths)
+	}
+	return []string{filepath.Join(homedir.HomeDir(), ".kube", "plugins")}
+}
+
+// load returns the plug-ins below directories. A descriptor that cannot be used is skipped with a
+// warning.
+func load(dirs []string, streams genericiooptions.IOStreams) (all []descriptor) {
+	for _, dir := range dirs {
+		_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.Name() != fileName {
+				return nil // a directory that doesn't exist has no plug-ins
+			}
+			one, err := read(path)
+			if err != nil {
+				fmt.Fprintf(streams.ErrOut, "Warning: skip plug-in %q: %v\n", path, err)
+				return nil
+			}
+			all = append(all, one)
+			return nil
+		})
+	}
+	return all
+}
+
+// read reads a descriptor.
+func read(path string) (one descriptor, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return one, err
+	}
+	if err := yaml.Unmarshal(text, &one); err != nil {
+		return one, err
+	}
+	one.dir, err = filepath.Abs(filepath.Dir(path))
+	if problem := one.check(); err == nil {
+		err = problem
+	}
+	return one, err
+}
+
+// check returns an error for a descriptor that cannot be a command.
+func (d descriptor) check() error {
+	switch {
+	case d.Name == "" || strings.ContainsAny(d.Name, " \t\n/"):
+		return fmt.Errorf("the name %q is not valid", d.Name)
+	case d.ShortDesc == "":
+		return errors.New("shortDesc is missing")
+	case d.Command == "" && len(d.Tree) == 0:
+		return errors.New("command and tree are missing")
+	}
+	for _, child := range d.Tree {
+		if err := child.check(); err != nil {
+			return fmt.Errorf("tree: %w", err)
+		}
+	}
+	return nil
+}
+
+// command returns the command of a plug-in.
+func (d descriptor) command(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	command := &cobra.Command{Use: d.Name, Short: d.ShortDesc, Long: d.LongDesc, Example: d.Example, Run: util.DefaultSubCommandRun(streams.ErrOut)}
+	for _, one := range d.Flags {
+		if command.Flags().Lookup(one.Name) == nil && len(one.Shorthand) < 2 {
+			command.Flags().StringP(one.Name, one.Shorthand, one.DefValue, one.Desc)
+		}
+	}
+	if d.Command != "" {
+		command.Run = func(command *cobra.Command, args []string) {
+			namespace, _, err := factory.ToRawKubeConfigLoader().Namespace()
+			util.CheckErr(err)
+			util.CheckErr(d.run(command, args, namespace, streams))
+		}
+	}
+	for _, child := range d.Tree {
+		child.dir = d.dir
+		command.AddCommand(child.command(factory, streams))
+	}
+	return command
+}
+
+// run runs the program of a plug-in in its directory.
+func (d descriptor) run(command *cobra.Command, args []string, namespace string, streams genericiooptions.IOStreams) error {
+	words := strings.Fields(d.Command)
+	program := exec.CommandContext(command.Context(), words[0], append(words[1:], args...)...)
+	program.Dir = d.dir
+	program.Stdin, program.Stdout, program.Stderr = streams.In, streams.Out, streams.ErrOut
+	program.Env = append(os.Environ(), d.environment(command, namespace)...)
+	return program.Run()
+}
+
+// environment returns the variables of a plug-in, with the names of OpenShift 3.11.
+func (d descriptor) environment(command *cobra.Command, namespace string) (all []string) {
+	set := func(name, value string) { all = append(all, "KUBECTL_PLUGINS_"+name+"="+value) }
+	if caller, err := os.Executable(); err == nil {
+		set("CALLER", caller)
+	}
+	set("CURRENT_NAMESPACE", namespace)
+	for name, value := range map[string]string{
+		"NAME": d.Name, "SHORT_DESC": d.ShortDesc, "LONG_DESC": d.LongDesc, "EXAMPLE": d.Example, "COMMAND": d.Command,
+	} {
+		set("DESCRIPTOR_"+name, value)
+	}
+	variable := func(name string) string { return strings.ToUpper(strings.ReplaceAll(name, "-", "_")) }
+	command.InheritedFlags().VisitAll(func(f *pflag.Flag) { set("GLOBAL_FLAG_"+variable(f.Name), f.Value.String()) })
+	for _, one := range d.Flags {
+		if f := command.Flags().Lookup(one.Name); f != nil {
+			set("LOCAL_FLAG_"+variable(one.Name), f.Value.String())
+		}
+	}
+	return all
+}
