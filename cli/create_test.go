@@ -32,9 +32,9 @@ func TestCreateReportsInvalidFlags(t *testing.T) {
 	for args, want := range map[string]string{
 		"clusterquota x --hard=pods=1":                            "--project-label-selector",
 		"clusterquota x --project-label-selector=a=b --hard=pods": `--hard "pods"`,
-		"istag app --from=other:v1":                               `"app" must be NAME:TAG`,
-		"istag app:v1":                                            "--from or --from-image",
-		"istag app:v1 --from=a:b --from-image=c":                  "--from or --from-image",
+		"istag app --from=other:v1":                               `"app" must be of the form <stream_name>:<tag>`,
+		"istag app:v1 -A foo":                                     `annotations must be of the form key=value, but is "foo"`,
+		"istag app:v1 --from=a:b --from-image=c":                  "--from and --from-image may not be used together",
 		"istag app:v1 --from=a:b --reference-policy=nearby":       `"nearby", must be source or local`,
 		"dc front":         "--image",
 		"route edge front": "--service",

@@ -191,7 +191,7 @@ func TestSetReportsInvalidArguments(t *testing.T) {
 		`volume --add -t secret --source={"emptyDir":{}}`: "neither --type",
 		"volume --add -m data":                            "must begin with a slash",
 		"volume --add --name=old -t emptyDir":             "--overwrite",
-		"volume --add -m /old":                            `container "web" already has a volume at /old`,
+		"volume --add -m /old":                            `volume mount '/old' already exists for container "web"`,
 		"deployment-hook --pre":                           "you must specify a command",
 		"deployment-hook -- true":                         "you must specify one of --pre, --mid, or --post",
 		"deployment-hook --mid -- true":                   "only the strategy Recreate",

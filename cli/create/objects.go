@@ -88,7 +88,7 @@ func NewStream(factory util.Factory, streams genericiooptions.IOStreams) *cobra.
 // NewStreamTag returns `oc create imagestreamtag`.
 func NewStreamTag(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	return Creation{
-		Use: "imagestreamtag NAME:TAG (--from=[PROJECT/]NAME:TAG | --from-image=IMAGE)", aliases: []string{"istag"},
+		Use: "imagestreamtag NAME:TAG [--from=[PROJECT/]NAME:TAG | --from-image=IMAGE]", aliases: []string{"istag"},
 		Short: "Create a new image stream tag",
 		Long:  "Create a tag of an image stream, from another tag or from an image of a registry. If the image stream does not exist, the command creates it.",
 		Example: `  # Create a tag that is equal to another tag
@@ -105,7 +105,7 @@ func NewStreamTag(factory util.Factory, streams genericiooptions.IOStreams) *cob
 			flags.Bool("insecure", false, "Allow connections to the registry without TLS.")
 			flags.Bool("scheduled", false, "Import the image again periodically.")
 			flags.String("reference-policy", "source", "From where pods pull the image: source (its registry) or local (the cluster's registry).")
-			flags.StringToStringP("annotation", "A", nil, "Annotations of the tag, as KEY=VALUE.")
+			flags.StringArrayP("annotation", "A", nil, "Annotation of the tag, as KEY=VALUE.")
 		},
 		Object: func(command *cobra.Command, args []string) (map[string]any, error) {
 			return streamTagOf(command, args[0])
@@ -116,18 +116,20 @@ func NewStreamTag(factory util.Factory, streams genericiooptions.IOStreams) *cob
 // streamTagOf returns the tag for the flags.
 func streamTagOf(command *cobra.Command, name string) (map[string]any, error) {
 	if stream, tag, ok := strings.Cut(name, ":"); !ok || stream == "" || tag == "" {
-		return nil, fmt.Errorf("image stream tag %q must be NAME:TAG", name)
+		return nil, fmt.Errorf("image stream tag %q must be of the form <stream_name>:<tag>", name)
 	}
 	text := func(flag string) string { value, _ := command.Flags().GetString(flag); return value }
 	is := func(flag string) bool { value, _ := command.Flags().GetBool(flag); return value }
 	from := map[string]any{}
 	switch {
-	case (text("from") == "") == (text("from-image") == ""):
-		return nil, errors.New("name what the tag is of, with --from or --from-image")
+	case text("from") != "" && text("from-image") != "":
+		return nil, errors.New("--from and --from-image may not be used together")
+	case text("from") == "" && text("from-image") == "":
+		from = nil // a push or an import gives the tag an image later
 	case text("from-image") != "":
 		from["kind"], from["name"] = "DockerImage", text("from-image")
 	default:
-		from["kind"], from["name"] = "ImageStreamTag", text("from")
+		from["kind"], from["name"] = "ImageStreamTag", strings.TrimPrefix(text("from"), ":") // :TAG is of the same stream
 		if project, rest, ok := strings.Cut(text("from"), "/"); ok {
 			from["namespace"], from["name"] = project, rest
 		}
@@ -140,10 +142,25 @@ func streamTagOf(command *cobra.Command, name string) (map[string]any, error) {
 		return nil, fmt.Errorf("--reference-policy is %q, must be source or local", text("reference-policy"))
 	}
 	tag := map[string]any{
-		"from": from, "reference": is("reference"), "referencePolicy": map[string]any{"type": policy},
+		"reference": is("reference"), "referencePolicy": map[string]any{"type": policy},
 		"importPolicy": map[string]any{"insecure": is("insecure"), "scheduled": is("scheduled")},
 	}
-	if annotations, _ := command.Flags().GetStringToString("annotation"); len(annotations) > 0 {
+	if from != nil {
+		tag["from"] = from
+	}
+	pairs, err := command.Flags().GetStringArray("annotation")
+	if err != nil {
+		return nil, err
+	}
+	annotations := map[string]string{}
+	for _, pair := range pairs {
+		key, value, ok := strings.Cut(pair, "=")
+		if !ok || key == "" {
+			return nil, fmt.Errorf("annotations must be of the form key=value, but is %q", pair)
+		}
+		annotations[key] = value
+	}
+	if len(annotations) > 0 {
 		tag["annotations"] = anyMap(annotations)
 	}
 	return map[string]any{"metadata": map[string]any{"name": name}, "tag": tag}, nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/util/retry"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 
 	"github.com/slipway-platform/slipway/cli/login"
+	"github.com/slipway-platform/slipway/cli/objects"
 )
 
 // NewSecrets returns `oc secrets`.
@@ -33,7 +35,7 @@ func NewSecrets(factory util.Factory, streams genericiooptions.IOStreams) *cobra
 	registry := kubectlcreate.NewCmdCreateSecretDockerRegistry(factory, streams)
 	registry.Use = "new-dockercfg NAME --docker-server=SERVER --docker-username=NAME --docker-password=PASSWORD"
 	registry.Short = "Create a secret for a registry"
-	command.AddCommand(newSecretsLink(factory, "link"), add, newSecretsUnlink(factory), registry,
+	command.AddCommand(newSecretsLink(factory, "link"), add, newSecretsUnlink(factory, streams), registry,
 		newSecretsNew(factory, streams), newSecretsBasicAuth(factory, streams), newSecretsSSHAuth(factory, streams))
 	return command
 }
@@ -69,16 +71,45 @@ func newSecretsLink(factory util.Factory, name string) *cobra.Command {
 }
 
 // newSecretsUnlink returns `oc secrets unlink`.
-func newSecretsUnlink(factory util.Factory) *cobra.Command {
+func newSecretsUnlink(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	return &cobra.Command{
 		Use: "unlink SERVICEACCOUNT SECRET...", Short: "Detach secrets from a service account", Args: cobra.MinimumNArgs(2),
 		Run: func(command *cobra.Command, args []string) {
+			linked := false
 			util.CheckErr(changeAccount(command.Context(), factory, args, false, func(account *corev1.ServiceAccount, secret string) {
+				linked = linked || mounts(account, secret) || pulls(account, secret)
 				account.Secrets = slices.DeleteFunc(account.Secrets, func(s corev1.ObjectReference) bool { return s.Name == secret })
 				account.ImagePullSecrets = slices.DeleteFunc(account.ImagePullSecrets, func(s corev1.LocalObjectReference) bool { return s.Name == secret })
 			}))
+			util.CheckErr(reportUnlinked(command.Context(), factory, streams, args, linked))
 		},
 	}
+}
+
+// reportUnlinked fails if secrets don't exist, or if none of them was linked. A secret that was
+// deleted before is unlinked nevertheless.
+func reportUnlinked(ctx context.Context, factory util.Factory, streams genericiooptions.IOStreams, args []string, linked bool) error {
+	a, err := accountOf(factory, afterType(args[0]))
+	if err != nil {
+		return err
+	}
+	var missing []error
+	for _, secret := range args[1:] {
+		name := afterType(secret)
+		if _, err := a.client.CoreV1().Secrets(a.namespace).Get(ctx, name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+			missing = append(missing, fmt.Errorf("secret %q not found", name))
+		}
+	}
+	switch {
+	case len(missing) > 0 && linked:
+		fmt.Fprintf(streams.ErrOut, "Unlinked deleted secrets from service account %q\n", a.name)
+		return errors.Join(missing...)
+	case len(missing) > 0:
+		return errors.Join(missing...)
+	case !linked:
+		return errors.New("No valid secrets found or secrets not linked to service account")
+	}
+	return nil
 }
 
 func mounts(account *corev1.ServiceAccount, secret string) bool {
@@ -129,6 +160,7 @@ func afterType(arg string) string {
 type newSecret struct {
 	factory util.Factory
 	streams genericiooptions.IOStreams
+	output  *objects.Output // nil for commands that always create
 }
 
 // create creates the secret. files contains paths by key. It skips empty paths.
@@ -146,9 +178,16 @@ func (n newSecret) create(ctx context.Context, secret *corev1.Secret, files map[
 		}
 		secret.Data[key] = content
 	}
+	if n.output != nil && n.output.Set() {
+		return n.output.Print(n.streams, secret)
+	}
 	a, err := accountOf(n.factory, "")
 	if err != nil {
 		return err
+	}
+	if n.output != nil && n.output.DryRun {
+		fmt.Fprintf(n.streams.Out, "secret/%s created (dry run)\n", secret.Name)
+		return nil
 	}
 	if _, err := a.client.CoreV1().Secrets(a.namespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
 		return err
@@ -159,24 +198,47 @@ func (n newSecret) create(ctx context.Context, secret *corev1.Secret, files map[
 
 // newSecretsNew returns `oc secrets new`.
 func newSecretsNew(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
-	kind := string(corev1.SecretTypeOpaque)
+	kind, confirm := string(corev1.SecretTypeOpaque), false
+	var output *objects.Output
 	command := &cobra.Command{
 		Use: "new NAME [KEY=]FILE...", Short: "Create a secret of files", Args: cobra.MinimumNArgs(2),
 		Run: func(command *cobra.Command, args []string) {
+			if !confirm && !slices.Contains(secretTypes(), corev1.SecretType(kind)) {
+				util.CheckErr(fmt.Errorf("unknown secret type %q; to use it, add --confirm", kind))
+			}
 			files := map[string]string{}
 			for _, arg := range args[1:] {
+				if strings.Count(arg, "=") > 1 {
+					util.CheckErr(errors.New("Key names or file paths cannot contain '='."))
+				}
 				key, path, found := strings.Cut(arg, "=")
 				if !found {
 					key, path = filepath.Base(arg), arg
 				}
 				files[key] = path
 			}
+			if _, isDockerConfig := files[corev1.DockerConfigJsonKey]; isDockerConfig && !command.Flags().Changed("type") {
+				kind = string(corev1.SecretTypeDockerConfigJson)
+			}
+			if _, isDockerConfig := files[corev1.DockerConfigKey]; isDockerConfig && !command.Flags().Changed("type") {
+				kind = string(corev1.SecretTypeDockercfg)
+			}
 			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: args[0]}, Type: corev1.SecretType(kind)}
-			util.CheckErr(newSecret{factory, streams}.create(command.Context(), secret, files))
+			util.CheckErr(newSecret{factory: factory, streams: streams, output: output}.create(command.Context(), secret, files))
 		},
 	}
-	command.Flags().StringVar(&kind, "type", kind, "Type of the secret")
+	command.Flags().StringVar(&kind, "type", kind, "Type of the secret. Default: the type that a key .dockercfg or .dockerconfigjson needs, or Opaque.")
+	command.Flags().BoolVar(&confirm, "confirm", false, "Accept an unknown type.")
+	output = objects.AddOutput(command)
 	return command
+}
+
+// secretTypes returns the types that have a meaning.
+func secretTypes() []corev1.SecretType {
+	return []corev1.SecretType{
+		corev1.SecretTypeOpaque, corev1.SecretTypeDockercfg, corev1.SecretTypeDockerConfigJson, corev1.SecretTypeBasicAuth,
+		corev1.SecretTypeSSHAuth, corev1.SecretTypeTLS, corev1.SecretTypeServiceAccountToken, corev1.SecretTypeBootstrapToken,
+	}
 }
 
 // newSecretsBasicAuth returns `oc secrets new-basicauth`.
@@ -186,6 +248,9 @@ func newSecretsBasicAuth(factory util.Factory, streams genericiooptions.IOStream
 	command := &cobra.Command{
 		Use: "new-basicauth NAME --username=NAME (--password=PASSWORD | --prompt)", Short: "Create a secret with a password for a Git repository", Args: cobra.ExactArgs(1),
 		Run: func(command *cobra.Command, args []string) {
+			if prompt && password != "" {
+				util.CheckErr(errors.New("must provide either --prompt or --password flag"))
+			}
 			if prompt {
 				var err error
 				password, err = login.AskHidden(streams, bufio.NewReader(streams.In), "Password: ")
@@ -200,7 +265,7 @@ func newSecretsBasicAuth(factory util.Factory, streams genericiooptions.IOStream
 					secret.Data[key] = []byte(value)
 				}
 			}
-			util.CheckErr(newSecret{factory, streams}.create(command.Context(), secret, map[string]string{"ca.crt": authority, ".gitconfig": config}))
+			util.CheckErr(newSecret{factory: factory, streams: streams}.create(command.Context(), secret, map[string]string{"ca.crt": authority, ".gitconfig": config}))
 		},
 	}
 	flags := command.Flags()
@@ -222,7 +287,7 @@ func newSecretsSSHAuth(factory util.Factory, streams genericiooptions.IOStreams)
 				util.CheckErr(errors.New("set the file of the key with --ssh-privatekey"))
 			}
 			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: args[0]}, Type: corev1.SecretTypeSSHAuth}
-			util.CheckErr(newSecret{factory, streams}.create(command.Context(), secret,
+			util.CheckErr(newSecret{factory: factory, streams: streams}.create(command.Context(), secret,
 				map[string]string{corev1.SSHAuthPrivateKey: key, "ca.crt": authority, ".gitconfig": config}))
 		},
 	}

@@ -88,7 +88,7 @@ func (v *volume) validate() error {
 	case v.add && v.remove, v.listed && (v.add || v.remove):
 		return errors.New("use only one of --add, --remove and --list")
 	case v.remove && v.name == "" && !v.confirm:
-		return errors.New("no volume to remove: set --name, or --confirm to remove all")
+		return errors.New("must provide --confirm for removing more than one volume, or --name for one")
 	case v.mountPath != "" && !path.IsAbs(v.mountPath):
 		return fmt.Errorf("read --mount-path %q: must begin with a slash", v.mountPath)
 	case v.mountPath == "" && (v.subPath != "" || v.readOnly):
@@ -206,6 +206,9 @@ func (v *volume) addTo(spec *corev1.PodSpec) error {
 		return err
 	}
 	name := v.name
+	if name == "" && v.overwrite {
+		name = v.mounted(spec)
+	}
 	if name == "" {
 		name = "volume-" + rand.String(5)
 	}
@@ -213,7 +216,7 @@ func (v *volume) addTo(spec *corev1.PodSpec) error {
 	case at < 0:
 		spec.Volumes = append(spec.Volumes, corev1.Volume{Name: name, VolumeSource: source})
 	case v.hasSource() && !v.overwrite:
-		return fmt.Errorf("volume %q already exists; to change it, use --overwrite", name)
+		return fmt.Errorf("volume %q already exists, use --overwrite to replace it", name)
 	case v.hasSource():
 		spec.Volumes[at].VolumeSource = source
 	}
@@ -222,7 +225,7 @@ func (v *volume) addTo(spec *corev1.PodSpec) error {
 	}
 	chosen := v.chosen(spec)
 	if len(chosen) == 0 {
-		return fmt.Errorf("it has no container %q", v.containers)
+		return fmt.Errorf("does not have any containers that match %q", v.containers)
 	}
 	for _, container := range chosen {
 		mounts := container.VolumeMounts
@@ -230,11 +233,23 @@ func (v *volume) addTo(spec *corev1.PodSpec) error {
 			mounts = slices.DeleteFunc(mounts, func(m corev1.VolumeMount) bool { return m.Name == name })
 		}
 		if slices.ContainsFunc(mounts, func(m corev1.VolumeMount) bool { return path.Clean(m.MountPath) == path.Clean(v.mountPath) }) {
-			return fmt.Errorf("container %q already has a volume at %s", container.Name, v.mountPath)
+			return fmt.Errorf("volume mount '%s' already exists for container %q", v.mountPath, container.Name)
 		}
 		container.VolumeMounts = append(mounts, corev1.VolumeMount{Name: name, MountPath: path.Clean(v.mountPath), SubPath: v.subPath, ReadOnly: v.readOnly})
 	}
 	return nil
+}
+
+// mounted returns the volume that is at the mount path of a chosen container, or an empty name.
+func (v *volume) mounted(spec *corev1.PodSpec) string {
+	for _, container := range v.chosen(spec) {
+		for _, mount := range container.VolumeMounts {
+			if v.mountPath != "" && path.Clean(mount.MountPath) == path.Clean(v.mountPath) {
+				return mount.Name
+			}
+		}
+	}
+	return ""
 }
 
 // removeFrom removes mounts from the chosen containers, and volumes without mounts from the pod.
