@@ -129,7 +129,7 @@ func streamTagOf(command *cobra.Command, name string) (map[string]any, error) {
 	case text("from-image") != "":
 		from["kind"], from["name"] = "DockerImage", text("from-image")
 	default:
-		from["kind"], from["name"] = "ImageStreamTag", strings.TrimPrefix(text("from"), ":") // :TAG is of the same stream
+		from["kind"], from["name"] = "ImageStreamTag", strings.TrimPrefix(text("from"), ":")
 		if project, rest, ok := strings.Cut(text("from"), "/"); ok {
 			from["namespace"], from["name"] = project, rest
 		}
