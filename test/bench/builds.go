@@ -128,7 +128,7 @@ func (y *yard) prepare(ctx context.Context) error {
 	return os.WriteFile(filepath.Join(y.work, "Dockerfile"), fmt.Appendf(nil, buildDockerfile, inPods), 0o644)
 }
 
-// forget creates a build configuration that has never built, whose image stream has no image, and
+// forget resets a build configuration: it deletes its builds and the images of its stream, and
 // empties the storage of buildah.
 func (y *yard) forget(ctx context.Context, config string) error {
 	for _, args := range [][]string{
@@ -142,7 +142,7 @@ func (y *yard) forget(ctx context.Context, config string) error {
 	return err
 }
 
-// run runs oc beside the cluster.
+// run runs oc in the namespace of the builds.
 func (y *yard) run(ctx context.Context, args ...string) (string, error) {
 	return y.command(ctx, y.oc, append(args, "--namespace="+buildProject, "--kubeconfig="+y.kubeconfig)...)
 }
