@@ -31,16 +31,21 @@ func TestOldRouteCannotTakeHostThroughIngress(t *testing.T) {
 	s.mallory.May("POST", kit.CorePath(s.evil, "services"), "{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {ports: [{port: 80}]}}")
 	var old routev1.Route
 	decode(t, s.mallory.May("POST", path(s.evil, ""), manifest(name, "old."+host)), &old)
-	// routes have times of a second
-	s.WaitFor("a younger route of the victim", func(context.Context) error {
-		var dry corev1.ConfigMap
-		decode(t, s.alice.May("POST", kit.CorePath(s.shop, "configmaps?"), "{apiVersion: v1, kind: ConfigMap, metadata: {name: clock}}"), &dry)
-		if !old.CreationTimestamp.Before(&dry.CreationTimestamp) {
-			return fmt.Errorf("it is still %s", dry.CreationTimestamp)
-		}
-		return nil
-	})
-	s.alice.May("POST", path(s.shop, ""), manifest("web", host))
+	// The API server's times have a resolution of one second.
+	waitAfter := func(route routev1.Route) {
+		s.WaitFor("the second after the creation of "+route.Name, func(context.Context) error {
+			var dry corev1.ConfigMap
+			decode(t, s.alice.May("POST", kit.CorePath(s.shop, "configmaps?"), "{apiVersion: v1, kind: ConfigMap, metadata: {name: clock}}"), &dry)
+			if !route.CreationTimestamp.Before(&dry.CreationTimestamp) {
+				return fmt.Errorf("it is still %s", dry.CreationTimestamp)
+			}
+			return nil
+		})
+	}
+	waitAfter(old)
+	var web routev1.Route
+	decode(t, s.alice.May("POST", path(s.shop, ""), manifest("web", host)), &web)
+	waitAfter(web) // the Ingress recreates its route, which must be younger
 
 	var ingress struct{ Metadata struct{ UID string } }
 	decode(t, s.mallory.May("POST", kit.GroupPath("networking.k8s.io", s.evil, "ingresses"), fmt.Sprintf(`{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: thief},
