@@ -67,10 +67,14 @@ func (r Runtime) Command(ctx context.Context) (*exec.Cmd, error) {
 		return nil, fmt.Errorf("configure containerd: %w", err)
 	}
 	command := exec.CommandContext(ctx, r.Program, "--config", path)
-	// Like Slipway's processes, it trades a little CPU for memory. An administrator's value takes
-	// precedence.
-	if os.Getenv("GOGC") == "" {
-		command.Env = append(os.Environ(), "GOGC=50")
+	// Like Slipway's processes, it trades a little CPU for memory. Above GOMEMLIMIT, which exceeds
+	// what it needs, it returns what layers needed while it unpacked them. An administrator's values
+	// take precedence.
+	command.Env = os.Environ()
+	for name, value := range map[string]string{"GOGC": "50", "GOMEMLIMIT": "512MiB"} {
+		if os.Getenv(name) == "" {
+			command.Env = append(command.Env, name+"="+value)
+		}
 	}
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = stopTimeout

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/containerd/containerd/v2/core/content"
@@ -36,13 +38,20 @@ const (
 // configurations are downloaded each time, layers once for each repository.
 type download struct {
 	store      content.Store
-	resolver   remotes.Resolver
 	fetcher    remotes.Fetcher
 	repository reference.Named
 	// decoding limits the documents that are decoded at a time on this node.
 	decoding *semaphore.Weighted
 	// blobs and layers count the transferred blobs, and the layers among them.
 	blobs, layers atomic.Int32
+	// granted has the digests of the blobs that the registry gave to the caller.
+	granted sync.Map
+}
+
+// has reports whether the registry gave a blob to the caller.
+func (d *download) has(blob ocispec.Descriptor) bool {
+	_, ok := d.granted.Load(blob.Digest)
+	return ok
 }
 
 // handler returns the handler of descriptors: it transfers the blob, and returns those of its
@@ -63,12 +72,16 @@ func (d *download) transfer(ctx context.Context, desc ocispec.Descriptor) ([]oci
 		return nil, refuse("the image names a blob without a valid digest and size")
 	}
 	desc = bare(desc)
-	// containerd shares transfers with the same name. A registry must not delay or break those of
-	// another.
-	desc.Annotations = map[string]string{ocispec.AnnotationRefName: reference.Domain(d.repository)}
+	// containerd shares transfers with the same name. A repository must not delay or break those of
+	// another, also of the same registry, which can fetch it from a foreign server.
+	desc.Annotations = map[string]string{ocispec.AnnotationRefName: d.repository.Name()}
 	if images.IsLayerType(desc.MediaType) {
 		d.layers.Add(1)
-		return nil, d.layer(ctx, desc)
+		if err := d.layer(ctx, desc); err != nil {
+			return nil, err
+		}
+		d.granted.Store(desc.Digest, true)
+		return nil, nil
 	}
 	if desc.Size > maxDocument {
 		return nil, refuse("the image has a manifest, index or configuration of more than %d MiB", maxDocument>>20)
@@ -76,6 +89,9 @@ func (d *download) transfer(ctx context.Context, desc ocispec.Descriptor) ([]oci
 	err := d.fetch(ctx, desc)
 	if exceeded := (*jsonlimit.Error)(nil); errors.As(err, &exceeded) {
 		return nil, refuse("the image has a manifest, index or configuration with more than %d JSON values", maxValues)
+	}
+	if err == nil {
+		d.granted.Store(desc.Digest, true)
 	}
 	return nil, err
 }
@@ -122,10 +138,11 @@ func compare(ctx context.Context, fetcher remotes.Fetcher, desc ocispec.Descript
 	}
 	defer body.Close()
 	verifier := desc.Digest.Verifier()
-	if _, err := io.Copy(verifier, body); err != nil {
+	size, err := io.Copy(verifier, body)
+	if err != nil {
 		return err
 	}
-	if !verifier.Verified() {
+	if size != desc.Size || !verifier.Verified() {
 		return refuse("the content of a blob differs from its digest")
 	}
 	return nil
@@ -166,6 +183,12 @@ func checkManifest(config ocispec.Descriptor, layers []ocispec.Descriptor) error
 	}
 	if len(layers) > maxLayers {
 		return refuse("the image has more than %d layers", maxLayers)
+	}
+	for _, blob := range slices.Concat(layers, []ocispec.Descriptor{config}) {
+		// The filter of platforms would leave it out.
+		if blob.Platform != nil {
+			return refuse("the manifest is not one of an image: a layer or configuration is for a platform")
+		}
 	}
 	for _, layer := range layers {
 		if !images.IsLayerType(layer.MediaType) {

@@ -28,9 +28,10 @@ const labelSource = "slipway.io/source."
 // of labels of a layer.
 const maxSources, maxRegistries = 64, 32
 
-// proven reports whether the store has a layer that this registry gives to the caller. The caller
-// can read the repository, because its manifest was downloaded. If another repository of the
-// registry gave the layer, the registry decides.
+// proven reports whether the store has a layer that this repository gave before. The caller can read
+// the repository, because its manifest was downloaded. A layer of another repository is downloaded
+// and compared: that the registry has it, which a HEAD request shows, proves nothing, because a
+// registry that passes requests on to a foreign server repeats what that server says.
 func (d *download) proven(ctx context.Context, desc ocispec.Descriptor) (bool, error) {
 	info, err := d.store.Info(ctx, desc.Digest)
 	if errdefs.IsNotFound(err) {
@@ -39,25 +40,8 @@ func (d *download) proven(ctx context.Context, desc ocispec.Descriptor) (bool, e
 	if err != nil {
 		return false, err
 	}
-	if info.Size != desc.Size {
-		return false, refuse("the manifest announces another size of a layer")
-	}
 	key, repository := sourceLabel(d.repository)
-	sources := info.Labels[key]
-	if slices.Contains(strings.Split(sources, ","), repository) {
-		return true, nil
-	}
-	if sources == "" {
-		return false, nil
-	}
-	layer, err := reference.WithDigest(d.repository, desc.Digest)
-	if err != nil {
-		return false, err
-	}
-	if _, _, err := d.resolver.Resolve(ctx, layer.String()); err != nil {
-		return false, ctx.Err() // the download shows the registry's decision
-	}
-	return true, d.prove(ctx, desc)
+	return info.Size == desc.Size && slices.Contains(strings.Split(info.Labels[key], ","), repository), nil
 }
 
 // prove records that the repository gave a layer to a pull.
@@ -67,22 +51,28 @@ func (d *download) prove(ctx context.Context, desc ocispec.Descriptor) error {
 		return fmt.Errorf("read record of layer: %w", err)
 	}
 	key, repository := sourceLabel(d.repository)
-	registries := 0
+	update := content.Info{Digest: desc.Digest, Labels: map[string]string{}}
+	var others []string
 	for label := range info.Labels {
-		if strings.HasPrefix(label, labelSource) {
-			registries++
+		if strings.HasPrefix(label, labelSource) && label != key {
+			others = append(others, label)
 		}
 	}
-	if registries >= maxRegistries && info.Labels[key] == "" {
-		return nil // the next pull from this registry downloads the layer again
+	if len(others) >= maxRegistries {
+		// The next pull from that registry downloads the layer again.
+		update.Labels[others[0]] = ""
 	}
 	sources := []string{repository}
 	if previous := info.Labels[key]; previous != "" {
 		sources = append(sources, strings.Split(previous, ",")...)
 	}
 	sources = sources[:min(len(sources), maxSources)]
-	update := content.Info{Digest: desc.Digest, Labels: map[string]string{key: strings.Join(sources, ",")}}
-	if _, err := d.store.Update(ctx, update, "labels."+key); err != nil {
+	update.Labels[key] = strings.Join(sources, ",")
+	var fields []string
+	for label := range update.Labels {
+		fields = append(fields, "labels."+label)
+	}
+	if _, err := d.store.Update(ctx, update, fields...); err != nil {
 		return fmt.Errorf("record source of layer: %w", err)
 	}
 	return nil
@@ -115,14 +105,19 @@ func sourceLabel(repository reference.Named) (key, value string) {
 	return labelSource + hash(reference.Domain(repository)), hash(reference.Path(repository))
 }
 
-// checkLayers checks that the layers have the content that the configuration of the image names.
-// containerd does not unpack a layer if it has a snapshot for the names in the configuration, which
+// checkLayers checks that the registry gave the configuration and the layers to the caller, and that
+// the layers have the content that the configuration of the image names. containerd does not unpack a layer if it has a snapshot for the names in the configuration, which
 // can be those of any other image.
-func (p *puller) checkLayers(ctx context.Context, namespace string, target ocispec.Descriptor) error {
+func (p *puller) checkLayers(ctx context.Context, namespace string, target ocispec.Descriptor, d *download) error {
 	store := p.client.ContentStore()
 	manifest, err := images.Manifest(ctx, store, target, platforms.Default())
 	if err != nil {
 		return fmt.Errorf("read manifest: %w", err)
+	}
+	for _, blob := range slices.Concat(manifest.Layers, []ocispec.Descriptor{manifest.Config}) {
+		if !d.has(blob) {
+			return refuse("the registry does not give all parts of the image")
+		}
 	}
 	diffIDs, err := images.RootFS(ctx, store, manifest.Config)
 	if err != nil {

@@ -73,13 +73,22 @@ func TestImageInStoreIsNotPulledWithoutItsContent(t *testing.T) {
 	// The second attempt must not find what the first one wrote.
 	refused("the names of the layers' content again", at(hostile.publish(t, &fakeImage{config: secret.config, layers: secret.layers})))
 
+	// What is for a platform is not part of an image.
+	elsewhere := &ocispec.Platform{OS: "windows", Architecture: "amd64"}
+	filtered := &fakeImage{config: secret.config}
+	for _, layer := range secret.layers {
+		layer.Platform = elsewhere
+		filtered.layers = append(filtered.layers, layer)
+	}
+	refused("layers for another platform", at(hostile.publish(t, filtered)))
+
 	copyBlob(secret.layers[1].Digest)
 	if _, err := f.pull(t, at(manifest)); err != nil {
 		t.Errorf("a registry that has the image: %v", err)
 	}
 }
 
-func TestLayersOfRegistryAreDownloadedOnce(t *testing.T) {
+func TestLayersAreDownloadedOnceForEachRepository(t *testing.T) {
 	registry := newBlobRegistry(t)
 	f := newPullFixture(t, registry.host)
 	f.restart(t, func(s *Service) { s.Store.Snapshotter = "" }) // the client's default
@@ -99,8 +108,8 @@ func TestLayersOfRegistryAreDownloadedOnce(t *testing.T) {
 		}
 	}
 	for _, layer := range image.layers {
-		if n := registry.count(layer.Digest); n != 1 {
-			t.Errorf("layer %s was downloaded %d times", layer.Digest, n)
+		if n := registry.count(layer.Digest); n != 2 {
+			t.Errorf("layer %s was downloaded %d times, want once for each repository", layer.Digest, n)
 		}
 	}
 	if n := registry.count(image.manifest.Config.Digest); n != 3 {
@@ -109,5 +118,34 @@ func TestLayersOfRegistryAreDownloadedOnce(t *testing.T) {
 	// The registry gives the manifest to the caller, but not a layer in this repository.
 	if _, err := f.pull(t, registry.host+"/evil/app:1"); err == nil {
 		t.Error("an image is pulled without a layer that the registry denies")
+	}
+}
+
+// TestHeadIsNoProof has a registry that gives a layer in one repository, and in another one claims to
+// have it, as a registry does that passes requests on to a foreign server.
+func TestHeadIsNoProof(t *testing.T) {
+	registry := newBlobRegistry(t)
+	f := newPullFixture(t, registry.host)
+	secret := registry.newImage(t, "base", "secret")
+	registry.publish(t, secret)
+	if _, err := f.pull(t, registry.host+"/shop/app:1"); err != nil {
+		t.Fatal(err)
+	}
+	denied := secret.layers[1].Digest.String()
+	registry.intercept = func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.Contains(r.URL.Path, "/evil/") || !strings.HasSuffix(r.URL.Path, denied) {
+			return false
+		}
+		if r.Method == http.MethodHead {
+			w.Header().Set("Content-Type", ocispec.MediaTypeImageLayer)
+			w.Header().Set("Docker-Content-Digest", denied)
+			w.Header().Set("Content-Length", "1")
+			return true
+		}
+		w.WriteHeader(http.StatusNotFound)
+		return true
+	}
+	if id, err := f.pull(t, registry.host+"/evil/app:1"); err == nil {
+		t.Errorf("the image %s is pulled", id)
 	}
 }

@@ -82,11 +82,11 @@ func (p *puller) pull(ctx context.Context, namespace string, ref reference.Named
 		err = errors.Join(err, manager.Delete(context.WithoutCancel(ctx), lease, options...))
 	}()
 	ctx = leases.WithLease(ctx, lease.ID)
-	target, err = p.transfer(ctx, namespace, ref, credentials)
+	target, download, err := p.transfer(ctx, namespace, ref, credentials)
 	if err != nil {
 		return "", err
 	}
-	if err := p.checkLayers(ctx, namespace, target); err != nil {
+	if err := p.checkLayers(ctx, namespace, target, download); err != nil {
 		return "", err
 	}
 	image := client.NewImage(p.client, images.Image{Name: ref.String(), Target: target})
@@ -105,30 +105,30 @@ func (p *puller) pull(ctx context.Context, namespace string, ref reference.Named
 
 // transfer downloads and unpacks an image, and returns the descriptor of its manifest or index. If
 // the registry has it, it is returned with an error, too.
-func (p *puller) transfer(ctx context.Context, namespace string, ref reference.Named, credentials credentialsFunc) (target ocispec.Descriptor, err error) {
+func (p *puller) transfer(ctx context.Context, namespace string, ref reference.Named, credentials credentialsFunc) (target ocispec.Descriptor, d *download, err error) {
 	resolver := docker.NewResolver(docker.ResolverOptions{Hosts: p.hosts.of(ctx, credentials)})
 	name, target, err := resolver.Resolve(ctx, ref.String())
 	if err != nil {
-		return target, err
+		return target, nil, err
 	}
 	if !images.IsManifestType(target.MediaType) && !images.IsIndexType(target.MediaType) {
-		return target, refuse("it has no manifest of a supported format under this name")
+		return target, nil, refuse("it has no manifest of a supported format under this name")
 	}
 	fetcher, err := resolver.Fetcher(ctx, name)
 	if err != nil {
-		return target, err
+		return target, nil, err
 	}
-	download := &download{
-		store: p.client.ContentStore(), resolver: resolver, fetcher: fetcher,
+	d = &download{
+		store: p.client.ContentStore(), fetcher: fetcher,
 		repository: reference.TrimNamed(ref), decoding: p.decoding,
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	unpacker, err := p.unpacker(ctx, namespace)
 	if err != nil {
-		return target, err
+		return target, nil, err
 	}
-	err = images.Dispatch(ctx, unpacker.Unpack(download.handler()), nil, target)
+	err = images.Dispatch(ctx, unpacker.Unpack(d.handler()), nil, target)
 	if err != nil {
 		cancel()
 	}
@@ -136,10 +136,10 @@ func (p *puller) transfer(ctx context.Context, namespace string, ref reference.N
 	if err == nil {
 		err = unpackErr
 	}
-	if err == nil && result.Unpacks == 0 && download.layers.Load() > 0 {
+	if err == nil && result.Unpacks == 0 && d.layers.Load() > 0 {
 		err = refuse("the configuration of the image does not describe layers")
 	}
-	return target, err
+	return target, d, err
 }
 
 // unpacker returns what unpacks layers while others are downloaded. It also downloads the layers

@@ -13,28 +13,30 @@ const (
 	maxPulls, maxNamespacePulls = 12, 3
 )
 
-// queue shares the pulls of a node, or their layers, between namespaces. Pulls of the same image
-// follow each other: the second one has little to download.
+// queue shares the pulls of a node, or their layers, between namespaces. Pulls of the same image by
+// a namespace follow each other: the second one has little to download.
 type queue struct {
-	// max and share are the numbers of a node and of a namespace. If firstFree is set, the first of a
-	// namespace never waits.
+	// max and share are the numbers of a node and of a namespace. The first of a namespace never
+	// waits.
 	max, share int
-	firstFree  bool
 
 	mutex    sync.Mutex
 	total    int
 	running  map[string]int
-	images   map[string]bool
+	images   map[namespacedImage]bool
 	requests []*pullRequest // that wait, in the order of their arrival
 }
 
+// namespacedImage is an image that pods of a namespace need. Namespaces do not wait for each other.
+type namespacedImage struct{ namespace, image string }
+
 type pullRequest struct {
-	namespace, image string
-	admitted         chan struct{}
+	namespacedImage
+	admitted chan struct{}
 }
 
-func newQueue(max, share int, firstFree bool) *queue {
-	return &queue{max: max, share: share, firstFree: firstFree, running: map[string]int{}, images: map[string]bool{}}
+func newQueue(max, share int) *queue {
+	return &queue{max: max, share: share, running: map[string]int{}, images: map[namespacedImage]bool{}}
 }
 
 // wait waits until a pull can start. The caller calls release when the pull has ended. image can be
@@ -55,7 +57,7 @@ func (q *queue) wait(ctx context.Context, namespace, image string) (release func
 func (q *queue) add(namespace, image string) *pullRequest {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
-	request := &pullRequest{namespace: namespace, image: image, admitted: make(chan struct{})}
+	request := &pullRequest{namespacedImage{namespace, image}, make(chan struct{})}
 	q.requests = append(q.requests, request)
 	q.admit()
 	return request
@@ -70,7 +72,7 @@ func (q *queue) release(request *pullRequest) {
 		return
 	}
 	q.total--
-	delete(q.images, request.image)
+	delete(q.images, request.namespacedImage)
 	if q.running[request.namespace]--; q.running[request.namespace] == 0 {
 		delete(q.running, request.namespace)
 	}
@@ -82,12 +84,12 @@ func (q *queue) admit() {
 	q.requests = slices.DeleteFunc(q.requests, func(request *pullRequest) bool {
 		running := q.running[request.namespace]
 		isFull := running >= q.share || q.total >= q.max
-		if request.image != "" && q.images[request.image] || isFull && (running > 0 || !q.firstFree) {
+		if request.image != "" && q.images[request.namespacedImage] || isFull && running > 0 {
 			return false
 		}
 		q.total++
 		q.running[request.namespace]++
-		q.images[request.image] = true
+		q.images[request.namespacedImage] = true
 		close(request.admitted)
 		return true
 	})

@@ -18,7 +18,7 @@ func (r *pullRequest) isAdmitted() bool {
 }
 
 func TestNamespaceCannotUseAllPulls(t *testing.T) {
-	q := newQueue(maxPulls, maxNamespacePulls, true)
+	q := newQueue(maxPulls, maxNamespacePulls)
 	var evil []*pullRequest
 	for i := range 2 * maxPulls {
 		evil = append(evil, q.add("evil", fmt.Sprintf("evil-%d", i)))
@@ -44,7 +44,7 @@ func TestNamespaceCannotUseAllPulls(t *testing.T) {
 }
 
 func TestPullsOfImageFollowEachOther(t *testing.T) {
-	q := newQueue(maxPulls, maxNamespacePulls, true)
+	q := newQueue(maxPulls, maxNamespacePulls)
 	first, err := q.wait(t.Context(), "shop", "app")
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func TestPullsOfImageFollowEachOther(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	results := make(chan error, 2)
 	start := func(ctx context.Context, name string) {
-		release, err := q.wait(ctx, name, "app")
+		release, err := q.wait(ctx, "shop", "app")
 		if err == nil {
 			order <- name
 			release()
@@ -65,6 +65,9 @@ func TestPullsOfImageFollowEachOther(t *testing.T) {
 	cancel(errors.New("the pod is deleted"))
 	if err := <-results; !errors.Is(err, context.Canceled) {
 		t.Errorf("a canceled request: %v", err)
+	}
+	if !q.add("other", "app").isAdmitted() {
+		t.Error("a namespace waits for the pull of another")
 	}
 	select {
 	case name := <-order:
@@ -78,13 +81,14 @@ func TestPullsOfImageFollowEachOther(t *testing.T) {
 	if got := []string{<-order}; !slices.Equal(got, []string{"second"}) {
 		t.Errorf("pulls after the first: %v", got)
 	}
+	q.release(&pullRequest{namespacedImage{"other", "app"}, nil})
 	if q.total != 0 || len(q.running) != 0 || len(q.images) != 0 || len(q.requests) != 0 {
 		t.Errorf("the queue is not empty: %+v", q)
 	}
 }
 
 func TestNamespaceUnpacksOneLayerAtATime(t *testing.T) {
-	q := newQueue(2, 1, false)
+	q := newQueue(2, 1)
 	requests := []*pullRequest{q.add("evil", ""), q.add("evil", ""), q.add("shop", ""), q.add("other", "")}
 	want := func(admitted ...bool) {
 		t.Helper()
@@ -94,9 +98,7 @@ func TestNamespaceUnpacksOneLayerAtATime(t *testing.T) {
 			}
 		}
 	}
-	want(true, false, true, false)
-	q.release(requests[2])
-	want(true, false, true, true)
+	want(true, false, true, true) // a namespace never waits for others
 	q.release(requests[0])
 	want(true, true, true, true)
 }

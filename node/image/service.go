@@ -83,12 +83,12 @@ func (s *Service) Run(ctx context.Context, ready func()) error {
 		client: client, snapshotter: s.Store.Snapshotter, hosts: hosts{s.RegistryConfigDir, s.Dialer},
 		decoding: semaphore.NewWeighted(maxDecoding), process: rand.Text(),
 		unpacking: unpacking{
-			newQueue(maxUnpacks, 1, false), s.Store.Socket, cmp.Or(s.minUnpackTime, minUnpackTime), cmp.Or(s.maxGrowth, maxGrowth),
+			newQueue(1, 1), s.Store.Socket, cmp.Or(s.minUnpackTime, minUnpackTime), &memory{maxGrowth: cmp.Or(s.maxGrowth, maxGrowth)},
 		},
 	}
 	server := grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage))
 	criapi.RegisterImageServiceServer(server, &imageServer{
-		next: criapi.NewImageServiceClient(connection), puller: puller, queue: newQueue(maxPulls, maxNamespacePulls, true), watch: watch,
+		next: criapi.NewImageServiceClient(connection), puller: puller, queue: newQueue(maxPulls, maxNamespacePulls), watch: watch,
 	})
 	stop := context.AfterFunc(ctx, server.Stop)
 	defer stop()
@@ -142,9 +142,6 @@ func (s *imageServer) PullImage(ctx context.Context, req *criapi.PullImageReques
 	registry := reference.Domain(ref)
 	start := time.Now()
 	id, err := s.pull(ctx, req.GetSandboxConfig().GetMetadata().GetNamespace(), ref, credentials(req.GetAuth()))
-	if err == nil {
-		err = s.waitKnown(ctx, ref.String(), id)
-	}
 	if err != nil {
 		if ctx.Err() == nil {
 			slog.WarnContext(ctx, "pull image", "image", ref.String(), "duration", time.Since(start), "error", err)
@@ -167,14 +164,22 @@ func (s *imageServer) pull(ctx context.Context, namespace string, ref reference.
 	}
 	defer stop()
 	id, err = s.puller.pull(ctx, namespace, ref, credentials)
+	if err == nil {
+		err = s.waitKnown(ctx, ref.String(), id)
+	}
 	if reason := (*refusal)(nil); err != nil && errors.As(context.Cause(ctx), &reason) {
 		err = fmt.Errorf("%w: %w", reason, err)
 	}
 	return id, err
 }
 
+// knownTimeout limits waitKnown. Another pull can give the name to another image.
+const knownTimeout = time.Minute
+
 // waitKnown waits until the CRI plugin, which gets events, has the image under its name.
 func (s *imageServer) waitKnown(ctx context.Context, name, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, knownTimeout)
+	defer cancel()
 	return poll(ctx, func() bool {
 		resp, err := s.next.ImageStatus(ctx, &criapi.ImageStatusRequest{Image: &criapi.ImageSpec{Image: name}})
 		return err == nil && resp.GetImage().GetId() == id

@@ -15,25 +15,23 @@ import (
 )
 
 const (
-	// maxUnpacks is the number of layers of a node that are unpacked at a time, one for each
-	// namespace.
-	maxUnpacks = 4
 	// minUnpackTime is the time to unpack a small layer. Each MiB adds a second. A layer can write
 	// the same file again and again, which needs no space.
 	minUnpackTime = 10 * time.Minute
-	// maxGrowth is the memory in bytes that containerd can need to unpack layers: it keeps an entry
-	// for each directory of a layer.
+	// maxGrowth is the memory in bytes that containerd can need to unpack all layers at a time: it
+	// keeps an entry for each directory of a layer.
 	maxGrowth = 512 << 20
 )
 
 // unpacking limits what layers cost while they are unpacked.
 type unpacking struct {
+	// queue has one place for each namespace.
 	queue *queue
 	// socket is containerd's.
 	socket string
-	// minTime and maxGrowth are the constants, except in tests.
-	minTime   time.Duration
-	maxGrowth int64
+	// minTime is the constant, except in tests.
+	minTime time.Duration
+	memory  *memory
 }
 
 // run unpacks a layer when its turn comes, and ends the work if it takes too long or needs too much
@@ -51,10 +49,11 @@ func (u unpacking) run(ctx context.Context, namespace string, store content.Stor
 	if err != nil {
 		return err
 	}
-	before, err := residentMemory(pid)
+	layerMemory, err := u.memory.add(pid)
 	if err != nil {
 		return err
 	}
+	defer u.memory.remove(layerMemory)
 	timeout := u.minTime + time.Duration(layer.Size>>20)*time.Second
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, &refusal{codes.DeadlineExceeded, fmt.Sprintf("a layer of the image is not unpacked after %s", timeout)})
 	defer cancel()
@@ -64,7 +63,7 @@ func (u unpacking) run(ctx context.Context, namespace string, store content.Stor
 		defer close(done)
 		if poll(ctx, func() bool {
 			now, err := residentMemory(pid)
-			return err == nil && now > before+u.maxGrowth
+			return err == nil && u.memory.exceeds(layerMemory, now)
 		}) == nil {
 			end(&refusal{codes.ResourceExhausted, "a layer of the image needs too much memory to unpack"})
 		}

@@ -1,0 +1,78 @@
+package image
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// memory limits what containerd needs to unpack layers. All layers share one limit.
+type memory struct {
+	// maxGrowth is the memory in bytes above that of containerd when it unpacks no layer.
+	maxGrowth int64
+
+	mutex  sync.Mutex
+	layers []*layerMemory // in the order of their start
+	// limit is the resident memory at which layers end. While layers follow each other, it never
+	// increases: containerd keeps the memory of a former layer for a while.
+	limit int64
+	// idle is when the last layer was removed.
+	idle time.Time
+	// ended is when exceeds has ended a layer. peak is the memory at that time.
+	ended time.Time
+	peak  int64
+}
+
+// layerMemory is a layer that is unpacked.
+type layerMemory struct{ _ byte }
+
+const (
+	// returnTime is the time in which containerd returns the memory of a layer that was ended.
+	returnTime = 2 * time.Second
+	// idleTime is the time without layers after which containerd has no memory of former layers: Go
+	// collects garbage every two minutes.
+	idleTime = 5 * time.Minute
+)
+
+// add adds a layer that the process unpacks.
+func (m *memory) add(pid int) (*layerMemory, error) {
+	now, err := residentMemory(pid)
+	if err != nil {
+		return nil, err
+	}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	isIdle := len(m.layers) == 0 && time.Since(m.idle) > idleTime
+	if isIdle || now+m.maxGrowth < m.limit {
+		m.limit = now + m.maxGrowth
+	}
+	layer := &layerMemory{}
+	m.layers = append(m.layers, layer)
+	return layer, nil
+}
+
+// remove removes a layer.
+func (m *memory) remove(layer *layerMemory) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.layers = slices.DeleteFunc(m.layers, func(other *layerMemory) bool { return other == layer })
+	m.idle = time.Now()
+}
+
+// exceeds reports whether a layer must end, because the resident memory of the process exceeds the
+// limit. The last layer that started ends first, and the next one only if memory goes on growing, so
+// that the layers of others survive.
+func (m *memory) exceeds(layer *layerMemory, resident int64) bool {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if resident <= m.limit {
+		m.peak = 0
+		return false
+	}
+	if m.layers[len(m.layers)-1] != layer || time.Since(m.ended) < returnTime || resident <= m.peak {
+		return false
+	}
+	m.layers = m.layers[:len(m.layers)-1]
+	m.ended, m.peak = time.Now(), resident
+	return true
+}
