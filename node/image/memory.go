@@ -60,8 +60,8 @@ func (m *memory) remove(layer *layerMemory) {
 }
 
 // exceeds reports whether a layer must end, because the resident memory of the process exceeds the
-// limit. The last layer that started ends first, and the next one only if memory goes on growing, so
-// that the layers of others survive.
+// limit. The last layer that started ends first, and the next one only if memory goes on growing,
+// so that the layers of others survive.
 func (m *memory) exceeds(layer *layerMemory, resident int64) bool {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

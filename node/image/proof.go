@@ -28,10 +28,10 @@ const labelSource = "slipway.io/source."
 // of labels of a layer.
 const maxSources, maxRegistries = 64, 32
 
-// proven reports whether the store has a layer that this repository gave before. The caller can read
-// the repository, because its manifest was downloaded. A layer of another repository is downloaded
-// and compared: that the registry has it, which a HEAD request shows, proves nothing, because a
-// registry that passes requests on to a foreign server repeats what that server says.
+// proven reports whether the store has a layer that this repository gave before. The caller can
+// read the repository, because its manifest was downloaded. A layer of another repository is
+// downloaded and compared: that the registry has it, which a HEAD request shows, proves nothing,
+// because a registry that passes requests on to a foreign server repeats what that server says.
 func (d *download) proven(ctx context.Context, desc ocispec.Descriptor) (bool, error) {
 	info, err := d.store.Info(ctx, desc.Digest)
 	if errdefs.IsNotFound(err) {
@@ -105,9 +105,10 @@ func sourceLabel(repository reference.Named) (key, value string) {
 	return labelSource + hash(reference.Domain(repository)), hash(reference.Path(repository))
 }
 
-// checkLayers checks that the registry gave the configuration and the layers to the caller, and that
-// the layers have the content that the configuration of the image names. containerd does not unpack a layer if it has a snapshot for the names in the configuration, which
-// can be those of any other image.
+// checkLayers checks that the registry gave the configuration and the layers to the caller, and
+// that the layers have the content that the configuration of the image names. containerd does not
+// unpack a layer if it has a snapshot for the names in the configuration, which can be those of any
+// other image.
 func (p *puller) checkLayers(ctx context.Context, namespace string, target ocispec.Descriptor, d *download) error {
 	store := p.client.ContentStore()
 	manifest, err := images.Manifest(ctx, store, target, platforms.Default())

@@ -121,8 +121,8 @@ func TestLayersAreDownloadedOnceForEachRepository(t *testing.T) {
 	}
 }
 
-// TestHeadIsNoProof has a registry that gives a layer in one repository, and in another one claims to
-// have it, as a registry does that passes requests on to a foreign server.
+// TestHeadIsNoProof has a registry that gives a layer in one repository, and in another one claims
+// to have it, as a registry does that passes requests on to a foreign server.
 func TestHeadIsNoProof(t *testing.T) {
 	registry := newBlobRegistry(t)
 	f := newPullFixture(t, registry.host)
