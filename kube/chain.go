@@ -101,7 +101,7 @@ func hook(config *app.Config, ours *apiserver.Server) error {
 	build := front.BuildHandlerChainFunc
 	front.BuildHandlerChainFunc = func(api http.Handler, config *genericserver.Config) http.Handler {
 		return ours.Filter(build(markTenant(ours.Serve(apiserver.BoundBodies(api))), config),
-			func(public http.Handler) http.Handler { return apiserver.PublicChain(public, config) })
+			func(public http.Handler) http.Handler { return apiserver.PublicChain(markPublic(public), config) })
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +15,8 @@ import (
 	"google.golang.org/grpc/status"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
+
+	"github.com/slipway-platform/slipway/internal/tenant"
 )
 
 const (
@@ -32,6 +35,11 @@ const (
 	// fullFraction is the fraction of the database's quota from which tenants get no new objects
 	// and no large changes.
 	fullFraction = 0.8
+	// loginFraction is the fraction from which nobody can log in.
+	loginFraction = 0.9
+	// loginKeys is part of the keys of codes, tokens and grants. A user needs them to delete
+	// objects when the database is full.
+	loginKeys = "/oauth.openshift.io/oauth"
 )
 
 // pacer delays large writes of tenants, and rejects their writes when the database is nearly full.
@@ -39,7 +47,8 @@ const (
 // caches of the API server, and stays in the database until the next compaction, even if it is a
 // small patch of one object. A full database stops the whole control plane.
 //
-// A tenant is a project or a user (markTenant). The platform's writes have no limits.
+// A tenant is a project or a user (markTenant). The platform's own writes have no limits. Where its
+// components write objects of a tenant, they fail instead of waiting.
 type pacer struct {
 	// used returns the bytes of the database in use. It is nil until etcd has started.
 	used atomic.Pointer[func() int64]
@@ -69,8 +78,8 @@ func (p *pacer) measure(used func() int64) { p.used.Store(&used) }
 // intercept implements grpc.UnaryServerInterceptor.
 func (p *pacer) intercept(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 	if txn, ok := request.(*etcdserverpb.TxnRequest); ok {
-		if tenant := writingTenant(ctx); tenant != "" {
-			if err := p.admit(ctx, tenant, txn); err != nil {
+		if mark := tenant.Incoming(ctx); mark.Name != "" {
+			if err := p.admit(ctx, mark, txn); err != nil {
 				return nil, err
 			}
 		}
@@ -79,7 +88,7 @@ func (p *pacer) intercept(ctx context.Context, request any, _ *grpc.UnaryServerI
 }
 
 // admit waits until a transaction of a tenant may be applied, or fails.
-func (p *pacer) admit(ctx context.Context, tenant string, txn *etcdserverpb.TxnRequest) error {
+func (p *pacer) admit(ctx context.Context, mark tenant.Mark, txn *etcdserverpb.TxnRequest) error {
 	for _, operation := range txn.GetSuccess() {
 		put := operation.GetRequestPut()
 		if put == nil {
@@ -87,21 +96,33 @@ func (p *pacer) admit(ctx context.Context, tenant string, txn *etcdserverpb.TxnR
 		}
 		size := len(put.GetValue())
 		isLarge := size > largeValue
-		if (isLarge || creates(txn)) && p.isFull() {
+		if (isLarge || creates(txn)) && p.isFull(string(put.GetKey())) {
 			return status.Error(codes.ResourceExhausted, "the store of the cluster is nearly full: delete objects, or ask an administrator of the cluster")
 		}
 		if !isLarge {
 			continue
 		}
-		if err := p.wait(ctx, tenant, size); err != nil {
-			return status.Errorf(codes.ResourceExhausted, "too many large objects are written for %s: %v; try again later", tenant, err)
+		if err := p.pace(ctx, mark, size); err != nil {
+			return status.Errorf(codes.ResourceExhausted, "too many large objects are written for %s: %v; try again later", mark.Name, err)
 		}
 	}
 	return nil
 }
 
-// errWaiting rejects a large write of a tenant for which enough of them wait.
+// errWaiting rejects a large write of a tenant for which enough of them wait, or that would have to
+// wait and must not.
 var errWaiting = errors.New("others wait already")
+
+// pace waits until a large write is allowed, or fails if the writer must not wait.
+func (p *pacer) pace(ctx context.Context, mark tenant.Mark, size int) error {
+	if !mark.NoWait {
+		return p.wait(ctx, mark.Name, size)
+	}
+	if !p.tenant(mark.Name).limiter.AllowN(p.clock.Now(), min(size, tenantBurst)) || !p.total.try(mark.Name, size) {
+		return errWaiting
+	}
+	return nil
+}
 
 // wait blocks until the tenant's own rate, and then its share of the total, allow a large write.
 func (p *pacer) wait(ctx context.Context, tenant string, size int) error {
@@ -138,9 +159,14 @@ func (p *pacer) sleep(ctx context.Context, now time.Time, delay time.Duration) e
 	}
 }
 
-func (p *pacer) isFull() bool {
+// isFull reports whether the database is too full for a new object or a large change of a tenant.
+func (p *pacer) isFull(key string) bool {
+	fraction := fullFraction
+	if strings.Contains(key, loginKeys) {
+		fraction = loginFraction
+	}
 	used := p.used.Load()
-	return used != nil && float64((*used)()) > fullFraction*float64(p.quota)
+	return used != nil && float64((*used)()) > fraction*float64(p.quota)
 }
 
 // tenant returns the state of a tenant.

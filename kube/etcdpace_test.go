@@ -21,6 +21,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/certtest"
 	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/internal/tenant"
 )
 
 // write returns a transaction that creates or changes an object.
@@ -42,13 +43,22 @@ func write(key string, size int, create bool) *etcdserverpb.TxnRequest {
 
 // try sends a write of a tenant, or of the platform if the tenant is empty. A write that would wait
 // fails.
-func try(t *testing.T, p *pacer, tenant string, txn *etcdserverpb.TxnRequest) (applied bool) {
+func try(t *testing.T, p *pacer, name string, txn *etcdserverpb.TxnRequest) (applied bool) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(received(t.Context(), tenant.Mark{Name: name}))
 	cancel()
-	if tenant != "" {
-		ctx = metadata.NewIncomingContext(ctx, metadata.Pairs(tenantKey, tenant))
-	}
+	return send(t, ctx, p, txn)
+}
+
+// received returns the context of a request that etcd received with a mark.
+func received(ctx context.Context, mark tenant.Mark) context.Context {
+	sent, _ := metadata.FromOutgoingContext(mark.With(ctx))
+	return metadata.NewIncomingContext(ctx, sent)
+}
+
+// send sends a write with the context of a request that etcd received.
+func send(t *testing.T, ctx context.Context, p *pacer, txn *etcdserverpb.TxnRequest) (applied bool) {
+	t.Helper()
 	_, err := p.intercept(ctx, txn, nil, func(context.Context, any) (any, error) {
 		applied = true
 		return nil, nil
@@ -160,11 +170,48 @@ func TestTenantsCannotFillDatabase(t *testing.T) {
 		"new project":        {"user alice", write("/kubernetes.io/namespaces/a", 1, true), false},
 		"large change":       {"project shop", write("/kubernetes.io/builds/shop/a", largeValue+1, false), false},
 		"small change":       {"project shop", write("/kubernetes.io/pods/shop/a", 1000, false), true},
+		"token":              {"user alice", write("/kubernetes.io/oauth.openshift.io/oauthaccesstokens/a", 1, true), true},
 		"object of platform": {"", write("/kubernetes.io/leases/kube-node-lease/a", 1, true), true},
 	} {
 		if got := try(t, p, c.tenant, c.txn); got != c.want {
 			t.Errorf("%s: admitted: %t, want %t", name, got, c.want)
 		}
+	}
+	used = 91
+	if try(t, p, "user alice", write("/kubernetes.io/oauth.openshift.io/oauthaccesstokens/a", 1, true)) {
+		t.Error("tokens can fill the database")
+	}
+}
+
+// TestSchedulerNeverWaitsForTenants writes without a deadline. A write that waits blocks the test,
+// because the clock never moves.
+func TestSchedulerNeverWaitsForTenants(t *testing.T) {
+	p := newPacer(databaseQuota, clocktesting.NewFakeClock(time.Now()))
+	scheduler := func(project string) bool {
+		ctx := received(t.Context(), tenant.Mark{Name: tenant.Project(project), NoWait: true})
+		return send(t, ctx, p, write("/kubernetes.io/pods/"+project+"/web", largeValue+1, false))
+	}
+	if !scheduler("evil") {
+		t.Error("a write for a project without a backlog fails")
+	}
+	for try(t, p, "project evil", write("/kubernetes.io/configmaps/evil/a", large, false)) {
+	}
+	for try(t, p, "project evil", write("/kubernetes.io/configmaps/evil/a", largeValue+1, false)) {
+	}
+	if scheduler("evil") {
+		t.Error("a tenant's share is larger through the platform")
+	}
+	if !scheduler("shop") {
+		t.Error("a write for another project fails")
+	}
+	for flooding := range totalBurst / tenantBurst {
+		for try(t, p, fmt.Sprint("project ", flooding), write("/kubernetes.io/configmaps/a/a", large, false)) {
+		}
+	}
+	for try(t, p, "project last", write("/kubernetes.io/configmaps/a/a", largeValue+1, false)) {
+	}
+	if scheduler("shop") {
+		t.Error("a write fits although the total is used")
 	}
 }
 
@@ -189,9 +236,9 @@ func TestEtcdPacesLargeWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	put := func(tenant, key string, size int) error {
+	put := func(name, key string, size int) error {
 		// Half of a large value becomes free in this time.
-		ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(t.Context(), tenantKey, tenant), time.Second)
+		ctx, cancel := context.WithTimeout(tenant.Mark{Name: name}.With(t.Context()), time.Second)
 		defer cancel()
 		_, err := client.Txn(ctx).Then(clientv3.OpPut(key, strings.Repeat("x", size))).Commit()
 		return err

@@ -54,6 +54,23 @@ func (q *fairQueue) wait(ctx context.Context, tenant string, size int) error {
 	}
 }
 
+// try reports whether a tenant may write size bytes without waiting. It may if the rate allows it
+// and no waiting write comes first.
+func (q *fairQueue) try(tenant string, size int) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	size = min(size, q.limiter.Burst())
+	start := max(q.position, q.ends[tenant])
+	isNext := len(q.waiting) == 0 || start <= q.waiting[0].start
+	if !isNext || !q.limiter.AllowN(q.clock.Now(), size) {
+		return false
+	}
+	if len(q.waiting) > 0 {
+		q.position, q.ends[tenant] = start, start+int64(size)
+	}
+	return true
+}
+
 // sleep returns after the delay, if there is one, and when the turn becomes the first one.
 func (q *fairQueue) sleep(ctx context.Context, t *turn, delay time.Duration) error {
 	var expired <-chan time.Time

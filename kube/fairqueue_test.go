@@ -107,3 +107,23 @@ func TestWaitingWritesContinueAfterOneEnds(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestWriteThatMustNotWaitGetsItsTurn(t *testing.T) {
+	q, clock := exhausted(t)
+	evil := q.join("evil", large)
+	q.join("evil", large)
+	if q.try("shop", large/8) {
+		t.Error("a write is admitted above the rate")
+	}
+	clock.Step(time.Second / 2)
+	if !q.try("shop", large/8) {
+		t.Error("a write fails although its tenant has no other")
+	}
+	if q.try("shop", large/8) {
+		t.Error("a second write is admitted before those of other tenants")
+	}
+	clock.Step(time.Second)
+	if admitted, _ := q.take(evil); !admitted {
+		t.Error("the waiting write is not admitted")
+	}
+}

@@ -1,23 +1,29 @@
 package kube
 
 import (
-	"context"
 	"net/http"
 	"net/url"
 	"strings"
 
-	"google.golang.org/grpc/metadata"
+	imagev1 "github.com/openshift/api/image/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/slipway-platform/slipway/internal/tenant"
 )
 
 const (
-	// tenantKey is the key of the tenant in the metadata of requests to etcd.
-	tenantKey = "slipway-tenant-bin"
-	// tenantHeader is the header of the tenant in requests that the API server sends to itself.
+	// tenantHeader and noWaitHeader are the headers with the tenant's mark in requests that the API
+	// server sends to itself.
 	tenantHeader = "Slipway-Tenant"
+	noWaitHeader = "Slipway-Tenant-No-Wait"
+	// masterUser is the user of our controllers.
+	masterUser = "system:openshift-master"
+	// recordTenant is the tenant of changes of image records by our controllers. Users cause them:
+	// a project that ends can have thousands of large records.
+	recordTenant = "image records"
 )
 
 // markTenant adds the tenant of a request to its context. The API server's client of etcd sends the
@@ -28,38 +34,57 @@ func markTenant(next http.Handler) http.Handler {
 		info, ok := request.RequestInfoFrom(r.Context())
 		caller, authenticated := request.UserFrom(r.Context())
 		if ok && authenticated {
-			if tenant := tenantOf(info, caller, r.Header.Get(tenantHeader)); tenant != "" {
-				r = r.WithContext(metadata.AppendToOutgoingContext(r.Context(), tenantKey, tenant))
+			if mark := markOf(info, caller, r.Header); mark.Name != "" {
+				r = r.WithContext(mark.With(r.Context()))
 			}
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// tenantOf returns on whose behalf a request writes: "project shop" if it names the project or an
+// markPublic marks requests of the login pages, until the page knows the user.
+func markPublic(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(w, r.WithContext(tenant.Mark{Name: tenant.Public}.With(r.Context())))
+	})
+}
+
+// markOf returns on whose behalf a request writes: "project shop" if it names the project or an
 // object in it, otherwise the project of its service account or "user alice". It is empty for the
-// platform. A request that the API server sends to itself has the tenant of the request that caused
+// platform. A request that the API server sends to itself has the mark of the request that caused
 // it, which is in the header.
-func tenantOf(info *request.RequestInfo, caller user.Info, header string) string {
+//
+// A component of the platform doesn't wait for a project in whose objects it writes: the scheduler,
+// for instance, patches the pods of all projects one after the other.
+func markOf(info *request.RequestInfo, caller user.Info, header http.Header) tenant.Mark {
+	writer := callerMark(caller.GetName(), header)
 	namespace := info.Namespace
 	if info.Resource == "projects" && namespace == "" {
 		namespace = info.Name
 	}
-	if namespace != "" {
-		return projectTenant(namespace)
+	switch {
+	case namespace != "":
+		project := projectTenant(namespace)
+		return tenant.Mark{Name: project, NoWait: project != "" && (writer.Name == "" || writer.NoWait)}
+	case caller.GetName() == masterUser && info.APIGroup == imagev1.GroupName:
+		return tenant.Mark{Name: recordTenant, NoWait: true}
 	}
-	name := caller.GetName()
-	if name == user.APIServerUser {
-		tenant, _ := url.QueryUnescape(header) // written by carryTenant
-		return tenant
+	return writer
+}
+
+// callerMark returns the mark of a caller's writes outside of projects.
+func callerMark(caller string, header http.Header) tenant.Mark {
+	if caller == user.APIServerUser {
+		name, _ := url.QueryUnescape(header.Get(tenantHeader)) // written by carryTenant
+		return tenant.Mark{Name: name, NoWait: header.Get(noWaitHeader) != ""}
 	}
-	if namespace, _, err := serviceaccount.SplitUsername(name); err == nil {
-		return projectTenant(namespace)
+	if namespace, _, err := serviceaccount.SplitUsername(caller); err == nil {
+		return tenant.Mark{Name: projectTenant(namespace)}
 	}
-	if strings.HasPrefix(name, "system:") {
-		return ""
+	if strings.HasPrefix(caller, "system:") && caller != user.Anonymous {
+		return tenant.Mark{}
 	}
-	return "user " + name
+	return tenant.Mark{Name: tenant.User(caller)}
 }
 
 func projectTenant(namespace string) string {
@@ -67,7 +92,7 @@ func projectTenant(namespace string) string {
 	case namespace == "default", namespace == "openshift", strings.HasPrefix(namespace, "openshift-"), strings.HasPrefix(namespace, "kube-"):
 		return ""
 	}
-	return "project " + namespace
+	return tenant.Project(namespace)
 }
 
 // carryTenant adds the tenant of the context to requests that the API server sends to itself.
@@ -77,20 +102,15 @@ type tenantCarrier struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
 func (c tenantCarrier) RoundTrip(r *http.Request) (*http.Response, error) {
-	if md, _ := metadata.FromOutgoingContext(r.Context()); len(md[tenantKey]) > 0 {
+	if mark := tenant.Outgoing(r.Context()); mark.Name != "" {
 		r = utilnet.CloneRequest(r)
-		r.Header.Set(tenantHeader, url.QueryEscape(md[tenantKey][0]))
+		r.Header.Set(tenantHeader, url.QueryEscape(mark.Name))
+		if mark.NoWait {
+			r.Header.Set(noWaitHeader, "true")
+		}
 	}
 	return c.RoundTripper.RoundTrip(r)
 }
 
 // WrappedRoundTripper implements net.RoundTripperWrapper.
 func (c tenantCarrier) WrappedRoundTripper() http.RoundTripper { return c.RoundTripper }
-
-// writingTenant returns the tenant of a request that etcd received, or "" for the platform.
-func writingTenant(ctx context.Context) string {
-	if values := metadata.ValueFromIncomingContext(ctx, tenantKey); len(values) > 0 {
-		return values[0]
-	}
-	return ""
-}

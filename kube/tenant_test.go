@@ -5,72 +5,79 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"google.golang.org/grpc/metadata"
+	imagev1 "github.com/openshift/api/image/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
-)
 
-// tenantOfContext returns the tenant that a request sends to etcd.
-func tenantOfContext(r *http.Request) string {
-	md, _ := metadata.FromOutgoingContext(r.Context())
-	if values := md[tenantKey]; len(values) > 0 {
-		return values[0]
-	}
-	return ""
-}
+	"github.com/slipway-platform/slipway/internal/tenant"
+)
 
 func TestRequestHasItsTenant(t *testing.T) {
 	const loopback = user.APIServerUser
 	for name, c := range map[string]struct {
 		caller, header string
 		info           request.RequestInfo
-		want           string
+		want           tenant.Mark
 	}{
-		"object in a project":        {"alice", "", request.RequestInfo{Namespace: "shop", Resource: "configmaps"}, "project shop"},
-		"object by a controller":     {"system:serviceaccount:kube-system:job-controller", "", request.RequestInfo{Namespace: "shop", Resource: "pods"}, "project shop"},
-		"import of an image":         {"alice", "", request.RequestInfo{Namespace: "shop", Resource: "imagestreamimports"}, "project shop"},
-		"project":                    {"alice", "", request.RequestInfo{Resource: "projects", Name: "shop"}, "project shop"},
-		"project request":            {"alice", "", request.RequestInfo{Resource: "projectrequests"}, "user alice"},
-		"namespace by a request":     {loopback, "user+alice", request.RequestInfo{Resource: "namespaces"}, "user alice"},
-		"object by a request":        {loopback, "user+alice", request.RequestInfo{Namespace: "shop", Resource: "rolebindings"}, "project shop"},
-		"forged header":              {"mallory", "user+alice", request.RequestInfo{Resource: "projectrequests"}, "user mallory"},
-		"service account of a user":  {"system:serviceaccount:shop:default", "", request.RequestInfo{Resource: "projectrequests"}, "project shop"},
-		"user that is named images":  {"images", "", request.RequestInfo{Resource: "projectrequests"}, "user images"},
-		"project named images":       {"alice", "", request.RequestInfo{Namespace: "images", Resource: "configmaps"}, "project images"},
-		"platform's namespace":       {"alice", "", request.RequestInfo{Namespace: "kube-system", Resource: "configmaps"}, ""},
-		"default namespace":          {"alice", "", request.RequestInfo{Namespace: "default", Resource: "services"}, ""},
-		"name like the platform's":   {"alice", "", request.RequestInfo{Namespace: "kubeshop", Resource: "services"}, "project kubeshop"},
-		"node":                       {"system:node:a", "", request.RequestInfo{Resource: "nodes", Name: "a"}, ""},
-		"platform's service account": {"system:serviceaccount:openshift-infra:a", "", request.RequestInfo{Resource: "images"}, ""},
+		"object in a project":        {"alice", "", request.RequestInfo{Namespace: "shop", Resource: "configmaps"}, tenant.Mark{Name: "project shop"}},
+		"object by its account":      {"system:serviceaccount:shop:default", "", request.RequestInfo{Namespace: "shop", Resource: "pods"}, tenant.Mark{Name: "project shop"}},
+		"object by another's":        {"system:serviceaccount:evil:default", "", request.RequestInfo{Namespace: "shop", Resource: "pods"}, tenant.Mark{Name: "project shop"}},
+		"object by a controller":     {"system:serviceaccount:kube-system:job-controller", "", request.RequestInfo{Namespace: "shop", Resource: "pods"}, tenant.Mark{Name: "project shop", NoWait: true}},
+		"object by the scheduler":    {"system:kube-scheduler", "", request.RequestInfo{Namespace: "shop", Resource: "pods"}, tenant.Mark{Name: "project shop", NoWait: true}},
+		"object by a node":           {"system:node:a", "", request.RequestInfo{Namespace: "shop", Resource: "pods"}, tenant.Mark{Name: "project shop", NoWait: true}},
+		"object by the server":       {loopback, "", request.RequestInfo{Namespace: "shop", Resource: "resourcequotas"}, tenant.Mark{Name: "project shop", NoWait: true}},
+		"webhook":                    {user.Anonymous, "", request.RequestInfo{Namespace: "shop", Resource: "buildconfigs"}, tenant.Mark{Name: "project shop"}},
+		"import of an image":         {"alice", "", request.RequestInfo{Namespace: "shop", Resource: "imagestreamimports"}, tenant.Mark{Name: "project shop"}},
+		"project":                    {"alice", "", request.RequestInfo{Resource: "projects", Name: "shop"}, tenant.Mark{Name: "project shop"}},
+		"project request":            {"alice", "", request.RequestInfo{Resource: "projectrequests"}, tenant.Mark{Name: "user alice"}},
+		"namespace by a request":     {loopback, "user+alice", request.RequestInfo{Resource: "namespaces"}, tenant.Mark{Name: "user alice"}},
+		"object by a request":        {loopback, "user+alice", request.RequestInfo{Namespace: "shop", Resource: "rolebindings"}, tenant.Mark{Name: "project shop"}},
+		"forged header":              {"mallory", "user+alice", request.RequestInfo{Resource: "projectrequests"}, tenant.Mark{Name: "user mallory"}},
+		"service account of a user":  {"system:serviceaccount:shop:default", "", request.RequestInfo{Resource: "projectrequests"}, tenant.Mark{Name: "project shop"}},
+		"user that is named images":  {"images", "", request.RequestInfo{Resource: "projectrequests"}, tenant.Mark{Name: "user images"}},
+		"anonymous":                  {user.Anonymous, "", request.RequestInfo{Resource: "projectrequests"}, tenant.Mark{Name: "user system:anonymous"}},
+		"project named images":       {"alice", "", request.RequestInfo{Namespace: "images", Resource: "configmaps"}, tenant.Mark{Name: "project images"}},
+		"platform's namespace":       {"alice", "", request.RequestInfo{Namespace: "kube-system", Resource: "configmaps"}, tenant.Mark{}},
+		"default namespace":          {"alice", "", request.RequestInfo{Namespace: "default", Resource: "services"}, tenant.Mark{}},
+		"name like the platform's":   {"alice", "", request.RequestInfo{Namespace: "kubeshop", Resource: "services"}, tenant.Mark{Name: "project kubeshop"}},
+		"node":                       {"system:node:a", "", request.RequestInfo{Resource: "nodes", Name: "a"}, tenant.Mark{}},
+		"platform's service account": {"system:serviceaccount:openshift-infra:a", "", request.RequestInfo{Resource: "projects"}, tenant.Mark{}},
+		"record of an image":         {masterUser, "", request.RequestInfo{APIGroup: imagev1.GroupName, Resource: "images"}, tenant.Mark{Name: recordTenant, NoWait: true}},
+		"record by an administrator": {"system:admin", "", request.RequestInfo{APIGroup: imagev1.GroupName, Resource: "images"}, tenant.Mark{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := httptest.NewRequest("POST", "/", nil)
 			r.Header.Set(tenantHeader, c.header)
 			ctx := request.WithRequestInfo(request.WithUser(r.Context(), &user.DefaultInfo{Name: c.caller}), &c.info)
-			got := "no request"
-			markTenant(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = tenantOfContext(r) })).
+			got := tenant.Mark{Name: "no request"}
+			markTenant(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = tenant.Outgoing(r.Context()) })).
 				ServeHTTP(httptest.NewRecorder(), r.WithContext(ctx))
 			if got != c.want {
-				t.Errorf("the tenant is %q, want %q", got, c.want)
+				t.Errorf("the tenant is %+v, want %+v", got, c.want)
 			}
 		})
 	}
 }
 
+func TestRequestOfLoginPageHasTenant(t *testing.T) {
+	var got tenant.Mark
+	markPublic(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = tenant.Outgoing(r.Context()) })).
+		ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/oauth/authorize", nil))
+	if want := (tenant.Mark{Name: tenant.Public}); got != want {
+		t.Errorf("the tenant is %+v, want %+v", got, want)
+	}
+}
+
 func TestRequestOfServerToItselfCarriesTenant(t *testing.T) {
-	for _, tenant := range []string{"user \u00dcmit Jos\u00e9", ""} {
+	for _, mark := range []tenant.Mark{{Name: "user \u00dcmit Jos\u00e9"}, {Name: "image records", NoWait: true}, {}} {
 		var info request.RequestInfo
-		got := "no request"
+		got := tenant.Mark{Name: "no request"}
 		server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			ctx := request.WithRequestInfo(request.WithUser(r.Context(), &user.DefaultInfo{Name: user.APIServerUser}), &info)
-			markTenant(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = tenantOfContext(r) })).ServeHTTP(nil, r.WithContext(ctx))
+			markTenant(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = tenant.Outgoing(r.Context()) })).ServeHTTP(nil, r.WithContext(ctx))
 		}))
 		defer server.Close()
-		ctx := t.Context()
-		if tenant != "" {
-			ctx = metadata.AppendToOutgoingContext(ctx, tenantKey, tenant)
-		}
-		r, err := http.NewRequestWithContext(ctx, "GET", server.URL, nil)
+		r, err := http.NewRequestWithContext(mark.With(t.Context()), "GET", server.URL, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,8 +86,8 @@ func TestRequestOfServerToItselfCarriesTenant(t *testing.T) {
 			t.Fatal(err)
 		}
 		resp.Body.Close()
-		if got != tenant || r.Header.Get(tenantHeader) != "" {
-			t.Errorf("the tenant is %q, want %q; the caller's request has %v", got, tenant, r.Header)
+		if got != mark || r.Header.Get(tenantHeader) != "" {
+			t.Errorf("the tenant is %+v, want %+v; the caller's request has %v", got, mark, r.Header)
 		}
 	}
 }

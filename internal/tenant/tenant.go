@@ -1,0 +1,73 @@
+// Package tenant marks contexts with the tenant on whose behalf they write: "project shop", "user
+// alice". The API server's client of etcd sends the marks with each write, because a key doesn't
+// name the writer. A context without a mark is the platform's.
+package tenant
+
+import (
+	"context"
+
+	"google.golang.org/grpc/metadata"
+)
+
+// Public is the tenant of clients of the login pages that have not proven who they are.
+const Public = "public"
+
+const (
+	// nameKey is the key of the tenant in the metadata of requests to etcd. Names of users can have
+	// any character, which requires the suffix.
+	nameKey = "slipway-tenant-bin"
+	// noWaitKey exists if the writer must not wait for the tenant's other writes.
+	noWaitKey = "slipway-tenant-no-wait"
+)
+
+// Project returns the tenant of a project.
+func Project(name string) string { return "project " + name }
+
+// User returns the tenant of a user who writes outside of projects.
+func User(name string) string { return "user " + name }
+
+// Mark is on whose behalf a request writes.
+type Mark struct {
+	// Name is the tenant. It is empty for the platform.
+	Name string
+	// NoWait means that the writer is not the tenant, but a component of the platform that serves
+	// all tenants. Its writes fail where those of the tenant would wait.
+	NoWait bool
+}
+
+// With returns a context of requests to etcd with a mark, which replaces an earlier one.
+func (m Mark) With(ctx context.Context) context.Context {
+	outgoing, _ := metadata.FromOutgoingContext(ctx) // returns a copy
+	if outgoing == nil {
+		outgoing = metadata.MD{}
+	}
+	delete(outgoing, nameKey)
+	delete(outgoing, noWaitKey)
+	if m.Name != "" {
+		outgoing.Set(nameKey, m.Name)
+	}
+	if m.NoWait {
+		outgoing.Set(noWaitKey, "true")
+	}
+	return metadata.NewOutgoingContext(ctx, outgoing)
+}
+
+// Outgoing returns the mark of a context of requests to etcd.
+func Outgoing(ctx context.Context) Mark {
+	outgoing, _ := metadata.FromOutgoingContext(ctx)
+	return of(outgoing)
+}
+
+// Incoming returns the mark of a request that etcd received.
+func Incoming(ctx context.Context) Mark {
+	incoming, _ := metadata.FromIncomingContext(ctx)
+	return of(incoming)
+}
+
+func of(md metadata.MD) Mark {
+	mark := Mark{NoWait: len(md[noWaitKey]) > 0}
+	if names := md[nameKey]; len(names) > 0 {
+		mark.Name = names[0]
+	}
+	return mark
+}

@@ -1,0 +1,24 @@
+package tenant
+
+import (
+	"testing"
+
+	"google.golang.org/grpc/metadata"
+)
+
+func TestMarkReplacesEarlierOne(t *testing.T) {
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "other", "value")
+	for _, want := range []Mark{{Name: Project("shop"), NoWait: true}, {Name: User("\u00dcmit")}, {}, {Name: Public}} {
+		ctx = want.With(ctx)
+		if got := Outgoing(ctx); got != want {
+			t.Errorf("the mark is %+v, want %+v", got, want)
+		}
+		sent, _ := metadata.FromOutgoingContext(ctx)
+		if got := Incoming(metadata.NewIncomingContext(t.Context(), sent)); got != want {
+			t.Errorf("etcd receives %+v, want %+v", got, want)
+		}
+		if len(sent["other"]) != 1 {
+			t.Errorf("other metadata is %v", sent)
+		}
+	}
+}
