@@ -1,6 +1,8 @@
 package oauth
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -8,10 +10,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	oauthv1 "github.com/openshift/api/oauth/v1"
+	userv1 "github.com/openshift/api/user/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/slipway-platform/slipway/internal/tenant"
 	"github.com/slipway-platform/slipway/oauth/client"
 	"github.com/slipway-platform/slipway/oauth/idp/anyone"
+	"github.com/slipway-platform/slipway/oauth/scope"
+	"github.com/slipway-platform/slipway/oauth/store"
 	"github.com/slipway-platform/slipway/oauth/token"
 )
 
@@ -177,6 +186,62 @@ func TestOversizedInputIsRefused(t *testing.T) {
 	w.logIn(browser, "alice", ask(demo()))
 	if got := w.get(browser, ask(url.Values{"client_id": {strings.Repeat("c", 10_000)}})); got.StatusCode != http.StatusBadRequest {
 		t.Errorf("a client of 10000 bytes: %s", got.Status)
+	}
+}
+
+func TestLongParametersAreNotStored(t *testing.T) {
+	w := newWorld(t, nil)
+	browser := w.browser()
+	long := strings.Repeat("x", scope.MaxParameter)
+	there := w.url + "/oauth/token/display"
+	w.logIn(browser, "alice", ask(demo()))
+	for _, values := range []url.Values{
+		{"response_type": {"token"}, "redirect_uri": {there + "?x=" + long}},
+		{"response_type": {"code"}, "state": {long + "x"}},
+		{"response_type": {"token"}, "scope": {"user:info " + strings.Repeat("role:view:shop ", 300)}},
+	} {
+		values.Set("client_id", client.Browser)
+		got := w.get(browser, ask(values))
+		if got.StatusCode != http.StatusBadRequest || !strings.Contains(got.body, "can have at most 4096 bytes") || len(w.tokens.All())+len(w.codes.All()) > 0 {
+			t.Errorf("%s: %s", got.Status, got.body)
+		}
+	}
+	if got := w.get(browser, ask(url.Values{"client_id": {client.Browser}, "response_type": {"code"}, "state": {long}})); got.at().Query().Get("code") == "" {
+		t.Errorf("the longest state: %s", got.Status)
+	}
+}
+
+// marking records the marks of contexts that create objects.
+type marking[T runtime.Object] struct {
+	store.Objects[T]
+	marks []tenant.Mark
+}
+
+// Create implements store.Objects.
+func (m *marking[T]) Create(ctx context.Context, object T) (T, error) {
+	m.marks = append(m.marks, tenant.Outgoing(ctx))
+	return m.Objects.Create(ctx, object)
+}
+
+func TestCodesTokensAndGrantsAreWrittenForTheirUser(t *testing.T) {
+	w := newWorld(t, nil)
+	tokens, codes := &marking[*oauthv1.OAuthAccessToken]{Objects: w.tokens}, &marking[*oauthv1.OAuthAuthorizeToken]{Objects: w.codes}
+	grants := &marking[*oauthv1.OAuthClientAuthorization]{Objects: w.objects.authorizations}
+	w.objects.tokens, w.objects.codes, w.objects.authorizations = tokens, codes, grants
+	if err := w.complete(); err != nil {
+		t.Fatal(err)
+	}
+	ctx := tenant.Mark{Name: tenant.Public}.With(t.Context())
+	user := &userv1.User{ObjectMeta: metav1.ObjectMeta{Name: "alice", UID: "1"}}
+	demo := must(t, w, "demo")
+	_, tokenErr := w.issuer.Access(ctx, token.To(demo, user, []string{"user:info"}, app))
+	_, codeErr := w.issuer.Code(ctx, token.To(demo, user, []string{"user:info"}, app), "", "", "")
+	grantErr := w.grants.Grants.Add(ctx, user, demo, []string{"user:info"})
+	if err := errors.Join(tokenErr, codeErr, grantErr); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]tenant.Mark{{Name: "user alice"}, {Name: "user alice"}, {Name: "user alice"}}, slices.Concat(tokens.marks, codes.marks, grants.marks)); diff != "" {
+		t.Errorf("marks (-want +got):\n%s", diff)
 	}
 }
 

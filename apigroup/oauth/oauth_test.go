@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,6 +61,8 @@ func TestValidateTokenRejectsInvalidAndChangedTokens(t *testing.T) {
 		"no UID":           func(o *oauthv1.OAuthAccessToken) { o.UserUID = "" },
 		"no client":        func(o *oauthv1.OAuthAccessToken) { o.ClientName = "" },
 		"no scope of ours": func(o *oauthv1.OAuthAccessToken) { o.Scopes = []string{"root"} },
+		"a long address":   func(o *oauthv1.OAuthAccessToken) { o.RedirectURI = "https://a/?" + strings.Repeat("x", 4096) },
+		"long scopes":      func(o *oauthv1.OAuthAccessToken) { o.Scopes = slices.Repeat([]string{"role:view:shop"}, 300) },
 		"a negative age":   func(o *oauthv1.OAuthAccessToken) { o.ExpiresIn = -1 },
 	} {
 		token := token()
@@ -84,6 +87,13 @@ func TestValidateTokenRejectsInvalidAndChangedTokens(t *testing.T) {
 	typedCode.TypeMeta = metav1.TypeMeta{APIVersion: "oauth.openshift.io/v1", Kind: "OAuthAuthorizeToken"}
 	if errs := validateCode(t.Context(), typedCode, code); len(errs) > 0 {
 		t.Errorf("an update of a code without a change: %v", errs)
+	}
+	code.State = strings.Repeat("x", 4097)
+	if len(validateCode(t.Context(), code, nil)) == 0 {
+		t.Error("a code with a long state is accepted")
+	}
+	if errs := validateCode(t.Context(), code, code.DeepCopy()); len(errs) > 0 {
+		t.Errorf("a code of an earlier version: %v", errs)
 	}
 	more := token()
 	more.Scopes = []string{"user:full", "user:info"}

@@ -158,7 +158,9 @@ func validateCode(_ context.Context, code, old *oauthv1.OAuthAuthorizeToken) fie
 	if code.RedirectURI != "" {
 		errs = append(errs, validateRedirect(field.NewPath("redirectURI"), code.RedirectURI)...)
 	}
-	if old != nil {
+	if old == nil {
+		errs = append(errs, validateLengths(map[string]string{"redirectURI": code.RedirectURI, "state": code.State}, code.Scopes)...)
+	} else {
 		previous := old.DeepCopy()
 		previous.TypeMeta, previous.ObjectMeta = code.TypeMeta, code.ObjectMeta
 		errs = append(errs, unchanged(previous, code)...)
@@ -179,11 +181,24 @@ func validateToken(_ context.Context, token, old *oauthv1.OAuthAccessToken) fiel
 		errs = append(errs, field.Invalid(field.NewPath("inactivityTimeoutSeconds"), token.InactivityTimeoutSeconds,
 			"must not be negative"))
 	}
-	if old != nil {
+	if old == nil {
+		errs = append(errs, validateLengths(map[string]string{"redirectURI": token.RedirectURI}, token.Scopes)...)
+	} else {
 		previous := old.DeepCopy()
 		previous.TypeMeta, previous.ObjectMeta = token.TypeMeta, token.ObjectMeta
 		previous.InactivityTimeoutSeconds = token.InactivityTimeoutSeconds
 		errs = append(errs, unchanged(previous, token)...)
+	}
+	return errs
+}
+
+// validateLengths limits the texts that clients choose.
+func validateLengths(texts map[string]string, scopes []string) (errs field.ErrorList) {
+	texts["scopes"] = strings.Join(scopes, " ")
+	for name, text := range texts {
+		if len(text) > scope.MaxParameter {
+			errs = append(errs, field.TooLong(field.NewPath(name), "", scope.MaxParameter))
+		}
 	}
 	return errs
 }

@@ -3,6 +3,7 @@ package authorize
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 
@@ -45,6 +46,11 @@ func repeated(form url.Values) string {
 
 // read validates the parameters of an authenticated user's request.
 func (s *Server) read(ctx context.Context, form url.Values) (*request, *refusal) {
+	for _, name := range []string{"redirect_uri", "state", "scope"} {
+		if len(form.Get(name)) > scope.MaxParameter {
+			return nil, &refusal{Problem: token.Problem{Code: "invalid_request", Description: fmt.Sprintf("%s can have at most %d bytes", name, scope.MaxParameter)}}
+		}
+	}
 	c, err := s.Clients.Find(ctx, form.Get("client_id"))
 	var misconfigured *client.Misconfigured
 	if errors.As(err, &misconfigured) && misconfigured.Notice.Account != nil {

@@ -12,6 +12,7 @@ import (
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/slipway-platform/slipway/internal/tenant"
 	"github.com/slipway-platform/slipway/oauth/client"
 	"github.com/slipway-platform/slipway/oauth/store"
 )
@@ -44,6 +45,7 @@ const attempts = 5
 // Add records that a user granted further scopes to a client.
 func (g *Grants) Add(ctx context.Context, user *userv1.User, c *client.Client,
 	scopes []string) (err error) {
+	ctx = tenant.Mark{Name: tenant.User(user.Name)}.With(ctx)
 	for range attempts {
 		err = g.add(ctx, user, c, scopes)
 		if !kerrors.IsConflict(err) && !kerrors.IsAlreadyExists(err) && !kerrors.IsNotFound(err) {

@@ -94,6 +94,10 @@ func Validate(text string) error {
 	return fmt.Errorf("parse scope %q: unknown; scopes are %s and role:<cluster role>:<namespace>", text, strings.Join(Supported(), ", "))
 }
 
+// MaxParameter is the maximum length in bytes of a redirect URI, of a state, and of all scopes of a
+// request together. A code or token with all three stays a small object.
+const MaxParameter = 4 << 10
+
 // Split returns the scopes in a request parameter: separated by spaces, without duplicates, in
 // their order.
 func Split(parameter string) []string {

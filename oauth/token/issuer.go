@@ -11,6 +11,7 @@ import (
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/slipway-platform/slipway/internal/tenant"
 	"github.com/slipway-platform/slipway/oauth/client"
 	"github.com/slipway-platform/slipway/oauth/store"
 )
@@ -66,10 +67,15 @@ func (i *Issuer) Access(ctx context.Context, grant Grant) (Issued, error) {
 		UserName: grant.UserName, UserUID: grant.UserUID, AuthorizeToken: grant.Code,
 		InactivityTimeoutSeconds: or(grant.Client.InactivityTimeout, i.InactivityTimeout),
 	}
-	if _, err := i.Tokens.Create(ctx, stored); err != nil {
+	if _, err := i.Tokens.Create(onBehalf(ctx, grant), stored); err != nil {
 		return Issued{}, fmt.Errorf("store access token of user %q: %w", grant.UserName, err)
 	}
 	return Issued{Secret: secret, ExpiresIn: stored.ExpiresIn, Scopes: grant.Scopes}, nil
+}
+
+// onBehalf returns a context for writes on behalf of a grant's user.
+func onBehalf(ctx context.Context, grant Grant) context.Context {
+	return tenant.Mark{Name: tenant.User(grant.UserName)}.With(ctx)
 }
 
 // or returns the client's own value or the default.
@@ -84,7 +90,7 @@ func or(own *int32, usual int32) int32 {
 func (i *Issuer) Code(ctx context.Context, grant Grant,
 	state, challenge, method string) (string, error) {
 	secret, name := newCode(i.CodeKeys[0])
-	_, err := i.Codes.Create(ctx, &oauthv1.OAuthAuthorizeToken{
+	_, err := i.Codes.Create(onBehalf(ctx, grant), &oauthv1.OAuthAuthorizeToken{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: grant.Client.Annotations()},
 		ClientName: grant.Client.ID, ExpiresIn: int64(i.CodeMaxAge), Scopes: grant.Scopes, RedirectURI: grant.RedirectURI, State: state,
 		UserName: grant.UserName, UserUID: grant.UserUID, CodeChallenge: challenge, CodeChallengeMethod: method,

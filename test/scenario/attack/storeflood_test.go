@@ -2,6 +2,8 @@ package attack
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -38,4 +40,23 @@ func TestTenantCannotFloodStore(t *testing.T) {
 	}
 	s.mallory.May("PATCH", flood, `{"data":{"large":null}}`)
 	s.alice.May("POST", kit.CorePath(s.shop, "configmaps"), string(large[:1])+`"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"large"},`+string(large[1:]))
+}
+
+// TestUserCannotFillStoreWithTokens requests tokens and codes with a long text of the user's
+// choice, which the server would store with each of them.
+func TestUserCannotFillStoreWithTokens(t *testing.T) {
+	web := siteOf(t, kit.Shared(t))
+	browser := web.browser(nil)
+	web.logIn(browser)
+	long := strings.Repeat("x", 900<<10)
+	for name, values := range map[string]url.Values{
+		"redirect URI": {"response_type": {"token"}, "redirect_uri": {web.url + "/oauth/token/display?x=" + long}},
+		"state":        {"response_type": {"code"}, "state": {long}},
+	} {
+		values.Set("client_id", "openshift-browser-client")
+		got := web.get(browser, "/oauth/authorize?"+values.Encode())
+		if got.StatusCode != http.StatusBadRequest || got.Header.Get("Location") != "" {
+			t.Errorf("a long %s: %s", name, got.Status)
+		}
+	}
 }
