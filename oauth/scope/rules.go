@@ -2,6 +2,7 @@ package scope
 
 import (
 	"slices"
+	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -67,7 +68,8 @@ func escalating() map[string][]string {
 }
 
 // escalates reports whether a request accesses an escalating resource. It checks the request and
-// not the role's rules, because a rule for all resources (`*`) includes them.
+// not the role's rules, because a rule for all resources (`*`) includes them. Verbs of constrained
+// impersonation are impersonate:MODE and impersonate-on:MODE:VERB.
 func escalates(request authorizer.Attributes) bool {
 	if !request.IsResourceRequest() {
 		return false
@@ -77,5 +79,5 @@ func escalates(request authorizer.Attributes) bool {
 		resource += "/" + sub
 	}
 	listed := escalating()[request.GetAPIGroup()]
-	return request.GetVerb() == "impersonate" || slices.Contains(listed, resource) || slices.Contains(listed, request.GetResource())
+	return strings.HasPrefix(request.GetVerb(), "impersonate") || slices.Contains(listed, resource) || slices.Contains(listed, request.GetResource())
 }

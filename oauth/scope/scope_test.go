@@ -94,6 +94,8 @@ func TestScopesCoverRequests(t *testing.T) {
 		{"a binding through a rule for everything", []string{"role:everything:*"}, resource("create", "rbac.authorization.k8s.io", "rolebindings", "", "prod", ""), false},
 		{"a token of a service account", []string{"role:everything:*"}, resource("create", "", "serviceaccounts", "token", "prod", "default"), false},
 		{"acting as another", []string{"role:everything:*"}, resource("impersonate", "", "users", "", "", "bob"), false},
+		{"acting as another, constrained", []string{"role:everything:*"}, resource("impersonate:user-info", "", "users", "", "", "bob"), false},
+		{"acting as another on pods", []string{"role:everything:*"}, resource("impersonate-on:user-info:list", "", "pods", "", "prod", ""), false},
 		{"one of several scopes suffices", []string{Info, "role:edit:prod"}, pod, true},
 		{"discovery is for all", []string{Info}, url("get", "/apis/user.openshift.io/v1"), true},
 		{"metrics are not", []string{Info}, url("get", "/metrics"), false},
