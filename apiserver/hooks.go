@@ -82,7 +82,7 @@ func (s *Server) Filter(chain http.Handler, public func(http.Handler) http.Handl
 			handlers++
 		}
 	}
-	chain = s.concealPaths(s.redirectLegacy(chain))
+	chain = s.redirectLegacy(s.concealPaths(chain)) // conceals the path of every name of a resource
 	filtered := chain
 	if handlers > 0 {
 		served := public(mux)

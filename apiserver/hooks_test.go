@@ -136,3 +136,23 @@ func TestPostStartHooksWithTheSameNameFail(t *testing.T) {
 		t.Errorf("error is %v", err)
 	}
 }
+
+func TestPathsOfOldNamesAreConcealed(t *testing.T) {
+	s := &Server{legacy: legacy{groups: map[string]string{"routes": "route.openshift.io"}}}
+	s.hooks.Conceal = []func(string) string{func(path string) string {
+		if !strings.Contains(path, "/routes/") {
+			return path
+		}
+		return strings.ReplaceAll(path, "treasure", "redacted")
+	}}
+	for _, resource := range []string{"routes", "oapi-routes"} {
+		s.Filter(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if want := "/oapi/v1/namespaces/shop/routes/a/redacted"; r.URL.Path != want || r.RequestURI != want {
+				t.Errorf("%s: the chain sees %s and %s", resource, r.URL.Path, r.RequestURI)
+			}
+			if whole := withWholeURL(r).URL.Path; whole != "/oapi/v1/namespaces/shop/routes/a/treasure" {
+				t.Errorf("%s: the request is read as %s", resource, whole)
+			}
+		}), nil).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/api/v1/namespaces/shop/"+resource+"/a/treasure", nil))
+	}
+}
