@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	imagev1 "github.com/openshift/api/image/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -82,7 +84,10 @@ func (r *records) reconcile(ctx context.Context, project string) error {
 	if !apierrors.IsNotFound(err) {
 		return err
 	}
+	// The API server limits the bytes of records that this controller rewrites. Deletions have no
+	// limit. Where a change fails, the next attempt continues.
 	users := r.users(project)
+	slices.SortStableFunc(created, func(a, b any) int { return strings.Compare(users[nameOf(a)], users[nameOf(b)]) })
 	for _, object := range created {
 		head := object.(*metav1.PartialObjectMetadata)
 		if err := r.settle(ctx, head, users[head.Name]); err != nil {
@@ -91,6 +96,8 @@ func (r *records) reconcile(ctx context.Context, project string) error {
 	}
 	return nil
 }
+
+func nameOf(head any) string { return head.(*metav1.PartialObjectMetadata).Name }
 
 // users returns a project for each image that a stream outside of a deleted project uses.
 func (r *records) users(deleted string) map[string]string {

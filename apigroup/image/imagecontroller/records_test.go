@@ -1,6 +1,7 @@
 package imagecontroller
 
 import (
+	"errors"
 	"testing"
 
 	imagev1 "github.com/openshift/api/image/v1"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	metadatafake "k8s.io/client-go/metadata/fake"
+	kubetesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/slipway-platform/slipway/apigroup/image/record"
@@ -46,8 +48,9 @@ func TestRecordsOfDeletedProjectsEnd(t *testing.T) {
 		stored = append(stored, object)
 	}
 	shop, created := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "new"}}
+	client := metadatafake.NewSimpleMetadataClient(scheme, stored...)
 	deps := &controller.Deps{
-		Kube: fake.NewClientset(shop, created), Metadata: metadatafake.NewSimpleMetadataClient(scheme, stored...),
+		Kube: fake.NewClientset(shop, created), Metadata: client,
 		Images: imagefake.NewSimpleClientset(), //nolint: the generated client of images has no other
 	}
 	deps.Init()
@@ -70,21 +73,29 @@ func TestRecordsOfDeletedProjectsEnd(t *testing.T) {
 	for _, object := range objects {
 		fill(r.images, object)
 	}
+	images := deps.Metadata.Resource(imagev1.GroupVersion.WithResource("images"))
+	isLimited := true
+	client.PrependReactor("patch", "images", func(kubetesting.Action) (bool, runtime.Object, error) {
+		return isLimited, nil, apierrors.NewInternalError(errors.New("too many large objects"))
+	})
+	if err := r.reconcile(t.Context(), "old"); err == nil {
+		t.Error("a change that the API server rejects is not tried again")
+	}
+	isLimited = false
+	for _, name := range []string{"unused", "own-stream"} {
+		if _, err := images.Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			t.Errorf("record %q waits for changes of others: %v", name, err)
+		}
+	}
 	for _, project := range []string{"old", "shop", "new", "unknown"} {
 		if err := r.reconcile(t.Context(), project); err != nil {
 			t.Fatal(err)
 		}
 	}
-	images := deps.Metadata.Resource(imagev1.GroupVersion.WithResource("images"))
 	for name, want := range map[string]string{"used": "shop", "pushed": "old", "other": "shop", "of-new": "new"} {
 		head, err := images.Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil || head.Labels[record.ProjectLabel] != want {
 			t.Errorf("record %q has labels %v, %v, want project %q", name, head.Labels, err, want)
-		}
-	}
-	for _, name := range []string{"unused", "own-stream"} {
-		if _, err := images.Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-			t.Errorf("record %q: %v", name, err)
 		}
 	}
 }
