@@ -22,7 +22,6 @@ import (
 	"github.com/slipway-platform/slipway/internal/arguments"
 	"github.com/slipway-platform/slipway/kube"
 	"github.com/slipway-platform/slipway/pki"
-	"github.com/slipway-platform/slipway/storage/local"
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
@@ -102,7 +101,7 @@ func (h *Host) features() ([]apiserver.Feature, []reload.Adjustment, error) {
 		pod.AuthorityFeature(serviceca.BundleMap, serviceca.BundleKey),
 		reach.Feature(h.networks()),
 		unenforced.Feature(unenforced.Resources()),
-		storageclient.Feature(pki.StorageGroup, local.DriverName),
+		storageclient.Feature(storageLimits()),
 		apps.Feature(rules),
 		build.Feature(rules),
 		image.Feature(h.imageOptions()),

@@ -9,13 +9,26 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
+	"github.com/slipway-platform/slipway/admission/storageclient"
 	"github.com/slipway-platform/slipway/node"
+	"github.com/slipway-platform/slipway/pki"
 	"github.com/slipway-platform/slipway/storage/csi"
 	"github.com/slipway-platform/slipway/storage/csi/capacity"
 	"github.com/slipway-platform/slipway/storage/csi/provision"
+	"github.com/slipway-platform/slipway/storage/csi/snapshot"
 	"github.com/slipway-platform/slipway/storage/local"
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
+
+// storageLimits returns what the API server lets the clients of local storage change.
+func storageLimits() storageclient.Limits {
+	finalizers, annotations := provision.ClaimMetadata()
+	return storageclient.Limits{
+		Group: pki.StorageGroup, Driver: local.DriverName,
+		ClaimFinalizers: append(finalizers, snapshot.ClaimFinalizers()...), ClaimAnnotations: annotations,
+		SnapshotFinalizers: snapshot.Finalizers(),
+	}
+}
 
 // localStorage returns the component for volumes on the node's own disk.
 func (h *Host) localStorage() (component.Component, error) {

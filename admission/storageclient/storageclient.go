@@ -1,7 +1,8 @@
 // Package storageclient limits the client of local storage to objects of its own driver.
 //
 // RBAC cannot tell PersistentVolumes apart. Without this plugin, the holder of the client's key
-// could create a PersistentVolume for any directory of any node, and one that names any secret.
+// could create a PersistentVolume for any directory of any node, and one that names any secret. It
+// could also make the garbage collector delete any claim, with an owner that does not exist.
 package storageclient
 
 import (
@@ -12,11 +13,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/initializer"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/slipway-platform/slipway/apiserver"
 )
@@ -24,39 +27,78 @@ import (
 // Name is the name of the admission plugin in the configuration.
 const Name = "slipway.io/StorageClient"
 
-// Feature returns the plugin. It limits users in a group to the objects of a CSI driver.
-func Feature(group, driver string) apiserver.Feature {
+// Limits say what the clients of a CSI driver may change.
+type Limits struct {
+	// Group is the group of the clients, and Driver the name of their driver.
+	Group, Driver string
+	// ClaimFinalizers and ClaimAnnotations are all that the clients may change in the metadata of
+	// claims, SnapshotFinalizers in that of VolumeSnapshots.
+	ClaimFinalizers, ClaimAnnotations, SnapshotFinalizers []string
+}
+
+// Feature returns the plugin.
+func Feature(limits Limits) apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{{
-		Name: Name, New: func(io.Reader) (admission.Interface, error) { return newPlugin(group, driver), nil },
+		Name: Name, New: func(io.Reader) (admission.Interface, error) { return newPlugin(limits), nil },
 	}}}
 }
 
 // plugin is the plugin.
 type plugin struct {
 	*admission.Handler
-	group, driver string
+	Limits
+	kube    kubernetes.Interface
+	dynamic dynamic.Interface
 }
 
-var _ admission.ValidationInterface = &plugin{}
+var (
+	_ admission.ValidationInterface          = &plugin{}
+	_ initializer.WantsExternalKubeClientSet = &plugin{}
+	_ initializer.WantsDynamicClient         = &plugin{}
+)
 
-func newPlugin(group, driver string) *plugin {
-	return &plugin{admission.NewHandler(admission.Create, admission.Update, admission.Delete), group, driver}
+func newPlugin(limits Limits) *plugin {
+	return &plugin{Handler: admission.NewHandler(admission.Create, admission.Update, admission.Delete), Limits: limits}
 }
 
-// Validate rejects requests about objects of other drivers. An update must not change the driver.
-func (p *plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	if !slices.Contains(a.GetUserInfo().GetGroups(), p.group) {
+// SetExternalKubeClientSet stores the client that reads classes, claims and volumes.
+func (p *plugin) SetExternalKubeClientSet(client kubernetes.Interface) { p.kube = client }
+
+// SetDynamicClient stores the client that reads the classes and contents of snapshots.
+func (p *plugin) SetDynamicClient(client dynamic.Interface) { p.dynamic = client }
+
+// ValidateInitialization fails without clients.
+func (p *plugin) ValidateInitialization() error {
+	if p.kube == nil || p.dynamic == nil {
+		return fmt.Errorf("initialize admission plugin %s: no client", Name)
+	}
+	return nil
+}
+
+// Validate rejects requests about objects of other drivers, and changes of objects of users that
+// the driver never makes.
+func (p *plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if !slices.Contains(a.GetUserInfo().GetGroups(), p.Group) {
 		return nil
 	}
-	for _, object := range []runtime.Object{a.GetOldObject(), a.GetObject()} {
-		if err := p.check(a.GetResource().GroupResource(), object); err != nil {
-			return admission.NewForbidden(a, err)
-		}
+	if err := p.validate(ctx, a); err != nil {
+		return admission.NewForbidden(a, err)
 	}
-	before, _ := a.GetOldObject().(*corev1.PersistentVolumeClaim)
-	after, _ := a.GetObject().(*corev1.PersistentVolumeClaim)
-	if before != nil && after != nil && !equality.Semantic.DeepEqual(before.Spec, after.Spec) {
-		return admission.NewForbidden(a, fmt.Errorf("spec: the client of local storage must not change the specification of claims"))
+	return nil
+}
+
+func (p *plugin) validate(ctx context.Context, a admission.Attributes) error {
+	resource := a.GetResource().GroupResource()
+	switch resource.Resource {
+	case "persistentvolumeclaims":
+		return p.checkClaim(ctx, a.GetOldObject(), a.GetObject())
+	case "volumesnapshots":
+		return p.checkSnapshot(ctx, a.GetOldObject(), a.GetObject())
+	}
+	for _, object := range []runtime.Object{a.GetOldObject(), a.GetObject()} {
+		if err := p.check(resource, object); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -94,7 +136,7 @@ func (p *plugin) check(resource schema.GroupResource, object runtime.Object) err
 func (p *plugin) checkVolume(pv *corev1.PersistentVolume) error {
 	source := pv.Spec.CSI
 	if source == nil {
-		return fmt.Errorf("spec: the client of local storage can only have volumes of the CSI driver %q", p.driver)
+		return fmt.Errorf("spec: the client of local storage can only have volumes of the CSI driver %q", p.Driver)
 	}
 	if err := p.checkDriver("spec.csi.driver", source.Driver); err != nil {
 		return err
@@ -104,15 +146,15 @@ func (p *plugin) checkVolume(pv *corev1.PersistentVolume) error {
 		"nodeStageSecretRef": source.NodeStageSecretRef, "nodePublishSecretRef": source.NodePublishSecretRef, "nodeExpandSecretRef": source.NodeExpandSecretRef,
 	} {
 		if secret != nil {
-			return fmt.Errorf("spec.csi.%s: the driver %q uses no secrets; remove the secret from the StorageClass", field, p.driver)
+			return fmt.Errorf("spec.csi.%s: the driver %q uses no secrets; remove the secret from the StorageClass", field, p.Driver)
 		}
 	}
 	return nil
 }
 
 func (p *plugin) checkDriver(field, driver string) error {
-	if driver != p.driver {
-		return fmt.Errorf("%s: %q is not the driver of local storage, %q", field, driver, p.driver)
+	if driver != p.Driver {
+		return fmt.Errorf("%s: %q is not the driver of local storage, %q", field, driver, p.Driver)
 	}
 	return nil
 }

@@ -37,6 +37,9 @@ func (p *provisioner) reconcileSource(ctx context.Context, key controller.Key) e
 	if source.DeletionTimestamp == nil || !slices.Contains(source.Finalizers, cloningFinalizer) {
 		return nil
 	}
+	if own, err := p.ownsSource(source); err != nil || !own {
+		return err
+	}
 	claims, err := p.claimsByNS.PersistentVolumeClaims(key.Namespace).List(labels.Everything())
 	if err != nil {
 		return fmt.Errorf("list claims of namespace %q: %w", key.Namespace, err)
@@ -51,6 +54,19 @@ func (p *provisioner) reconcileSource(ctx context.Context, key controller.Key) e
 		return nil
 	}
 	return err
+}
+
+// ownsSource reports whether the driver releases a claim: unless it has a volume of another driver.
+func (p *provisioner) ownsSource(source *corev1.PersistentVolumeClaim) (bool, error) {
+	pv, err := p.volumes.Get(source.Spec.VolumeName)
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read PersistentVolume %q: %w", source.Spec.VolumeName, err)
+	}
+	own, err := p.OwnVolume(pv)
+	return own != nil, err
 }
 
 // isCloning reports whether a volume for claim might be in creation from the volume of the claim

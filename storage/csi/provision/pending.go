@@ -14,6 +14,11 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
+// ClaimMetadata returns the finalizers and annotations of claims that the provisioner changes.
+func ClaimMetadata() (finalizers, annotations []string) {
+	return []string{pendingFinalizer, cloningFinalizer}, []string{nodeAnnotation, oldNodeAnnotation}
+}
+
 // object is the JSON of a patch.
 type object = map[string]any
 

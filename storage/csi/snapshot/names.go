@@ -28,3 +28,9 @@ const (
 )
 
 const yes = "yes"
+
+// ClaimFinalizers returns the finalizers of claims that the controller changes.
+func ClaimFinalizers() []string { return []string{claimFinalizer} }
+
+// Finalizers returns the finalizers of VolumeSnapshots that the controller changes.
+func Finalizers() []string { return []string{boundFinalizer, sourceFinalizer} }

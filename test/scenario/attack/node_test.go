@@ -88,6 +88,28 @@ func TestStorageClientCannotTakeNode(t *testing.T) {
 	storage.MayNot("DELETE", volumes+"/taken", "", "only have volumes of the CSI driver")
 }
 
+// TestStorageClientCannotDeleteClaims uses the key of local storage, which updates claims.
+func TestStorageClientCannotDeleteClaims(t *testing.T) {
+	s := tenants(t)
+	storage := nodePart(t, s.Cluster, s.Path("pki", "node", "slipway-storage.kubeconfig"))
+	claims := kit.CorePath(s.shop, "persistentvolumeclaims")
+	for name, class := range map[string]string{"claim-of-driver": "slipway-local", "claim-of-another": "another"} {
+		s.alice.May("POST", claims, fmt.Sprintf(`{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: %s},
+			spec: {storageClassName: %s, accessModes: [ReadWriteOnce], resources: {requests: {storage: 16Mi}}}}`, name, class))
+		claim := claims + "/" + name
+		t.Cleanup(func() { s.alice.May("DELETE", claim, "") })
+		for _, path := range []string{claim, claim + "/status"} {
+			storage.MayNot("PATCH", path, `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"missing","uid":"1"}]}}`, "metadata.ownerReferences")
+			storage.MayNot("PATCH", path, `{"metadata":{"finalizers":null}}`, "metadata.finalizers")
+			storage.MayNot("PATCH", path, `{"metadata":{"labels":{"a":"b"}}}`, "metadata.labels")
+		}
+	}
+	const provisioning = `{"metadata":{"finalizers":["kubernetes.io/pvc-protection","csi.slipway.io/provisioning"]}}`
+	storage.MayNot("PATCH", claims+"/claim-of-another", provisioning, "neither the StorageClass nor the volume")
+	storage.MayNot("PATCH", claims+"/claim-of-another/status", `{"status":{"phase":"Bound"}}`, "neither the StorageClass nor the volume")
+	storage.May("PATCH", claims+"/claim-of-driver?", provisioning)
+}
+
 func TestNodeCannotGiveItselfReservedLabel(t *testing.T) {
 	c := kit.Shared(t)
 	name := c.Status().Nodes[0].Name

@@ -1,0 +1,79 @@
+package storageclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	storagehelpers "k8s.io/component-helpers/storage/volume"
+)
+
+// provisionerAnnotations are the annotations of claims with the driver that the volume binder
+// selected. The second one is deprecated.
+var provisionerAnnotations = [...]string{"volume.kubernetes.io/storage-provisioner", "volume.beta.kubernetes.io/storage-provisioner"}
+
+// checkClaim accepts updates of claims of the driver, and of their status. The API server lets an
+// update of the status change metadata too.
+func (p *plugin) checkClaim(ctx context.Context, old, object runtime.Object) error {
+	before, existed := old.(*corev1.PersistentVolumeClaim)
+	after, exists := object.(*corev1.PersistentVolumeClaim)
+	switch {
+	case !existed || !exists:
+		return errors.New("the client of local storage can only update claims")
+	case !equality.Semantic.DeepEqual(before.Spec, after.Spec):
+		return errors.New("spec: the client of local storage must not change the specification of claims")
+	}
+	if err := checkMetadata(before, after, p.ClaimFinalizers, p.ClaimAnnotations); err != nil {
+		return err
+	}
+	own, err := p.ownsClaim(ctx, before)
+	if err == nil && !own {
+		err = fmt.Errorf("neither the StorageClass nor the volume of claim %q is of the driver of local storage, %q", before.Name, p.Driver)
+	}
+	return err
+}
+
+// ownsClaim reports whether a claim is of the driver. One of its provisioner, its class and its
+// volume is enough: the class can be gone, and a claim can be bound to a volume of another driver
+// while the driver creates one for it, which it then deletes.
+func (p *plugin) ownsClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
+	for _, name := range provisionerAnnotations {
+		if claim.Annotations[name] == p.Driver {
+			return true, nil
+		}
+	}
+	if name := storagehelpers.GetPersistentVolumeClaimClass(claim); name != "" {
+		class, err := p.kube.StorageV1().StorageClasses().Get(ctx, name, metav1.GetOptions{})
+		if err == nil && class.Provisioner == p.Driver {
+			return true, nil
+		}
+		if err != nil && !kerrors.IsNotFound(err) {
+			return false, fmt.Errorf("read StorageClass %q: %w", name, err)
+		}
+	}
+	if claim.Spec.VolumeName == "" {
+		return false, nil
+	}
+	driver, err := p.volumeDriver(ctx, claim.Spec.VolumeName)
+	if kerrors.IsNotFound(err) {
+		return claim.DeletionTimestamp != nil, nil // each driver releases a claim that lost its volume
+	}
+	return driver == p.Driver, err
+}
+
+// volumeDriver returns the CSI driver of a PersistentVolume, or "" if it has none.
+func (p *plugin) volumeDriver(ctx context.Context, name string) (string, error) {
+	pv, err := p.kube.CoreV1().PersistentVolumes().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return "", fmt.Errorf("read PersistentVolume %q: %w", name, err)
+	}
+	if pv.Spec.CSI == nil {
+		return "", nil
+	}
+	return pv.Spec.CSI.Driver, nil
+}

@@ -1,0 +1,42 @@
+package storageclient
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// checkMetadata rejects all changes of metadata except those of some finalizers and annotations.
+func checkMetadata(before, after metav1.Object, finalizers, annotations []string) error {
+	field := ""
+	switch {
+	case !maps.Equal(before.GetLabels(), after.GetLabels()):
+		field = "labels"
+	case !equality.Semantic.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences()):
+		field = "ownerReferences"
+	case !slices.Equal(others(before.GetFinalizers(), finalizers), others(after.GetFinalizers(), finalizers)):
+		field = "finalizers"
+	case !maps.Equal(otherKeys(before.GetAnnotations(), annotations), otherKeys(after.GetAnnotations(), annotations)):
+		field = "annotations"
+	default:
+		return nil
+	}
+	return fmt.Errorf("metadata.%s: the client of local storage can only change finalizers and annotations of its own", field)
+}
+
+// others returns the sorted values of a list that are not own ones.
+func others(list, own []string) []string {
+	rest := slices.DeleteFunc(slices.Clone(list), func(value string) bool { return slices.Contains(own, value) })
+	slices.Sort(rest)
+	return rest
+}
+
+// otherKeys returns the entries of a map whose keys are not own ones.
+func otherKeys(entries map[string]string, own []string) map[string]string {
+	rest := maps.Clone(entries)
+	maps.DeleteFunc(rest, func(key, _ string) bool { return slices.Contains(own, key) })
+	return rest
+}

@@ -1,0 +1,130 @@
+package storageclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// snapshotVersion is the API of snapshots.
+var snapshotVersion = schema.GroupVersion{Group: "snapshot.storage.k8s.io", Version: "v1"}
+
+// checkSnapshot accepts updates of snapshots of the driver. The driver also reports errors of
+// snapshots that are of no driver, and releases them when they are deleted.
+func (p *plugin) checkSnapshot(ctx context.Context, old, object runtime.Object) error {
+	before, existed := old.(*unstructured.Unstructured)
+	after, exists := object.(*unstructured.Unstructured)
+	if !existed || !exists {
+		return errors.New("the client of local storage can only update snapshots")
+	}
+	if err := checkMetadata(before, after, p.SnapshotFinalizers, nil); err != nil {
+		return err
+	}
+	if err := p.checkSnapshotSpec(ctx, before, after); err != nil {
+		return err
+	}
+	content, err := p.contentDriver(ctx, before)
+	if err != nil {
+		return err
+	}
+	driver, err := p.snapshotDriver(ctx, before, content)
+	if err != nil {
+		return err
+	}
+	deleted := before.GetDeletionTimestamp() != nil
+	switch {
+	case driver == p.Driver, deleted && (driver == "" || content == p.Driver):
+		return nil
+	case driver == "" && equality.Semantic.DeepEqual(before.Object["spec"], after.Object["spec"]) &&
+		equality.Semantic.DeepEqual(before.GetFinalizers(), after.GetFinalizers()):
+		return nil // its status
+	}
+	return p.checkDriver("the driver of the snapshot", driver)
+}
+
+// checkSnapshotSpec rejects changes of a specification. The driver sets only its default class.
+func (p *plugin) checkSnapshotSpec(ctx context.Context, before, after *unstructured.Unstructured) error {
+	expected := before.DeepCopy()
+	if name := nested(after, "spec", "volumeSnapshotClassName"); name != "" && nested(before, "spec", "volumeSnapshotClassName") == "" {
+		driver, err := p.read(ctx, "volumesnapshotclasses", name, "driver")
+		if err != nil {
+			return err
+		}
+		if err := p.checkDriver("spec.volumeSnapshotClassName", driver); err != nil {
+			return err
+		}
+		if err := unstructured.SetNestedField(expected.Object, name, "spec", "volumeSnapshotClassName"); err != nil {
+			return err
+		}
+	}
+	if !equality.Semantic.DeepEqual(expected.Object["spec"], after.Object["spec"]) {
+		return errors.New("spec: the client of local storage must not change the specification of snapshots")
+	}
+	return nil
+}
+
+// snapshotDriver returns the driver of a snapshot, or "" if it is not known. content is the driver
+// of its content. Without a name of the content in the snapshot, its class decides, because the
+// client can create a content for any snapshot.
+func (p *plugin) snapshotDriver(ctx context.Context, snapshot *unstructured.Unstructured, content string) (string, error) {
+	if nested(snapshot, "spec", "source", "volumeSnapshotContentName") != "" {
+		return content, nil
+	}
+	if class := nested(snapshot, "spec", "volumeSnapshotClassName"); class != "" {
+		driver, err := p.read(ctx, "volumesnapshotclasses", class, "driver")
+		if driver != "" || err != nil {
+			return driver, err
+		}
+		return content, nil
+	}
+	if content != "" {
+		return content, nil
+	}
+	name := nested(snapshot, "spec", "source", "persistentVolumeClaimName")
+	claim, err := p.kube.CoreV1().PersistentVolumeClaims(snapshot.GetNamespace()).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case kerrors.IsNotFound(err) || err == nil && claim.Spec.VolumeName == "":
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("read PersistentVolumeClaim %q: %w", name, err)
+	}
+	driver, err := p.volumeDriver(ctx, claim.Spec.VolumeName)
+	if kerrors.IsNotFound(err) {
+		return "", nil
+	}
+	return driver, err
+}
+
+// contentDriver returns the driver of the content of a snapshot, or "" if there is none.
+func (p *plugin) contentDriver(ctx context.Context, snapshot *unstructured.Unstructured) (string, error) {
+	name := nested(snapshot, "spec", "source", "volumeSnapshotContentName")
+	if name == "" {
+		name = "snapcontent-" + string(snapshot.GetUID())
+	}
+	return p.read(ctx, "volumesnapshotcontents", name, "spec", "driver")
+}
+
+// read returns a field of an object without namespace, or "" if there is no such object.
+func (p *plugin) read(ctx context.Context, resource, name string, field ...string) (string, error) {
+	object, err := p.dynamic.Resource(snapshotVersion.WithResource(resource)).Get(ctx, name, metav1.GetOptions{})
+	if kerrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read %s %q: %w", resource, name, err)
+	}
+	return nested(object, field...), nil
+}
+
+// nested returns a text of an object, or "" if it has none.
+func nested(object *unstructured.Unstructured, field ...string) string {
+	text, _, _ := unstructured.NestedString(object.Object, field...)
+	return text
+}

@@ -1,0 +1,116 @@
+package storageclient
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/client-go/dynamic/fake"
+)
+
+// object returns an object of the API of snapshots.
+func object(kind, name string, fields map[string]any) *unstructured.Unstructured {
+	fields["apiVersion"], fields["kind"] = snapshotVersion.String(), kind
+	fields["metadata"] = map[string]any{"name": name}
+	return &unstructured.Unstructured{Object: fields}
+}
+
+// snapshots returns the plugin in a cluster with classes and contents of two drivers.
+func snapshots() *plugin {
+	p := limited(claim("local", "local-volume", func(c *corev1.PersistentVolumeClaim) { c.Name = "local-claim" }), claim("nfs", "nfs-volume", func(c *corev1.PersistentVolumeClaim) { c.Name = "nfs-claim" }))
+	kinds := map[schema.GroupVersionResource]string{
+		snapshotVersion.WithResource("volumesnapshotclasses"): "VolumeSnapshotClassList", snapshotVersion.WithResource("volumesnapshotcontents"): "VolumeSnapshotContentList",
+	}
+	var objects []runtime.Object
+	for name, owner := range map[string]string{"local": driver, "nfs": "nfs.example.com"} {
+		objects = append(objects, object("VolumeSnapshotClass", name, map[string]any{"driver": owner}),
+			object("VolumeSnapshotContent", "snapcontent-"+name, map[string]any{"spec": map[string]any{"driver": owner}}))
+	}
+	p.SetDynamicClient(fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, objects...))
+	return p
+}
+
+// snapshot returns a snapshot with a UID, which names the content, a class, and a source.
+func snapshot(uid, class, field, source string) *unstructured.Unstructured {
+	spec := map[string]any{"source": map[string]any{field: source}}
+	if class != "" {
+		spec["volumeSnapshotClassName"] = class
+	}
+	s := object("VolumeSnapshot", "name", map[string]any{"spec": spec})
+	s.SetNamespace("shop")
+	s.SetUID(types.UID(uid))
+	s.SetFinalizers([]string{"example.com/backup", ownFinalizer})
+	return s
+}
+
+func setClass(name string) func(*unstructured.Unstructured) {
+	return func(s *unstructured.Unstructured) {
+		_ = unstructured.SetNestedField(s.Object, name, "spec", "volumeSnapshotClassName")
+	}
+}
+
+func TestClientChangesSnapshotsAsItsDriverDoes(t *testing.T) {
+	const claimName, contentName = "persistentVolumeClaimName", "volumeSnapshotContentName"
+	release := func(s *unstructured.Unstructured) { s.SetFinalizers(s.GetFinalizers()[:1]) }
+	report := func(s *unstructured.Unstructured) { s.Object["status"] = map[string]any{"readyToUse": false} }
+	deleted := func(s *unstructured.Unstructured) *unstructured.Unstructured {
+		now := metav1.Now()
+		s.SetDeletionTimestamp(&now)
+		return s
+	}
+	const foreign, none = `"nfs.example.com" is not the driver`, `"" is not the driver`
+	for name, tt := range map[string]struct {
+		before *unstructured.Unstructured
+		change func(*unstructured.Unstructured)
+		want   string
+	}{
+		"of its class":                        {snapshot("a", "local", claimName, "missing"), release, ""},
+		"of its content":                      {snapshot("local", "", claimName, "missing"), release, ""},
+		"of its content, whose class is gone": {snapshot("local", "gone", claimName, "missing"), release, ""},
+		"of its content, which it names":      {snapshot("a", "", contentName, "snapcontent-local"), release, ""},
+		"of its volume":                       {snapshot("a", "", claimName, "local-claim"), release, ""},
+		"of another class":                    {snapshot("a", "nfs", claimName, "local-claim"), release, foreign},
+		"of another class, with a content that the client created": {snapshot("local", "nfs", claimName, "missing"), release, foreign},
+		"of another content":                                  {snapshot("nfs", "", claimName, "local-claim"), release, foreign},
+		"of another content by name":                          {snapshot("a", "local", contentName, "snapcontent-nfs"), release, foreign},
+		"of another volume":                                   {snapshot("a", "", claimName, "nfs-claim"), release, foreign},
+		"of another driver, deleted":                          {deleted(snapshot("nfs", "nfs", claimName, "nfs-claim")), release, foreign},
+		"of its content, deleted after its class was changed": {deleted(snapshot("local", "nfs", claimName, "missing")), release, ""},
+
+		"of no driver":                     {snapshot("a", "", claimName, "missing"), release, none},
+		"of no driver, its status":         {snapshot("a", "", claimName, "missing"), report, ""},
+		"of no driver, deleted":            {deleted(snapshot("a", "gone", claimName, "nfs-claim")), release, ""},
+		"of another driver, its status":    {snapshot("a", "nfs", claimName, "missing"), report, foreign},
+		"of a missing content, its status": {snapshot("a", "nfs", contentName, "missing"), report, ""},
+
+		"sets its class":             {snapshot("a", "", claimName, "local-claim"), setClass("local"), ""},
+		"sets another class":         {snapshot("a", "", claimName, "local-claim"), setClass("nfs"), "spec.volumeSnapshotClassName"},
+		"changes the class":          {snapshot("a", "other", claimName, "local-claim"), setClass("local"), "must not change the specification"},
+		"takes a snapshot of nobody": {snapshot("a", "", claimName, "missing"), setClass("local"), none},
+		"changes the source": {snapshot("a", "local", claimName, "local-claim"), func(s *unstructured.Unstructured) {
+			_ = unstructured.SetNestedField(s.Object, "another", "spec", "source", claimName)
+		}, "must not change the specification"},
+		"adds an owner that does not exist": {snapshot("a", "local", claimName, "local-claim"), func(s *unstructured.Unstructured) {
+			s.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "missing", UID: "1"}})
+		}, "metadata.ownerReferences"},
+		"removes a finalizer of others": {snapshot("a", "local", claimName, "local-claim"), func(s *unstructured.Unstructured) { s.SetFinalizers(nil) }, "metadata.finalizers"},
+		"changes a label": {snapshot("a", "local", claimName, "local-claim"), func(s *unstructured.Unstructured) {
+			s.SetLabels(map[string]string{"app": "back"})
+		}, "metadata.labels"},
+		"changes an annotation": {snapshot("a", "local", claimName, "local-claim"), func(s *unstructured.Unstructured) {
+			s.SetAnnotations(map[string]string{ownAnnotation: "second"})
+		}, "metadata.annotations"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			after := tt.before.DeepCopy()
+			tt.change(after)
+			expect(t, snapshots().Validate(t.Context(), attributes(group, "volumesnapshots", admission.Update, tt.before, after), nil), tt.want)
+		})
+	}
+	expect(t, snapshots().Validate(t.Context(), attributes(group, "volumesnapshots", admission.Create, nil, snapshot("a", "local", claimName, "local-claim")), nil), "can only update snapshots")
+}
