@@ -10,6 +10,7 @@
 package console
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -49,7 +50,10 @@ type Config struct {
 type Sessions interface {
 	Seal(name string, value any) (string, error)
 	Open(name, text string, into any) error
-	// LogOut deletes an access token and ends the login session of the request's user.
+	// Generation returns a value that changes when all sessions of an access token's user end. The
+	// error is one of kind not found if the token or its user is gone.
+	Generation(ctx context.Context, token string) (string, error)
+	// LogOut deletes an access token and ends all sessions of its user.
 	LogOut(w http.ResponseWriter, r *http.Request, token string) error
 }
 

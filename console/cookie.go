@@ -4,6 +4,8 @@ import (
 	"crypto/subtle"
 	"net/http"
 	"time"
+
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // The cookies. Browsers accept names with __Host- only from this host, over TLS and for all paths.
@@ -18,6 +20,9 @@ type session struct {
 	Token string
 	// CSRF must be repeated in csrfHeader by every request to the API.
 	CSRF string
+	// Generation is the generation of the user's sessions at the login. Every logout of the user
+	// changes it, which ends this session.
+	Generation string
 	// Expires is when the token expires. The zero time is never.
 	Expires time.Time
 }
@@ -38,9 +43,20 @@ type login struct {
 // neither read it nor make a browser send it.
 const csrfHeader = "X-CSRF-Token"
 
-// session returns the session of a request. ok is false if there is none or if it has expired.
+// session returns the session of a request. ok is false if there is none, or if it has expired or
+// was ended by a logout.
 func (s *server) session(r *http.Request) (of session, ok bool) {
-	return of, s.open(r, sessionCookie, &of) && of.Token != "" && (of.Expires.IsZero() || time.Now().Before(of.Expires))
+	if !s.open(r, sessionCookie, &of) || of.Token == "" || !of.Expires.IsZero() && !time.Now().Before(of.Expires) {
+		return session{}, false
+	}
+	generation, err := s.Sessions.Generation(r.Context(), of.Token)
+	if err != nil && !kerrors.IsNotFound(err) {
+		s.Report(err)
+	}
+	if err != nil || generation != of.Generation {
+		return session{}, false
+	}
+	return of, true
 }
 
 // confirms reports whether a request proves that a page of the console sent it.

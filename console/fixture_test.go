@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -21,7 +22,10 @@ type fixture struct {
 	form    url.Values
 	sent    *http.Request // to the API
 	revoked []string
-	errors  []error
+	// generation is that of the sessions of the user, and generationError why it is not known.
+	generation      string
+	generationError error
+	errors          []error
 	// pod is what the API passes on from a pod.
 	pod http.HandlerFunc
 }
@@ -44,6 +48,10 @@ func (s sealed) Open(name, text string, into any) error {
 		return errors.New("not sealed for this name")
 	}
 	return json.Unmarshal(values[name], into)
+}
+
+func (s sealed) Generation(context.Context, string) (string, error) {
+	return s.f.generation, s.f.generationError
 }
 
 func (s sealed) LogOut(_ http.ResponseWriter, _ *http.Request, token string) error {

@@ -68,7 +68,12 @@ func (s *server) serveCallback(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, "server_error", err)
 		return
 	}
-	started := session{Token: token.Secret, CSRF: rand.Text()}
+	generation, err := s.Sessions.Generation(r.Context(), token.Secret)
+	if err != nil {
+		s.fail(w, r, "server_error", err)
+		return
+	}
+	started := session{Token: token.Secret, CSRF: rand.Text(), Generation: generation}
 	if token.ExpiresIn > 0 {
 		started.Expires = time.Now().Add(time.Duration(token.ExpiresIn) * time.Second)
 	}

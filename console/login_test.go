@@ -3,11 +3,15 @@ package console
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
+
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 func TestLoginIsACodeGrantWithPKCE(t *testing.T) {
@@ -146,5 +150,49 @@ func TestLogoutDeletesTheToken(t *testing.T) {
 	}
 	if got := b.send(http.MethodGet, sessionPath, nil); got.Code != http.StatusUnauthorized {
 		t.Errorf("after the logout: %d", got.Code)
+	}
+}
+
+func TestLogoutElsewhereEndsTheSession(t *testing.T) {
+	missing := kerrors.NewNotFound(schema.GroupResource{Resource: "users"}, "alice")
+	for name, tt := range map[string]struct {
+		generation string
+		err        error
+		reports    int
+		want       int
+	}{
+		"no logout":                {"first", nil, 0, http.StatusOK},
+		"a logout":                 {"second", nil, 0, http.StatusUnauthorized},
+		"the first logout":         {"", nil, 0, http.StatusUnauthorized},
+		"the user is gone":         {"", missing, 0, http.StatusUnauthorized},
+		"the store cannot be read": {"first", errors.New("the store cannot be read"), 1, http.StatusUnauthorized},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.generation = "first"
+			b := f.browser()
+			csrf := b.logIn()
+			f.generation, f.generationError = tt.generation, tt.err
+			if got := b.send(http.MethodGet, sessionPath, nil); got.Code != tt.want || len(f.errors) != tt.reports {
+				t.Errorf("session: %d, errors %v", got.Code, f.errors)
+			}
+			if got := b.send(http.MethodGet, proxyPath+"/api/v1/pods", func(r *http.Request) { r.Header.Set(csrfHeader, csrf) }); got.Code != tt.want || (f.sent != nil) != (tt.want == http.StatusOK) {
+				t.Errorf("request to the API: %d, sent %v", got.Code, f.sent)
+			}
+		})
+	}
+}
+
+func TestLoginFailsWithoutItsGeneration(t *testing.T) {
+	f := newFixture(t)
+	b := f.browser()
+	to, err := b.send(http.MethodGet, loginPath, nil).Result().Location()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.generationError = errors.New("the store cannot be read")
+	got := b.send(http.MethodGet, callbackPath+"?code=abc&state="+to.Query().Get("state"), nil)
+	if got.Header().Get("Location") != errorPath+"?error=server_error" || b.cookies[sessionCookie] != nil || len(f.errors) != 1 {
+		t.Errorf("%v, errors %v", got.Header(), f.errors)
 	}
 }

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"net/http"
 
+	oauthv1 "github.com/openshift/api/oauth/v1"
+	userv1 "github.com/openshift/api/user/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/slipway-platform/slipway/oauth/session"
 	"github.com/slipway-platform/slipway/oauth/token"
 )
 
@@ -22,10 +25,53 @@ func (s *Server) Open(name, text string, into any) error {
 	return s.current.Load().box.Open(name, text, into)
 }
 
-// LogOut deletes an access token, and ends the sessions of the request's user, so that the next
-// login asks for a password. A token that does not exist is not an error.
+// Generation returns the generation of the sessions of an access token's user. It changes at each
+// logout of the user. The error is one of kind not found if the token or its user is gone.
+func (s *Server) Generation(ctx context.Context, secret string) (string, error) {
+	user, err := s.userOf(ctx, secret)
+	if err != nil {
+		return "", err
+	}
+	return user.Annotations[session.Generation], nil
+}
+
+// userOf returns the user of an access token. The watch cache is enough, as for the authentication
+// with the token. An error never names the token.
+func (s *Server) userOf(ctx context.Context, secret string) (*userv1.User, error) {
+	gone := kerrors.NewNotFound(oauthv1.Resource("oauthaccesstokens"), "")
+	name, ok := token.Name(secret)
+	if !ok {
+		return nil, gone
+	}
+	access, err := s.objects.tokens.Cached(ctx, name)
+	switch {
+	case kerrors.IsNotFound(err):
+		return nil, gone
+	case err != nil:
+		return nil, errors.New("read access token: the store cannot be read")
+	}
+	user, err := s.objects.users.Cached(ctx, access.UserName)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read user %q of access token: %w", access.UserName, err)
+	case string(user.UID) != access.UserUID:
+		return nil, gone
+	}
+	return user, nil
+}
+
+// LogOut deletes an access token, and ends all sessions of its user and of the request's user, so
+// that the next login asks for a password. A token that does not exist is not an error.
 func (s *Server) LogOut(w http.ResponseWriter, r *http.Request, secret string) error {
-	return errors.Join(s.revoke(r.Context(), secret), s.current.Load().login.EndSessions(w, r))
+	login := s.current.Load().login
+	user, err := s.userOf(r.Context(), secret)
+	switch {
+	case err == nil:
+		err = login.EndSessionsOf(r.Context(), user.Name, string(user.UID))
+	case kerrors.IsNotFound(err):
+		err = nil
+	}
+	return errors.Join(s.revoke(r.Context(), secret), err, login.EndSessions(w, r))
 }
 
 // revoke deletes an access token.

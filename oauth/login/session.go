@@ -1,12 +1,14 @@
 package login
 
 import (
+	"context"
 	"crypto/rand"
 	"fmt"
 	"net/http"
 
 	userv1 "github.com/openshift/api/user/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-platform/slipway/oauth/session"
 )
@@ -50,26 +52,34 @@ func (s *Server) endSessions(r *http.Request) error {
 	if !ok {
 		return nil
 	}
+	return s.changeGeneration(r.Context(), of.Name, func(user *userv1.User) bool { return current(of, user) })
+}
+
+// EndSessionsOf ends all sessions of a user on the server. A later user of the same name keeps
+// theirs.
+func (s *Server) EndSessionsOf(ctx context.Context, name, uid string) error {
+	return s.changeGeneration(ctx, name, func(user *userv1.User) bool { return string(user.UID) == uid })
+}
+
+// changeGeneration changes the generation of a user for whom applies returns true.
+func (s *Server) changeGeneration(ctx context.Context, name string, applies func(*userv1.User) bool) error {
 	var err error
 	for range maxAttempts {
 		var user *userv1.User
-		if user, err = s.Users.Get(r.Context(), of.Name); kerrors.IsNotFound(err) || err == nil && !current(of, user) {
+		if user, err = s.Users.Get(ctx, name); kerrors.IsNotFound(err) || err == nil && !applies(user) {
 			return nil
 		}
 		if err == nil {
 			changed := user.DeepCopy()
-			if changed.Annotations == nil {
-				changed.Annotations = map[string]string{}
-			}
-			changed.Annotations[session.Generation] = rand.Text()
-			_, err = s.Users.Update(r.Context(), changed)
+			metav1.SetMetaDataAnnotation(&changed.ObjectMeta, session.Generation, rand.Text())
+			_, err = s.Users.Update(ctx, changed)
 		}
 		if !kerrors.IsConflict(err) {
 			break
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("end sessions of user %q: %w", of.Name, err)
+		return fmt.Errorf("end sessions of user %q: %w", name, err)
 	}
 	return nil
 }

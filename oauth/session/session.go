@@ -29,8 +29,8 @@ type User struct {
 	Generation string `json:",omitempty"`
 }
 
-// Generation is the annotation of a User with its generation of sessions. It is missing until the
-// first logout.
+// Generation is the annotation of a User with its generation of sessions, those of the login pages
+// and of the web console. It is missing until the first logout.
 const Generation = "oauth.slipway.io/session-generation"
 
 // hostPrefix is a prefix of cookie names. Browsers accept such cookies only from this host, over
