@@ -46,9 +46,20 @@ const annotation = (object: KubeObject, key: string) => object.metadata.annotati
 const split = (tags: string | undefined) => (tags ?? '').split(',').map((tag) => tag.trim()).filter(Boolean);
 
 /** isBuilder reports whether a tag of an image stream can build from source, and is to be offered. */
-export function isBuilder(tag: StreamTag): boolean {
+function isBuilder(tag: StreamTag): boolean {
   const tags = split(tag.annotations?.tags);
   return tags.includes('builder') && !tags.includes('hidden');
+}
+
+/**
+ * buildersOf returns the tags of an image stream that can build from source: latest, which `oc
+ * new-app` takes by default, and then the versions, newest first. The server sorts tags by name.
+ */
+export function buildersOf(stream: ImageStream): StreamTag[] {
+  const latest = (tag: StreamTag) => Number(tag.name === 'latest');
+  return (stream.spec?.tags ?? [])
+    .filter(isBuilder)
+    .sort((a, b) => latest(b) - latest(a) || b.name.localeCompare(a.name, 'en', { numeric: true }));
 }
 
 /** itemsOf returns the tiles of templates and image streams, by title. */
@@ -62,8 +73,7 @@ export function itemsOf(templates: Template[], streams: ImageStream[]): Item[] {
     kind: 'template',
   }));
   for (const stream of streams) {
-    const builders = (stream.spec?.tags ?? []).filter(isBuilder);
-    const [first] = builders;
+    const [first] = buildersOf(stream);
     if (first) {
       items.push({
         path: `builder/${stream.metadata.namespace}/${stream.metadata.name}`,

@@ -1,7 +1,7 @@
 import { Checkbox, ClipboardCopy, FormGroup, FormSelect, FormSelectOption, NumberInput, TextInput } from '@patternfly/react-core';
 import { useState } from 'react';
 import { useParams, useSearchParams } from 'react-router';
-import { isBuilder, useImageStream, type ImageStream } from '../../api/catalog';
+import { buildersOf, useImageStream, type ImageStream } from '../../api/catalog';
 import { validName } from '../../api/projects';
 import { commandOf, objectsOf, validURI, type Source } from '../../api/source';
 import { text } from '../../text/en';
@@ -26,7 +26,7 @@ export function Component() {
 function BuilderForm({ stream }: { stream: ImageStream }) {
   const [query] = useSearchParams();
   const [project, setProject] = useState(query.get('project') ?? '');
-  const tags = (stream.spec?.tags ?? []).filter(isBuilder);
+  const tags = buildersOf(stream);
   const [source, setSource] = useState<Source>({
     name: stream.metadata.name,
     namespace: stream.metadata.namespace ?? '',

@@ -1,0 +1,31 @@
+import { describe, expect, it } from 'vitest';
+import { buildersOf, itemsOf, type ImageStream } from './catalog';
+
+/** stream has builders with the tags that are named, in this order, and two tags that are not offered. */
+const stream = (...names: string[]): ImageStream => ({
+  apiVersion: 'image.openshift.io/v1',
+  kind: 'ImageStream',
+  metadata: { name: 'python', namespace: 'openshift', uid: '', resourceVersion: '1', creationTimestamp: '' },
+  spec: {
+    tags: [
+      { name: '9-application', annotations: { tags: 'python' } },
+      { name: '9-old', annotations: { tags: 'builder, hidden' } },
+      ...names.map((name) => ({ name, annotations: { tags: 'builder,python', description: `about ${name}` } })),
+    ],
+  },
+});
+
+describe('buildersOf', () => {
+  it.each([
+    [['3.11', 'latest'], ['latest', '3.11']],
+    [['2.7', '3.11', '3.6'], ['3.11', '3.6', '2.7']],
+    [[], []],
+  ])('a stream with %j is %j', (names, want) => expect(buildersOf(stream(...names)).map((tag) => tag.name)).toEqual(want));
+});
+
+describe('itemsOf', () => {
+  it('describes the builder that the form offers first', () => {
+    expect(itemsOf([], [stream('3.11', 'latest')]).map((item) => item.description)).toEqual(['about latest']);
+  });
+  it('leaves out streams without builders', () => expect(itemsOf([], [stream()])).toEqual([]));
+});
