@@ -10,6 +10,8 @@ const password = process.env.CONSOLE_PASSWORD;
 const screenshots = process.env.CONSOLE_SCREENSHOTS;
 
 const timeout = 60_000;
+const networkChanged = 'net::ERR_NETWORK_CHANGED';
+const visits = 5;
 
 /** open starts the browser, passes a page to a flow, and fails if the page reports an error. */
 export async function open(flow, options = {}) {
@@ -43,14 +45,31 @@ export async function open(flow, options = {}) {
   }
 }
 
-/** isExpected reports whether an error is one that a flow causes, such as a request without a session. */
+/**
+ * isExpected reports whether an error is one that a flow causes, such as a request without a session.
+ * The browser runs on the node: each pod that starts changes the network and aborts requests. The
+ * console has to repeat them. If it does not, the flow misses what they bring.
+ */
 function isExpected(text) {
-  return /status of (401|403|404|409|422)/.test(text) || /WebSocket connection to .* failed/.test(text);
+  return /status of (401|403|404|409|422)/.test(text) || /WebSocket connection to .* failed/.test(text) || text.includes(networkChanged);
+}
+
+/** visit opens an address. It tries again if a pod that starts aborts the request for the page. */
+export async function visit(page, url) {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await page.goto(url);
+    } catch (error) {
+      if (attempt === visits || !error.message.includes(networkChanged)) {
+        throw error;
+      }
+    }
+  }
 }
 
 /** logIn opens a page of the console and logs in on the pages of the OAuth server. */
 export async function logIn(page, user, path = '/console/') {
-  await page.goto(address + path);
+  await visit(page, address + path);
   await page.locator('input[name="username"]').fill(user);
   await page.locator('input[name="password"]').fill(user === 'developer' ? password : 'any');
   await page.locator('button[type="submit"], input[type="submit"]').click();

@@ -1,5 +1,5 @@
 // A person works with the objects of a project: lists, details, YAML, events, logs, a terminal.
-import { address, expect, logIn, open, shoot } from './browser.mjs';
+import { address, expect, logIn, open, shoot, visit } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
 const root = `${address}/console/project/${project}`;
@@ -45,7 +45,7 @@ await open(async (page) => {
   await page.getByText('Scheduled').first().waitFor();
   await shoot(page, 'events');
 
-  await page.goto(`${root}/deployments.apps/front/yaml`);
+  await visit(page, `${root}/deployments.apps/front/yaml`);
   const name = page.locator('.cm-line', { hasText: /^  name: front$/ }).first();
   await name.click();
   await page.keyboard.press('End');
@@ -54,7 +54,7 @@ await open(async (page) => {
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByText('Saved.').or(page.getByText('The object has changed on the server')).first().waitFor();
 
-  await page.goto(`${root}/deployments.apps/front`);
+  await visit(page, `${root}/deployments.apps/front`);
   await page.getByText('typed=here').waitFor();
   await page.getByRole('button', { name: 'Actions' }).click();
   await page.getByRole('menuitem', { name: 'Scale' }).click();
@@ -62,17 +62,17 @@ await open(async (page) => {
   await page.getByRole('dialog').getByRole('button', { name: 'Scale' }).click();
   await page.getByText('Ready: 2/2').waitFor();
   await shoot(page, 'deployment');
-  await page.goto(`${root}/deployments.apps/front/pods`);
+  await visit(page, `${root}/deployments.apps/front/pods`);
   await page.getByRole('img', { name: '2 pods: 2 ready' }).waitFor();
 
   // What the user may not see says who can give the right.
-  await page.goto(`${address}/console/project/kube-system/secrets`);
+  await visit(page, `${address}/console/project/kube-system/secrets`);
   await page.getByText('You do not have the right to see this').waitFor();
   await page.getByText('An administrator of project kube-system can give it to you.').waitFor();
-  await page.goto(`${root}/nothings/x`);
+  await visit(page, `${root}/nothings/x`);
   await page.getByText('This does not exist').waitFor();
 
-  await page.goto(`${root}/services/front`);
+  await visit(page, `${root}/services/front`);
   await page.getByText(`front.${project}.svc`).waitFor();
   await page.getByRole('button', { name: 'Actions' }).click();
   await page.getByRole('menuitem', { name: 'Delete' }).click();
