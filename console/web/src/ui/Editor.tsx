@@ -4,7 +4,7 @@ import { Annotation, EditorState } from '@codemirror/state';
 import { EditorView } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
 import { basicSetup } from 'codemirror';
-import { useEffect, useRef } from 'react';
+import { useLayoutEffect, useRef } from 'react';
 import { isDark } from '../app/theme';
 
 interface EditorProps {
@@ -29,7 +29,7 @@ export default function Editor({ label, value, readOnly = false, onChange }: Edi
   const view = useRef<EditorView>(undefined);
   const changed = useRef(onChange);
   changed.current = onChange;
-  useEffect(() => {
+  useLayoutEffect(() => {
     const element = host.current;
     if (!element) {
       return undefined;
@@ -61,7 +61,9 @@ export default function Editor({ label, value, readOnly = false, onChange }: Edi
     return () => editor.destroy();
     // The document is changed by the effect below, so that undo works.
   }, [label, readOnly]);
-  useEffect(() => {
+  // A later effect could see a document that has more than the value, because the user types on. It
+  // would then take the new text away and move the cursor to the start.
+  useLayoutEffect(() => {
     const editor = view.current;
     if (editor && editor.state.doc.toString() !== value) {
       editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: value }, annotations: external.of(true) });
