@@ -45,14 +45,21 @@ await open(async (page) => {
   await page.getByText('Scheduled').first().waitFor();
   await shoot(page, 'events');
 
-  await visit(page, `${root}/deployments.apps/front/yaml`);
-  const name = page.locator('.cm-line', { hasText: /^  name: front$/ }).first();
-  await name.click();
-  await page.keyboard.press('End');
-  await page.keyboard.type('\nlabels: {typed: here}');
-  await shoot(page, 'yaml');
-  await page.getByRole('button', { name: 'Save' }).click();
-  await page.getByText('Saved.').or(page.getByText('The object has changed on the server')).first().waitFor();
+  // Its controller can change the object at the same time. Then a person edits it again.
+  for (let attempt = 1, saved = false; !saved; attempt++) {
+    if (attempt > 3) throw new Error('the edited object cannot be saved');
+    await visit(page, `${root}/deployments.apps/front/yaml`);
+    const name = page.locator('.cm-line', { hasText: /^  name: front$/ }).first();
+    await name.click();
+    await page.keyboard.press('End');
+    await page.keyboard.insertText('\n  labels: {typed: here}');
+    await page.locator('.cm-line', { hasText: /^  labels: \{typed: here\}$/ }).waitFor();
+    await shoot(page, 'yaml');
+    await page.getByRole('button', { name: 'Save' }).click();
+    const success = page.getByText('Saved.');
+    await success.or(page.getByText('The object has changed on the server')).first().waitFor();
+    saved = await success.isVisible();
+  }
 
   await visit(page, `${root}/deployments.apps/front`);
   await page.getByText('typed=here').waitFor();
