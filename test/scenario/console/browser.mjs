@@ -10,7 +10,8 @@ const password = process.env.CONSOLE_PASSWORD;
 const screenshots = process.env.CONSOLE_SCREENSHOTS;
 
 const timeout = 60_000;
-const networkChanged = 'net::ERR_NETWORK_CHANGED';
+// What Chromium reports for requests and connections that a change of the network ends.
+const networkChanged = /net::ERR_(NETWORK_CHANGED|CONNECTION_CLOSED|SOCKET_NOT_CONNECTED)/;
 const visits = 5;
 
 /** open starts the browser, passes a page to a flow, and fails if the page reports an error. */
@@ -51,7 +52,7 @@ export async function open(flow, options = {}) {
  * console has to repeat them. If it does not, the flow misses what they bring.
  */
 function isExpected(text) {
-  return /status of (401|403|404|409|422)/.test(text) || /WebSocket connection to .* failed/.test(text) || text.includes(networkChanged);
+  return /status of (401|403|404|409|422)/.test(text) || /WebSocket connection to .* failed/.test(text) || networkChanged.test(text);
 }
 
 /** visit opens an address. It tries again if a pod that starts aborts the request for the page. */
@@ -60,7 +61,7 @@ export async function visit(page, url) {
     try {
       return await page.goto(url);
     } catch (error) {
-      if (attempt === visits || !error.message.includes(networkChanged)) {
+      if (attempt === visits || !networkChanged.test(error.message)) {
         throw error;
       }
     }
