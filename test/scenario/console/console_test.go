@@ -80,29 +80,3 @@ spec:
   selector: {app: front}
   ports: [{port: 8080}]
 `
-
-func TestAPersonCreatesAProjectAndSeesItLive(t *testing.T) {
-	siteOf(t, kit.Shared(t)).play("project.mjs", "first")
-}
-
-func TestANewUserCreatesApplicationsFromTheCatalog(t *testing.T) {
-	siteOf(t, kit.Shared(t)).play("catalog.mjs", "from-the-catalog")
-}
-
-func TestAPersonWorksWithTheObjectsOfAProject(t *testing.T) {
-	s := siteOf(t, kit.Shared(t))
-	s.application()
-	s.play("resources.mjs", s.Namespace)
-}
-
-func TestAnEndedSessionKeepsWhatWasTyped(t *testing.T) {
-	s := siteOf(t, kit.Shared(t))
-	s.application()
-	s.play("session.mjs", s.Namespace)
-}
-
-func TestPagesAreAccessible(t *testing.T) {
-	s := siteOf(t, kit.Shared(t))
-	s.application()
-	s.play("accessible.mjs", s.Namespace)
-}
