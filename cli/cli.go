@@ -131,7 +131,8 @@ func command(name string, args []string, streams genericiooptions.IOStreams) *co
 	root.Use = name
 	root.Short = "Client of an OpenShift or Kubernetes cluster"
 	root.Long = strings.TrimSpace(`
-Client of an OpenShift or Kubernetes cluster.
+OpenShift Client: develop, build, deploy and run applications on an OpenShift
+or Kubernetes cluster.
 
 It contains every command of kubectl. As root on a host of the cluster, it
 needs no kubeconfig. On other machines, set KUBECONFIG or --kubeconfig.`)

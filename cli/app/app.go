@@ -156,7 +156,7 @@ func (o *newApp) run(ctx context.Context, args []string) error {
 	}
 	plan, err := newapp.New(ctx, finder, o.request)
 	if err != nil {
-		return err
+		return o.classified(err)
 	}
 	if len(plan.Templates)+len(o.files) > 0 && o.request.ContextDir != "" {
 		return errors.New("--context-dir is not supported when using a template")
@@ -173,6 +173,23 @@ func (o *newApp) run(ctx context.Context, args []string) error {
 		return err
 	}
 	return o.create(ctx, plan, objects)
+}
+
+// classified explains what an argument was taken for, if it is a URL that Git cannot clone.
+func (o *newApp) classified(err error) error {
+	var unread *newapp.CloneError
+	if !errors.As(err, &unread) {
+		return err
+	}
+	if _, problem := template.ReadTemplate(o.factory, unread.URL); problem == nil {
+		return fmt.Errorf("%s is a template: use oc new-app -f %[1]s", unread.URL)
+	} else {
+		err = fmt.Errorf("%w\nerror: unable to load template file %q: %w\nerror: %w", &newapp.NotFound{Name: unread.URL}, unread.URL, problem, err)
+	}
+	if o.request.Strategy != "" {
+		err = fmt.Errorf("none of the arguments provided could be classified as a source code location\nerror: %w", err)
+	}
+	return fmt.Errorf("%w\n\nArgument '%s' was classified as an image, image~source, or loaded template reference", err, unread.URL)
 }
 
 func (o *newApp) finder() (*newapp.Finder, error) {
@@ -222,6 +239,9 @@ func (o *newApp) read(args []string) (err error) {
 		return errors.New("you must specify one or more images, image streams, templates, or source code locations to create an application.\n\n" +
 			"To list all local templates and image streams, use:\n\n  oc new-app -L\n\nTo search templates, image streams, and Docker images that match the arguments provided, use:\n\n" +
 			"  oc new-app -S php\n  oc new-app -S --template=rails\n  oc new-app -S --image-stream=mysql\n  oc new-app -S --docker-image=python")
+	}
+	if err := o.checkSecrets(); err != nil {
+		return err
 	}
 	objects.WarnOfCommas(o.ErrOut, "--env", o.env)
 	objects.WarnOfCommas(o.ErrOut, "--build-env", o.buildEnv)

@@ -17,14 +17,14 @@ func TestSearchRejectsArgumentsOfApplications(t *testing.T) {
 		newApp
 		args []string
 	}{
-		"not source and files":                         {newApp{search: true}, []string{"php~" + url}},
-		`search for "` + url + `"`:                     {newApp{search: true}, []string{url}},
-		"cannot be used with --code":                   {newApp{search: true, code: []string{url}}, []string{"php"}},
-		"no objects with variables":                    {newApp{search: true}, []string{"php", "A=b"}},
-		"objects with variables or parameters: remove": {newApp{search: true, params: []string{"A=b"}}, []string{"php"}},
-		"name what to search for":                      {newApp{search: true}, nil},
-		"to search for names, use --search":            {newApp{list: true}, []string{"php"}},
-		"only one of --list":                           {newApp{list: true, search: true}, []string{"php"}},
+		"remove \"" + url + `"`: {newApp{search: true}, []string{"php~" + url}},
+		`can't be used with source code or files: remove "` + url + `"`: {newApp{search: true}, []string{url}},
+		"can't be used with source code and files":                      {newApp{search: true, code: []string{url}}, []string{"php"}},
+		"can't be used with --env":                                      {newApp{search: true}, []string{"php", "A=b"}},
+		"--build-env or --param":                                        {newApp{search: true, params: []string{"A=b"}}, []string{"php"}},
+		"name what to search for":                                       {newApp{search: true}, nil},
+		"to search for names, use --search":                             {newApp{list: true}, []string{"php"}},
+		"only one of --list":                                            {newApp{list: true, search: true}, []string{"php"}},
 	} {
 		if names, err := tt.terms(tt.args); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("terms %q, %v, want an error with %q", names, err, want)

@@ -10,8 +10,10 @@ import (
 
 	buildv1 "github.com/openshift/api/build/v1"
 	imagev1 "github.com/openshift/api/image/v1"
+	routev1 "github.com/openshift/api/route/v1"
 	templatev1 "github.com/openshift/api/template/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
@@ -47,6 +49,9 @@ func (o *newApp) fill(ctx context.Context, finder *newapp.Finder, plan *newapp.P
 		for key, value := range o.request.Labels {
 			tmpl.ObjectLabels[key] = value
 		}
+		if err := o.label(tmpl); err != nil {
+			return nil, err
+		}
 		project := tmpl.Namespace
 		processed, err := template.Process(ctx, finder.Templates, finder.Namespace, tmpl)
 		if err != nil {
@@ -62,6 +67,11 @@ func (o *newApp) fill(ctx context.Context, finder *newapp.Finder, plan *newapp.P
 			if err != nil {
 				return nil, err
 			}
+			for _, one := range current {
+				if err := o.configure(one); err != nil {
+					return nil, fmt.Errorf("change %s %q: %w", one.GetKind(), one.GetName(), err)
+				}
+			}
 			all = append(all, current...)
 		}
 	}
@@ -72,7 +82,7 @@ func (o *newApp) fill(ctx context.Context, finder *newapp.Finder, plan *newapp.P
 		}
 		all = append(all, object)
 	}
-	return all, nil
+	return all, checkArguments(o.request.Options, all)
 }
 
 // words returns the writer of messages for the user. It discards them if the command prints
@@ -133,7 +143,7 @@ func describeTemplate(out io.Writer, project, namespace string, processed *templ
 	fmt.Fprintln(out)
 }
 
-// create creates the objects, or prints them.
+// create creates the objects. With -o, it only prints them.
 func (o *newApp) create(ctx context.Context, plan *newapp.Plan, all []*unstructured.Unstructured) error {
 	if *o.print.OutputFormat != "" {
 		printer, err := o.print.ToPrinter()
@@ -144,9 +154,7 @@ func (o *newApp) create(ctx context.Context, plan *newapp.Plan, all []*unstructu
 		for i, object := range all {
 			list[i] = object
 		}
-		if err := printer.PrintObj(objects.ListOf(list), o.Out); err != nil || o.dryRun {
-			return err
-		}
+		return printer.PrintObj(objects.ListOf(list), o.Out)
 	}
 	out := o.words()
 	dry := ""
@@ -169,7 +177,7 @@ func (o *newApp) create(ctx context.Context, plan *newapp.Plan, all []*unstructu
 		return errors.New("not all objects were created")
 	}
 	fmt.Fprintf(out, "--> Success%s\n", dry)
-	o.printNextSteps(out, all)
+	o.printNextSteps(out, plan.Namespace, all)
 	return nil
 }
 
@@ -183,8 +191,26 @@ func (o *newApp) createObject(ctx context.Context, namespace string, object *uns
 	return name + " created", err
 }
 
+// printRoute prints how to reach an application. The server can choose the host, so the command reads
+// the route again.
+func (o *newApp) printRoute(out io.Writer, namespace string, object *unstructured.Unstructured) {
+	if own := object.GetNamespace(); own != "" {
+		namespace = own
+	}
+	client, mapping, err := objects.ResourceOf(o.factory, object)
+	if err != nil || o.dryRun {
+		return
+	}
+	created, err := client.Resource(mapping.Resource).Namespace(namespace).Get(context.Background(), object.GetName(), metav1.GetOptions{})
+	route := &routev1.Route{}
+	if err != nil || runtime.DefaultUnstructuredConverter.FromUnstructured(created.Object, route) != nil || route.Spec.Host == "" {
+		return
+	}
+	fmt.Fprintf(out, "    Access your application via route '%s': %s\n", route.Spec.Host, objects.RouteURL(route))
+}
+
 // printNextSteps prints the next steps.
-func (o *newApp) printNextSteps(out io.Writer, all []*unstructured.Unstructured) {
+func (o *newApp) printNextSteps(out io.Writer, namespace string, all []*unstructured.Unstructured) {
 	exposed := map[string]bool{}
 	var services []string
 	for _, object := range all {
@@ -200,6 +226,7 @@ func (o *newApp) printNextSteps(out io.Writer, all []*unstructured.Unstructured)
 			// Empty if there is none.
 			name, _, _ := unstructured.NestedString(object.Object, "spec", "to", "name")
 			exposed[name] = true
+			o.printRoute(out, namespace, object)
 		case "Service":
 			services = append(services, object.GetName())
 		}

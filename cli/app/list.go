@@ -81,7 +81,7 @@ func (o *newApp) terms(args []string) (names []string, err error) {
 	}
 	for _, component := range components {
 		if component.Source != "" || component.Kind == newapp.FileKind {
-			return nil, fmt.Errorf("search for %q: only images and templates can be searched for, not source and files; remove ~ and the text after it", cmp.Or(component.Source, component.From))
+			return nil, fmt.Errorf("--search can't be used with source code or files: remove %q", cmp.Or(component.Source, component.From))
 		}
 		names = append(names, component.From)
 	}
@@ -91,9 +91,9 @@ func (o *newApp) terms(args []string) (names []string, err error) {
 	case o.list && len(names)+len(o.images)+len(o.streams)+len(o.templates) > 0:
 		return nil, errors.New("--list lists everything: to search for names, use --search")
 	case len(o.code)+len(o.files) > 0:
-		return nil, errors.New("--list and --search cannot be used with --code or --file")
+		return nil, errors.New("--list and --search can't be used with source code and files")
 	case len(variables)+len(o.env)+len(o.envFiles)+len(o.buildEnv)+len(o.buildEnvFiles)+len(o.params)+len(o.paramFiles) > 0:
-		return nil, errors.New("--list and --search create no objects with variables or parameters: remove these")
+		return nil, errors.New("--list and --search can't be used with --env, --build-env or --param: they create no objects")
 	case o.search && len(names)+len(o.images)+len(o.streams)+len(o.templates) == 0:
 		return nil, errors.New("name what to search for, such as: oc new-app -S php")
 	}
@@ -126,7 +126,9 @@ func (o *newApp) printFound(templates []templatev1.Template, streams []imagev1.I
 		for _, one := range streams {
 			var tags []string
 			for _, tag := range one.Status.Tags {
-				tags = append(tags, tag.Tag)
+				if !newapp.Hidden(&one, tag.Tag) {
+					tags = append(tags, tag.Tag)
+				}
 			}
 			slices.Sort(tags)
 			if len(tags) == 0 {

@@ -115,7 +115,7 @@ func (o *newBuild) run(ctx context.Context, args []string) error {
 	}
 	plan, err := newapp.New(ctx, finder, o.request)
 	if err != nil {
-		return err
+		return o.classified(err)
 	}
 	if len(plan.Templates) > 0 {
 		return fmt.Errorf("%s is a template; use oc new-app", plan.Templates[0].Name)
@@ -136,7 +136,7 @@ func (o *newBuild) readOptions() (err error) {
 	case options.Binary && options.Inline != "":
 		return errors.New("use only one of --binary and --dockerfile: a build from a Dockerfile has no other source")
 	case o.toImage && o.to == "":
-		return errors.New("set the image of a registry with --to")
+		options.ToImage = true
 	case o.to != "":
 		options.To = outputOf(o.to, o.toImage)
 	}

@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"text/tabwriter"
 
 	buildv1 "github.com/openshift/api/build/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -75,7 +74,7 @@ func (h *Hook) Call(ctx context.Context, in io.Reader) error {
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode/100 != 2 {
 		said, _ := io.ReadAll(io.LimitReader(response.Body, 4096)) // the readable part of the reason
-		return fmt.Errorf("call webhook: the server responds with %s: %s", response.Status, said)
+		return fmt.Errorf("server rejected our request %d: %s", response.StatusCode, said)
 	}
 	return nil
 }
@@ -121,14 +120,13 @@ func (h *Hook) subject(ctx context.Context, commit string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// ListHooks writes the URLs of a configuration's webhooks, of one type or of all. It does not print
-// referenced secrets.
+// ListHooks writes the URLs of a configuration's webhooks, of one type, or of all with their types.
+// As in OpenShift 3.11, <secret> stands for the secret.
 func (c *Client) ListHooks(ctx context.Context, config, of string, out io.Writer) error {
 	bc, err := c.BuildConfigs(c.Namespace).Get(ctx, config, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
-	table := tabwriter.NewWriter(out, 0, 8, 1, ' ', 0)
 	for _, trigger := range bc.Spec.Triggers {
 		hook, name := trigger.GenericWebHook, "generic"
 		switch trigger.Type {
@@ -145,12 +143,12 @@ func (c *Client) ListHooks(ctx context.Context, config, of string, out io.Writer
 		if hook == nil || of != "all" && of != name {
 			continue
 		}
-		secret := hook.Secret
-		if hook.SecretReference != nil {
-			secret = "<secret>"
+		address := c.RESTClient().Post().Namespace(c.Namespace).Resource("buildconfigs").Name(config).SubResource("webhooks").Suffix("<secret>", name).URL()
+		prefix := ""
+		if of == "all" {
+			prefix = name + " "
 		}
-		address := c.RESTClient().Post().Namespace(c.Namespace).Resource("buildconfigs").Name(config).SubResource("webhooks").Suffix(secret, name).URL()
-		fmt.Fprintf(table, "%s\t%s\n", name, strings.ReplaceAll(address.String(), "%3Csecret%3E", "<secret>"))
+		fmt.Fprintf(out, "%s%s\n", prefix, strings.ReplaceAll(address.String(), "%3Csecret%3E", "<secret>"))
 	}
-	return table.Flush()
+	return nil
 }

@@ -8,7 +8,10 @@ import (
 	"testing"
 
 	buildv1 "github.com/openshift/api/build/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/slipway-platform/slipway/internal/apitest"
 )
 
 func TestWebhookOfCurrentServerUsesItsCA(t *testing.T) {
@@ -36,5 +39,33 @@ func TestWebhookOfCurrentServerUsesItsCA(t *testing.T) {
 	hook.Server.Host = "https://other.example.com"
 	if err := hook.Call(t.Context(), strings.NewReader(received)); err == nil {
 		t.Error("another server is trusted like the current one")
+	}
+}
+
+func TestListedWebhooksConcealSecrets(t *testing.T) {
+	config := apitest.Start(t).Config()
+	client, err := New(config, "shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hook := &buildv1.WebHookTrigger{Secret: "secret101"}
+	if _, err := client.BuildConfigs("shop").Create(t.Context(), &buildv1.BuildConfig{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: buildv1.BuildConfigSpec{
+		Triggers: []buildv1.BuildTriggerPolicy{
+			{Type: buildv1.GenericWebHookBuildTriggerType, GenericWebHook: hook}, {Type: buildv1.GitHubWebHookBuildTriggerType, GitHubWebHook: hook}, {Type: buildv1.ConfigChangeBuildTriggerType},
+		},
+	}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	address := config.Host + "/apis/build.openshift.io/v1/namespaces/shop/buildconfigs/web/webhooks/<secret>/"
+	for of, want := range map[string]string{
+		"generic": address + "generic\n",
+		"github":  address + "github\n",
+		"gitlab":  "",
+		"all":     "generic " + address + "generic\ngithub " + address + "github\n",
+	} {
+		var out strings.Builder
+		if err := client.ListHooks(t.Context(), "web", of, &out); err != nil || out.String() != want {
+			t.Errorf("webhooks %s: %q, %v, want %q", of, out.String(), err, want)
+		}
 	}
 }

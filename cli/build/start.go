@@ -100,6 +100,8 @@ func (s *buildStart) run(command *cobra.Command, args []string) error {
 	}
 	kind, name := OfBuild, s.fromBuild
 	switch {
+	case name != "" && s.source.Given():
+		return util.UsageErrorf(command, "Cannot use '--from-build' flag with binary builds")
 	case name != "" && len(args) > 0:
 		return util.UsageErrorf(command, "name a build config or --from-build, not both")
 	case name == "" && len(args) == 0:
@@ -151,8 +153,6 @@ func (s *buildStart) start(ctx context.Context, command *cobra.Command, kind, na
 	switch {
 	case err != nil:
 		return nil, err
-	case s.source.Given() && kind == OfBuild:
-		return nil, util.UsageErrorf(command, "an earlier build already has a source; to send another source, use a build config")
 	case s.source.Given():
 		if err := checkBinary(command); err != nil {
 			return nil, err

@@ -3,15 +3,20 @@ package create
 
 import (
 	"context"
+	"fmt"
 
+	routev1 "github.com/openshift/api/route/v1"
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/kubectl/pkg/cmd/util"
 	"k8s.io/kubectl/pkg/scheme"
+
+	"github.com/slipway-platform/slipway/cli/objects"
 )
 
 // Creation is a command below `oc create` that creates one object.
@@ -29,7 +34,7 @@ type Creation struct {
 	Object func(cmd *cobra.Command, args []string) (map[string]any, error)
 }
 
-// command returns the cobra command of a creation, with `-o` and `--dry-run`.
+// Command returns the cobra command of a creation, with `-o` and `--dry-run`.
 func (c Creation) Command(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	print := genericclioptions.NewPrintFlags("created").WithTypeSetter(scheme.Scheme)
 	command := &cobra.Command{
@@ -66,6 +71,10 @@ func (c Creation) run(ctx context.Context, factory util.Factory, print *genericc
 		return err
 	}
 	util.PrintFlagsWithDryRunStrategy(print, dryRun)
+	printer, err := print.ToPrinter()
+	if err != nil {
+		return err
+	}
 	if dryRun != util.DryRunClient {
 		client, err := factory.DynamicClient()
 		if err != nil {
@@ -79,9 +88,13 @@ func (c Creation) run(ctx context.Context, factory util.Factory, print *genericc
 			return err
 		}
 	}
-	printer, err := print.ToPrinter()
-	if err != nil {
+	if err := printer.PrintObj(object, streams.Out); err != nil || c.Kind != "Route" || dryRun != util.DryRunNone || *print.OutputFormat != "" {
 		return err
 	}
-	return printer.PrintObj(object, streams.Out)
+	route := &routev1.Route{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, route); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(streams.ErrOut, objects.RouteURL(route))
+	return err
 }

@@ -128,6 +128,10 @@ func strategy(p *page, s buildv1.BuildStrategy) {
 	switch {
 	case s.SourceStrategy != nil:
 		from, env = &s.SourceStrategy.From, s.SourceStrategy.Env
+		if s.SourceStrategy.Incremental != nil && *s.SourceStrategy.Incremental {
+			p.field("Incremental Build", "yes")
+		}
+		pulls(p, s.SourceStrategy.PullSecret, s.SourceStrategy.ForcePull)
 	case s.DockerStrategy != nil:
 		from, env = s.DockerStrategy.From, s.DockerStrategy.Env
 		if s.DockerStrategy.NoCache {
@@ -136,8 +140,13 @@ func strategy(p *page, s buildv1.BuildStrategy) {
 		if s.DockerStrategy.DockerfilePath != "" {
 			p.field("Dockerfile Path", s.DockerStrategy.DockerfilePath)
 		}
+		pulls(p, s.DockerStrategy.PullSecret, s.DockerStrategy.ForcePull)
 	case s.CustomStrategy != nil:
 		from, env = &s.CustomStrategy.From, s.CustomStrategy.Env
+		if s.CustomStrategy.ExposeDockerSocket {
+			p.field("Expose Docker Socket", "yes")
+		}
+		pulls(p, s.CustomStrategy.PullSecret, s.CustomStrategy.ForcePull)
 	case s.JenkinsPipelineStrategy != nil:
 		env = s.JenkinsPipelineStrategy.Env
 		p.field("Jenkinsfile path", s.JenkinsPipelineStrategy.JenkinsfilePath)
@@ -151,6 +160,16 @@ func strategy(p *page, s buildv1.BuildStrategy) {
 			continue
 		}
 		p.line("\t%s=%s", one.Name, one.Value)
+	}
+}
+
+// pulls writes how a build pulls its builder or base image.
+func pulls(p *page, secret *corev1.LocalObjectReference, force bool) {
+	if secret != nil {
+		p.field("Pull Secret Name", secret.Name)
+	}
+	if force {
+		p.field("Force Pull", "yes")
 	}
 }
 

@@ -52,7 +52,7 @@ func newGroupsSync(factory util.Factory, streams genericiooptions.IOStreams) *co
 	o := &ldapGroups{IOStreams: streams, now: time.Now}
 	command := &cobra.Command{
 		Use: "sync [--type=TYPE] [WHITELIST] [--whitelist=WHITELIST-FILE] --sync-config=CONFIG-FILE [--confirm]", Short: "Sync groups with records from an external provider",
-		Long: `Sync groups with records from an LDAP directory. The command creates groups in the cluster, and gives existing groups the users of the directory's groups.
+		Long: `Sync groups with records from an external provider, an LDAP directory. The command creates groups in the cluster, and gives existing groups the users of the directory's groups.
 
 Without --confirm, the command prints the resulting groups and changes nothing.`,
 		Example: `  # Sync all groups with an LDAP server
@@ -80,7 +80,7 @@ func NewGroupsPrune(factory util.Factory, streams genericiooptions.IOStreams) *c
 	o := &ldapGroups{IOStreams: streams, now: time.Now}
 	command := &cobra.Command{
 		Use: "prune [WHITELIST] [--whitelist=WHITELIST-FILE] [--blacklist=BLACKLIST-FILE] --sync-config=CONFIG-FILE [--confirm]", Short: "Remove groups that reference missing records on an external provider",
-		Long: `Remove groups that came from an LDAP directory and no longer exist there.
+		Long: `Remove groups that came from an external provider, an LDAP directory, and no longer exist there.
 
 Without --confirm, the command lists the groups and removes nothing.`,
 		Example: `  # Prune all orphaned groups

@@ -2,7 +2,6 @@ package migrate
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/distribution/reference"
@@ -27,12 +26,16 @@ func parseMapping(text string) (m mapping, err error) {
 	m.toRegistry, m.toName, okay = strings.Cut(to, "/")
 	wrong := func(why string) (mapping, error) { return m, fmt.Errorf("mapping %q: %s", text, why) }
 	switch {
-	case !found || !ok || !okay || slices.Contains([]string{m.fromRegistry, m.fromName, m.toRegistry, m.toName}, ""):
-		return wrong("must be REGISTRY/NAME=REGISTRY/NAME, where * stands for any")
-	case m.fromName == "*" != (m.toName == "*"):
-		return wrong("names must be * on both sides or on none")
-	case m.fromRegistry == "*" && m.fromName == "*":
-		return wrong("at least the registry or the name to replace must be set")
+	case !found || !ok || !okay:
+		return wrong("all arguments must be of the form REGISTRY/NAME=REGISTRY/NAME, where * stands for any")
+	case m.fromRegistry == "" || m.fromName == "":
+		return wrong("not a valid source: registry and name must be set")
+	case m.toRegistry == "" || m.toName == "":
+		return wrong("not a valid target: registry and name must be set")
+	case m.toRegistry == "*" && m.toName == "*":
+		return wrong("at least one change must be specified: the target */* keeps everything")
+	case m.fromRegistry == m.toRegistry && m.fromName == m.toName:
+		return wrong("at least one field must change")
 	case strings.ContainsAny(strings.ReplaceAll(from+to, "*", ""), "@ ") || strings.ContainsAny(m.fromName+m.toName, ":"):
 		return wrong("tags and digests cannot be replaced: remove them")
 	}

@@ -48,7 +48,7 @@ first mapping that matches wins. Without --confirm, the command lists the change
 
 func parseMappings(args []string) (all mappings, err error) {
 	if len(args) == 0 {
-		return nil, errors.New("name at least one mapping as REGISTRY/NAME=REGISTRY/NAME")
+		return nil, errors.New("at least one mapping argument must be specified: REGISTRY/NAME=REGISTRY/NAME")
 	}
 	for _, arg := range args {
 		mapping, err := parseMapping(arg)

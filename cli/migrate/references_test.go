@@ -23,6 +23,8 @@ func TestImageReferencesAreMapped(t *testing.T) {
 		docker() + "/ruby=*/python":            {"ruby:2.5", "python:2.5"},
 		docker() + "/app=b.example.com/app":    {docker() + "/app@sha256:1", "b.example.com/app@sha256:1"},
 		"team/*=b.example.com/*":               {"team/app", "team/app"},
+		"*/*=b.example.com/*":                  {"a.example.com/app:v1", "b.example.com/app:v1"},
+		docker() + "/mysql=b.example.com/*":    {"mysql@sha256:1", "b.example.com/mysql@sha256:1"},
 	} {
 		read, err := parseMappings([]string{mapping})
 		if err != nil {
@@ -33,7 +35,8 @@ func TestImageReferencesAreMapped(t *testing.T) {
 		}
 	}
 	for mapping, want := range map[string]string{
-		"a": "must be", "a/b": "must be", "a/=b/c": "must be", "a/*=b/c": "both sides", "*/*=b/*": "at least", "a/b:1=c/d": "remove them",
+		"a": "all arguments must be", "a/b": "all arguments", "a=b/c": "all arguments", "a/=b/c": "not a valid source", "/a=b/c": "not a valid source", "a/*=b/": "not a valid target",
+		"a/*=*/*": "at least one change", "*/*=*/*": "at least one change", "a/b=a/b": "at least one field", "a/b:1=c/d": "remove them",
 	} {
 		if _, err := parseMapping(mapping); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", mapping, err, want)

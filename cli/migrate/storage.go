@@ -48,7 +48,7 @@ defaults. The command retries after conflicts. It omits events, which expire soo
 	command.Flags().IntVar(&bandwidth, "bandwidth", bandwidth, "Maximum megabits per second on the network. 0: unlimited.")
 	for _, flag := range []string{"confirm", "output"} {
 		// The flag exists.
-		_ = command.Flags().MarkDeprecated(flag, "objects are stored unchanged, so there is nothing to print")
+		_ = command.Flags().MarkDeprecated(flag, "storage migration does not support dry run, this flag is ignored")
 	}
 	return command
 }

@@ -22,6 +22,7 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/retry"
+	"k8s.io/klog/v2"
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
@@ -81,7 +82,12 @@ func (w *walk) run(ctx context.Context, factory util.Factory, out io.Writer, m m
 	if err != nil {
 		return err
 	}
-	client, err := factory.DynamicClient()
+	config, err := factory.ToRESTConfig()
+	if err != nil {
+		return err
+	}
+	config.QPS = -1 // the server's priorities and --bandwidth limit the requests
+	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return err
 	}
@@ -90,7 +96,7 @@ func (w *walk) run(ctx context.Context, factory util.Factory, out io.Writer, m m
 		return err
 	}
 	trial := printer != nil || !w.confirm
-	t := &tally{out: out, failing: sets.New[string](), quiet: w.quiet || printer != nil, verb: map[bool]string{true: "would migrate", false: "migrated"}[trial]}
+	t := &tally{out: out, failing: sets.New[string](), quiet: w.quiet || printer != nil, verb: map[bool]string{true: "migrated (dry run)", false: "migrated"}[trial]}
 	if m.save == nil {
 		m.save = func(ctx context.Context, objects dynamic.ResourceInterface, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 			return objects.Update(ctx, object, metav1.UpdateOptions{})
@@ -210,11 +216,12 @@ func (t *tally) count(info *resource.Info, changed bool, err error) {
 	t.Lock()
 	defer t.Unlock()
 	t.found++
+	verbose := bool(klog.V(2).Enabled())
 	name := "unknown"
 	if info != nil && info.Mapping != nil {
 		name = info.Mapping.Resource.Resource + "/" + info.Name
 		if info.Namespace != "" {
-			name += " -n " + info.Namespace
+			name = "-n " + info.Namespace + " " + name
 		}
 	}
 	switch {
@@ -228,11 +235,17 @@ func (t *tally) count(info *resource.Info, changed bool, err error) {
 		fmt.Fprintf(t.out, "error: %s: %v\n", name, err)
 	case !changed:
 		t.unchanged++
+		t.print(verbose, "unchanged", name)
 	default:
 		t.migrated++
-		if !t.quiet {
-			fmt.Fprintln(t.out, t.verb, name)
-		}
+		t.print(!t.quiet || verbose, t.verb, name)
+	}
+}
+
+// print prints the result for an object.
+func (t *tally) print(shown bool, verb, name string) {
+	if shown {
+		fmt.Fprintf(t.out, "%s: %s\n", verb, name)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -50,6 +51,13 @@ func (r *reconcile) command(factory util.Factory, command *cobra.Command, find f
 	command.Flags().BoolVar(&r.confirm, "confirm", false, "Make the changes. Without it, only print them.")
 	command.Flags().BoolVar(&r.additive, "additive-only", true, "Keep additions to the defaults.")
 	return command
+}
+
+// skip reports a protected object.
+func (r *reconcile) skip(name string) {
+	if r.confirm {
+		fmt.Fprintln(r.ErrOut, "skipped: "+name)
+	}
 }
 
 func (r *reconcile) report(changes []changed) error {
@@ -102,7 +110,11 @@ func (r *reconcile) roles(ctx context.Context, client rbacclient.RbacV1Interface
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range names {
+	names = slices.Clone(names)
+	for i, name := range names {
+		if kind, bare, ok := strings.Cut(name, "/"); ok && slices.Contains([]string{"clusterrole", "clusterroles"}, kind) {
+			name, names[i] = bare, bare
+		}
 		if !slices.ContainsFunc(roles, func(role rbacv1.ClusterRole) bool { return role.Name == name }) {
 			return nil, fmt.Errorf("reconcile cluster role %q: it is not a default role", name)
 		}
@@ -116,7 +128,11 @@ func (r *reconcile) roles(ctx context.Context, client rbacclient.RbacV1Interface
 		protected[list.Items[i].Name] = policy.Protected(&list.Items[i])
 	}
 	for i := range roles {
-		if protected[roles[i].Name] || len(names) > 0 && !slices.Contains(names, roles[i].Name) {
+		if len(names) > 0 && !slices.Contains(names, roles[i].Name) {
+			continue
+		}
+		if protected[roles[i].Name] {
+			r.skip("clusterrole/" + roles[i].Name)
 			continue
 		}
 		wanted := reconciliation.ReconcileRoleOptions{
@@ -183,7 +199,11 @@ func (r *reconcile) bindings(ctx context.Context, client rbacclient.RbacV1Interf
 		protected[list.Items[i].Name] = policy.Protected(&list.Items[i])
 	}
 	for i := range bindings {
-		if protected[bindings[i].Name] || len(names) > 0 && !slices.Contains(names, bindings[i].RoleRef.Name) {
+		if len(names) > 0 && !slices.Contains(names, bindings[i].RoleRef.Name) {
+			continue
+		}
+		if protected[bindings[i].Name] {
+			r.skip("clusterrolebinding/" + bindings[i].Name)
 			continue
 		}
 		bindings[i].Subjects = slices.DeleteFunc(bindings[i].Subjects, r.excluded)

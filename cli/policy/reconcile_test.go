@@ -11,6 +11,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/component-helpers/auth/rbac/validation"
 
@@ -134,12 +135,16 @@ func TestProtectedDefaultsAreNotReconciled(t *testing.T) {
 	binding := rbacv1.ClusterRoleBinding{ObjectMeta: protected, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "basic-user"}}
 	binding.Name = "basic-users"
 	client := fake.NewClientset(&rbacv1.ClusterRole{ObjectMeta: protected}, &binding)
-	r := &reconcile{confirm: true}
-	if changes, err := r.roles(t.Context(), client.RbacV1(), []string{"edit"}); err != nil || len(changes) > 0 {
+	streams, _, _, messages := genericiooptions.NewTestIOStreams()
+	r := &reconcile{IOStreams: streams, confirm: true}
+	if changes, err := r.roles(t.Context(), client.RbacV1(), []string{"clusterrole/edit"}); err != nil || len(changes) > 0 {
 		t.Errorf("a protected role: %v, %v", changes, err)
 	}
 	if changes, err := r.bindings(t.Context(), client.RbacV1(), []string{"basic-user"}); err != nil || len(changes) > 0 {
 		t.Errorf("a protected binding: %v, %v", changes, err)
+	}
+	if got, want := messages.String(), "skipped: clusterrole/edit\nskipped: clusterrolebinding/basic-users\n"; got != want {
+		t.Errorf("messages %q, want %q", got, want)
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 
 	routev1 "github.com/openshift/api/route/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/slipway-platform/slipway/cli/objects"
 )
 
 // Options control the output.
@@ -161,17 +163,16 @@ func (v *view) serviceLines(service corev1.Service) (lines []string) {
 
 // routeLine returns the address of a route, and its target.
 func routeLine(route routev1.Route) string {
-	admitted, host := false, route.Spec.Host
+	admitted := false
 	for _, ingress := range route.Status.Ingress {
 		for _, condition := range ingress.Conditions {
 			if condition.Type == routev1.RouteAdmitted && condition.Status == corev1.ConditionTrue {
-				admitted, host = true, ingress.Host
+				admitted = true
 			}
 		}
 	}
-	scheme, security := "http", ""
+	security := ""
 	if tls := route.Spec.TLS; tls != nil {
-		scheme = "https"
 		switch tls.InsecureEdgeTerminationPolicy {
 		case routev1.InsecureEdgeTerminationPolicyRedirect:
 			security = " (redirects)"
@@ -182,7 +183,7 @@ func routeLine(route routev1.Route) string {
 			security = " (passthrough)"
 		}
 	}
-	text := scheme + "://" + host + route.Spec.Path + security
+	text := objects.RouteURL(&route) + security
 	if !admitted && len(route.Status.Ingress) == 0 {
 		text = "route/" + route.Name + " for " + text + " is not served by a router yet"
 	} else if !admitted {

@@ -2,6 +2,7 @@ package newapp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,11 +35,19 @@ type Finder struct {
 }
 
 // NotFound is the error for a name that is neither an image nor a template.
-type NotFound struct{ Name string }
+type NotFound struct {
+	Name string
+	// Available are the image streams and templates that the user can choose from.
+	Available []Match
+}
 
-// Error names what Finder did not find.
+// Error names what Finder did not find, and what is available.
 func (n *NotFound) Error() string {
-	return fmt.Sprintf("unable to locate any images in image streams, templates loaded in accessible projects, template files, local docker images with name %q", n.Name)
+	text := fmt.Sprintf("unable to locate any images in image streams, templates loaded in accessible projects, template files, local docker images with name %q", n.Name)
+	if len(n.Available) > 0 {
+		text += "; available image streams and templates: " + listed(n.Available)
+	}
+	return text
 }
 
 // Empty is the error for a tag of an image stream without an image.
@@ -78,7 +87,21 @@ func (f *Finder) Find(ctx context.Context, component Component) (image *Image, t
 		image.Insecure = f.Insecure
 		return image, nil, nil
 	}
-	return nil, nil, &NotFound{name}
+	return nil, nil, f.missed(ctx, component)
+}
+
+// base finds the base image of a Dockerfile. Only the build needs the image, so an image that Find
+// cannot find is accepted, as in OpenShift 3.
+func (f *Finder) base(ctx context.Context, name string) (*Image, error) {
+	image, _, err := f.Find(ctx, Component{From: name, Source: name})
+	var unknown *NotFound
+	var partial *PartialMatch
+	if errors.As(err, &unknown) || errors.As(err, &partial) {
+		image = missing(name)
+		image.Insecure = f.Insecure
+		return image, nil
+	}
+	return image, err
 }
 
 // missing returns an image of which only the name is available.

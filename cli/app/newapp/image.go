@@ -65,6 +65,13 @@ func (i *Image) Builder() bool {
 	return slices.Contains(strings.Split(i.Annotations["tags"], ","), "builder")
 }
 
+// Hidden reports whether an image stream's author hides a tag from users who search.
+func Hidden(stream *imagev1.ImageStream, tag string) bool {
+	return slices.ContainsFunc(stream.Spec.Tags, func(one imagev1.TagReference) bool {
+		return one.Name == tag && slices.Contains(strings.Split(one.Annotations["tags"], ","), "hidden")
+	})
+}
+
 // tag returns a reference to the tag of the stream.
 func (i *Image) tag(namespace string) *corev1.ObjectReference {
 	reference := &corev1.ObjectReference{Kind: "ImageStreamTag", Name: i.Stream + ":" + i.Tag}

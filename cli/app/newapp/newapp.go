@@ -220,7 +220,7 @@ func (b *Build) inspect(ctx context.Context, finder *Finder, dir string, part *P
 		return fmt.Errorf("build %q: no Dockerfile, which the strategy docker needs", b.Source.Name)
 	case b.Strategy == DockerStrategy:
 		if part.Image == nil {
-			part.Image, _, err = finder.Find(ctx, Component{From: b.Dockerfile.From, Source: dir})
+			part.Image, err = finder.base(ctx, b.Dockerfile.From)
 		}
 		return err
 	}

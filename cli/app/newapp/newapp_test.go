@@ -121,7 +121,8 @@ func TestApplications(t *testing.T) {
 			Secrets:     []buildv1.SecretBuildSource{{Secret: corev1.LocalObjectReference{Name: "npm"}, DestinationDir: "conf"}},
 			SourceImage: "quiet", SourcePaths: []buildv1.ImageSourcePath{{SourcePath: "/opt/assets", DestinationDir: "public"}},
 		}}},
-		"build-scratch": {nil, Request{BuildOnly: true, Name: "empty", Strategy: DockerStrategy, Options: BuildOptions{Binary: true, NoOutput: true}}},
+		"build-unknown-base": {nil, Request{BuildOnly: true, Options: BuildOptions{Inline: "FROM centos:7\n", ToImage: true}}},
+		"build-scratch":      {nil, Request{BuildOnly: true, Name: "empty", Strategy: DockerStrategy, Options: BuildOptions{Binary: true, NoOutput: true}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			finder := cluster(t)
@@ -161,7 +162,9 @@ func TestErrorNamesMissingComponent(t *testing.T) {
 		request Request
 		want    string
 	}{
-		"nothing":        {[]string{"nothing"}, Request{}, `with name "nothing"`},
+		"nothing":        {[]string{"nothing"}, Request{}, `with name "nothing"; available image streams and templates: db, python, quiet, ruby`},
+		"misspelled":     {[]string{"quite"}, Request{}, `only a partial match was found for "quite": "shop/quiet"`},
+		"beginning":      {[]string{"pyth"}, Request{}, `Use --image-stream="openshift/python" to specify this image`},
 		"no language":    {[]string{empty}, Request{}, "no language matched"},
 		"no Dockerfile":  {[]string{empty}, Request{Strategy: DockerStrategy}, ": no Dockerfile"},
 		"two builders":   {[]string{"ruby:2.5", "ruby:2.5"}, Request{Sources: []string{"https://example.com/a"}}, "several images could build"},

@@ -20,6 +20,8 @@ type BuildOptions struct {
 	// name. NoOutput discards the image.
 	To       *corev1.ObjectReference
 	NoOutput bool
+	// ToImage makes the default output an image of a registry instead of a tag.
+	ToImage bool
 	// PushSecret is a secret for the registry of the output. SourceSecret is a secret for the
 	// repository.
 	PushSecret, SourceSecret string
@@ -68,8 +70,7 @@ func (p *Plan) alone(ctx context.Context, finder *Finder, part *Part) (*Build, e
 			return nil, err
 		}
 		if part.Image == nil && build.Dockerfile.From != "scratch" {
-			part.Image, _, err = finder.Find(ctx, Component{From: build.Dockerfile.From, Source: "-"})
-			if err != nil {
+			if part.Image, err = finder.base(ctx, build.Dockerfile.From); err != nil {
 				return nil, err
 			}
 			part.Name = Name(part.Image.Name)
@@ -95,6 +96,8 @@ func (p *Plan) output(part Part) *corev1.ObjectReference {
 		return nil
 	case p.Options.To != nil:
 		return p.Options.To
+	case p.Options.ToImage:
+		return &corev1.ObjectReference{Kind: "DockerImage", Name: part.Name + ":latest"}
 	}
 	return &corev1.ObjectReference{Kind: "ImageStreamTag", Name: part.Name + ":latest"}
 }

@@ -69,6 +69,18 @@ func withoutPassword(url string) string {
 	return scheme + "://" + host[at+1:] + "/" + path
 }
 
+// CloneError is the error for a repository that Git cannot clone.
+type CloneError struct {
+	URL string
+	err error
+}
+
+// Error names the repository and the reason.
+func (c *CloneError) Error() string { return fmt.Sprintf("clone %q: %v", c.URL, c.err) }
+
+// Unwrap returns the reason.
+func (c *CloneError) Unwrap() error { return c.err }
+
 // Files returns the directory with the files of the source. It clones a repository.
 func (s *Source) Files(ctx context.Context) (string, error) {
 	if s.dir != "" {
@@ -80,7 +92,7 @@ func (s *Source) Files(ctx context.Context) (string, error) {
 	}
 	s.clone = clone
 	if _, err := git(ctx, "", "clone", "--quiet", "--", s.URL, clone); err != nil {
-		return "", fmt.Errorf("clone %q: %w", s.URL, err)
+		return "", &CloneError{s.URL, err}
 	}
 	if s.Ref != "" {
 		if _, err := git(ctx, clone, "checkout", "--quiet", s.Ref, "--"); err != nil {

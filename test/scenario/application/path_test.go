@@ -108,8 +108,8 @@ func visits(t *testing.T, c *kit.Cluster) (number int) {
 
 // hook returns the address that the host of a repository is told to call.
 func hook(c *kit.Cluster, build, kind string) string {
-	fields := strings.Fields(c.OC("start-build", build, "--list-webhooks="+kind))
-	return fields[len(fields)-1]
+	secret := c.OC("get", "bc/"+build, "-o", "jsonpath={.spec.triggers[*]."+kind+".secret}")
+	return strings.ReplaceAll(strings.TrimSpace(c.OC("start-build", build, "--list-webhooks="+kind)), "<secret>", secret)
 }
 
 // callGitHub calls a hook as GitHub does after a push.

@@ -339,7 +339,7 @@ func TestManyObjectsAreMigratedAtOnce(t *testing.T) {
 	if out := references(); !strings.Contains(out, "summary (dry run):") || !strings.Contains(out, "migrated=3") {
 		t.Errorf("a trial: %s", out)
 	}
-	if out := references("--confirm"); !strings.Contains(out, "migrated secrets/pull -n "+c.Namespace) || !strings.Contains(out, "migrated=3") {
+	if out := references("--confirm"); !strings.Contains(out, "migrated: -n "+c.Namespace+" secrets/pull") || !strings.Contains(out, "migrated=3") {
 		t.Errorf("confirmed: %s", out)
 	}
 	if out := references("--confirm"); !strings.Contains(out, "migrated=0") {

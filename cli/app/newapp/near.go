@@ -1,0 +1,113 @@
+package newapp
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agext/levenshtein"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Match is an image stream or a template whose name is similar to an argument.
+type Match struct {
+	// Kind is the flag that selects the object, image-stream or template.
+	Kind          string
+	Project, Name string
+}
+
+// String describes the match as OpenShift 3's client does.
+func (m Match) String() string {
+	title := map[string]string{"image-stream": "Image stream", "template": "Template"}[m.Kind]
+	return fmt.Sprintf("* %s %q in project %q\n  Use --%s=\"%s/%s\" to specify this image or template", title, m.Name, m.Project, m.Kind, m.Project, m.Name)
+}
+
+// PartialMatch is the error for a name that matches nothing exactly. Its matches have similar names,
+// the most similar first.
+type PartialMatch struct {
+	Name    string
+	Matches []Match
+}
+
+// Error names the best match, and how to select each of them.
+func (p *PartialMatch) Error() string {
+	texts := make([]string, len(p.Matches))
+	for i, match := range p.Matches {
+		texts[i] = match.String()
+	}
+	best := p.Matches[0]
+	return fmt.Sprintf("only a partial match was found for %q: %q\n\nThe argument %[1]q only partially matched the following Docker image, OpenShift image stream, or template:\n\n%[3]s",
+		p.Name, best.Project+"/"+best.Name, strings.Join(texts, "\n\n"))
+}
+
+const (
+	maxMatches = 5
+	// maxListed is the number of names in the list of what is available.
+	maxListed = 20
+)
+
+// missed returns the error for a name that Find did not find: PartialMatch if similar names exist.
+func (f *Finder) missed(ctx context.Context, component Component) error {
+	if component.Kind == ImageKind {
+		return &NotFound{Name: component.From}
+	}
+	all := f.available(ctx, component.Kind)
+	reference, _ := tagged(component.From)
+	wanted := strings.ToLower(reference[strings.LastIndex(reference, "/")+1:])
+	var near []Match
+	for _, match := range all {
+		if similar(wanted, match.Name) {
+			near = append(near, match)
+		}
+	}
+	if len(near) == 0 {
+		return &NotFound{Name: component.From, Available: all}
+	}
+	slices.SortStableFunc(near, func(a, b Match) int {
+		return cmp.Compare(levenshtein.Distance(wanted, a.Name, nil), levenshtein.Distance(wanted, b.Name, nil))
+	})
+	return &PartialMatch{Name: component.From, Matches: near[:min(len(near), maxMatches)]}
+}
+
+// similar reports whether a name could be a misspelling or a part of another.
+func similar(wanted, name string) bool {
+	const edits, lettersOfEdit = 2, 3 // short names allow fewer changes
+	if len(wanted) >= lettersOfEdit && wanted != name && strings.HasPrefix(name, wanted) {
+		return true
+	}
+	return levenshtein.Distance(wanted, name, nil) <= min(edits, len(wanted)/lettersOfEdit) && wanted != name
+}
+
+// available returns the image streams and templates that the user can read. It is part of an error
+// message, so it omits what it cannot list.
+func (f *Finder) available(ctx context.Context, kind Kind) (all []Match) {
+	for _, project := range slices.Compact([]string{f.Namespace, openshift}) {
+		if list, err := f.Images.ImageStreams(project).List(ctx, metav1.ListOptions{}); err == nil && (kind == AnyKind || kind == StreamKind) {
+			for _, one := range list.Items {
+				all = append(all, Match{"image-stream", project, one.Name})
+			}
+		}
+		if list, err := f.Templates.Templates(project).List(ctx, metav1.ListOptions{}); err == nil && (kind == AnyKind || kind == TemplateKind) {
+			for _, one := range list.Items {
+				all = append(all, Match{"template", project, one.Name})
+			}
+		}
+	}
+	return all
+}
+
+// listed returns the names of matches for a message.
+func listed(all []Match) string {
+	var names []string
+	for _, match := range all {
+		names = append(names, match.Name)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if len(names) > maxListed {
+		names = append(names[:maxListed], "...")
+	}
+	return strings.Join(names, ", ")
+}
