@@ -191,8 +191,8 @@ func (o *newApp) createObject(ctx context.Context, namespace string, object *uns
 	return name + " created", err
 }
 
-// printRoute prints how to reach an application. The server can choose the host, so the command reads
-// the route again.
+// printRoute prints how to reach an application. The server can choose the host, so the command
+// reads the route again.
 func (o *newApp) printRoute(out io.Writer, namespace string, object *unstructured.Unstructured) {
 	if own := object.GetNamespace(); own != "" {
 		namespace = own

@@ -25,8 +25,8 @@ func (o *newApp) checkSecrets() error {
 	return nil
 }
 
-// label labels the objects of a template with the application's name, unless one of them has a label
-// app.
+// label labels the objects of a template with the application's name, unless one of them has a
+// label app.
 func (o *newApp) label(template *templatev1.Template) error {
 	const app = "app"
 	name := o.request.Name

@@ -24,8 +24,8 @@ func (m Match) String() string {
 	return fmt.Sprintf("* %s %q in project %q\n  Use --%s=\"%s/%s\" to specify this image or template", title, m.Name, m.Project, m.Kind, m.Project, m.Name)
 }
 
-// PartialMatch is the error for a name that matches nothing exactly. Its matches have similar names,
-// the most similar first.
+// PartialMatch is the error for a name that matches nothing exactly. Its matches have similar
+// names, the most similar first.
 type PartialMatch struct {
 	Name    string
 	Matches []Match
@@ -73,11 +73,15 @@ func (f *Finder) missed(ctx context.Context, component Component) error {
 
 // similar reports whether a name could be a misspelling or a part of another.
 func similar(wanted, name string) bool {
-	const edits, lettersOfEdit = 2, 3 // short names allow fewer changes
-	if len(wanted) >= lettersOfEdit && wanted != name && strings.HasPrefix(name, wanted) {
+	const shortest, long = 3, 5
+	switch distance := levenshtein.Distance(wanted, name, nil); {
+	case wanted == name || len(wanted) < shortest:
+		return false
+	case strings.HasPrefix(name, wanted) || distance == 1:
 		return true
+	default:
+		return distance == 2 && len(wanted) >= long // two letters are swapped
 	}
-	return levenshtein.Distance(wanted, name, nil) <= min(edits, len(wanted)/lettersOfEdit) && wanted != name
 }
 
 // available returns the image streams and templates that the user can read. It is part of an error

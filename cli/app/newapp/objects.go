@@ -40,7 +40,7 @@ func (p *Plan) Objects() (all []runtime.Object) {
 	for i := range p.Parts {
 		part := &p.Parts[i]
 		if image := part.Image; image != nil && image.Stream == "" {
-			image.Namespace, image.Stream = p.Namespace, part.tracked()
+			image.Namespace, image.Stream = p.Namespace, p.tracked(*part)
 			stream(image.Stream, follow(image))
 		}
 		if part.Build != nil {
@@ -65,11 +65,14 @@ func (p *Plan) Objects() (all []runtime.Object) {
 	return append(all, services...)
 }
 
-// tracked returns the name of the stream for a part's image of a registry. The stream of the
-// build's output has another name.
-func (part Part) tracked() string {
+// tracked returns the name of the stream for a part's image of a registry. If the build pushes to
+// the same tag of that stream, the stream gets another name.
+func (p *Plan) tracked(part Part) string {
 	name := Name(part.Image.Name)
-	if part.Build != nil && name == part.Name {
+	if part.Build == nil {
+		return name
+	}
+	if to := p.output(part); p.outputStream(part) == name && to.Name == name+":"+part.Image.Tag {
 		name += "-base"
 	}
 	return name

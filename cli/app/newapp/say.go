@@ -47,7 +47,7 @@ func (p *Plan) describeImage(out io.Writer, part Part) {
 		if part.Build != nil {
 			what = "the source image"
 		}
-		fmt.Fprintf(out, "    * An image stream tag will be created as %q that will track %s\n", part.tracked()+":"+image.Tag, what)
+		fmt.Fprintf(out, "    * An image stream tag will be created as %q that will track %s\n", p.tracked(part)+":"+image.Tag, what)
 	}
 }
 

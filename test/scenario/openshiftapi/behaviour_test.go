@@ -302,8 +302,8 @@ func TestObjectsOutliveARestartAndEndWithTheirNamespace(t *testing.T) {
 	}
 }
 
-// storedAsProtobuf looks for a key in etcd's files that the mark of protobuf follows. The log of etcd
-// also has the key in the condition of each write, without a value.
+// storedAsProtobuf looks for a key in etcd's files that the mark of protobuf follows. The log of
+// etcd also has the key in the condition of each write, without a value.
 func storedAsProtobuf(t *testing.T, c *kit.Cluster, key string) (found bool) {
 	t.Helper()
 	stored := regexp.MustCompile(regexp.QuoteMeta(key) + `(?s:.{0,36}?)k8s\x00`)
