@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,8 +52,30 @@ func newCollector(s settings.Settings, stats func() (string, error)) *collector 
 	return &collector{settings: s, stats: stats}
 }
 
-// Describe sends nothing, because the metrics depend on the objects that HAProxy serves.
-func (*collector) Describe(chan<- *prometheus.Desc) {}
+// Describe sends the descriptors of all metrics, also of those whose objects do not exist.
+func (*collector) Describe(out chan<- *prometheus.Desc) {
+	for _, name := range slices.Sorted(maps.Keys(exporterHelp)) {
+		out <- exporterDesc(name)
+	}
+	for _, column := range columns {
+		for _, kind := range column.rows {
+			out <- column.desc(string(kind))
+		}
+	}
+}
+
+// exporterHelp are the metrics about reading HAProxy's statistics.
+var exporterHelp = map[string]string{
+	"up":                 "1 if HAProxy returns its statistics",
+	"server_threshold":   "Number of servers above which only backends have metrics",
+	"scrape_interval":    "Seconds for which statistics are cached",
+	"total_scrapes":      "Requests to HAProxy for statistics",
+	"csv_parse_failures": "Rows of statistics that could not be parsed",
+}
+
+func exporterDesc(name string) *prometheus.Desc {
+	return prometheus.NewDesc("haproxy_exporter_"+name, exporterHelp[name], nil, nil)
+}
 
 // Collect sends the statistics. They are at most ROUTER_METRICS_HAPROXY_BASE_SCRAPE_INTERVAL old.
 func (c *collector) Collect(out chan<- prometheus.Metric) {
@@ -63,14 +86,14 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 		up = 0
 	}
 	threshold := c.settings.Number("ROUTER_METRICS_HAPROXY_SERVER_THRESHOLD")
-	tell := func(name, help string, kind prometheus.ValueType, value float64) {
-		out <- prometheus.MustNewConstMetric(prometheus.NewDesc("haproxy_exporter_"+name, help, nil, nil), kind, value)
+	export := func(name string, kind prometheus.ValueType, value float64) {
+		out <- prometheus.MustNewConstMetric(exporterDesc(name), kind, value)
 	}
-	tell("up", "1 when HAProxy tells its statistics", prometheus.GaugeValue, up)
-	tell("server_threshold", "Servers above which backends are told", prometheus.GaugeValue, float64(threshold))
-	tell("scrape_interval", "Seconds for which statistics are kept", prometheus.GaugeValue, c.settings.Duration("ROUTER_METRICS_HAPROXY_BASE_SCRAPE_INTERVAL").Seconds())
-	tell("total_scrapes", "How often HAProxy was asked", prometheus.CounterValue, float64(count))
-	tell("csv_parse_failures", "Rows of statistics that could not be read", prometheus.CounterValue, float64(wrong))
+	export("up", prometheus.GaugeValue, up)
+	export("server_threshold", prometheus.GaugeValue, float64(threshold))
+	export("scrape_interval", prometheus.GaugeValue, c.settings.Duration("ROUTER_METRICS_HAPROXY_BASE_SCRAPE_INTERVAL").Seconds())
+	export("total_scrapes", prometheus.CounterValue, float64(count))
+	export("csv_parse_failures", prometheus.CounterValue, float64(wrong))
 	servers := 0
 	for _, row := range rows {
 		if kindOf(row) == "S" {
@@ -88,7 +111,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 		}
 		for _, column := range columns {
 			if strings.Contains(column.rows, kind) && slices.Contains(selected, strconv.Itoa(column.index)) {
-				c.tell(out, column, kind, row)
+				c.export(out, column, kind, row)
 			}
 		}
 	}
@@ -136,8 +159,8 @@ func kindOf(row []string) string {
 	return "S"
 }
 
-// tell sends one value of a row.
-func (c *collector) tell(out chan<- prometheus.Metric, column column, kind string, row []string) {
+// export sends one value of a row.
+func (c *collector) export(out chan<- prometheus.Metric, column column, kind string, row []string) {
 	value, err := strconv.ParseFloat(row[column.index], 64)
 	if column.index == 17 {
 		value, err = 0, nil
@@ -148,24 +171,36 @@ func (c *collector) tell(out chan<- prometheus.Metric, column column, kind strin
 	if err != nil {
 		return // the row has no such value
 	}
-	labels, values := []string{"frontend"}, []string{row[0]}
-	of := "frontend"
+	values := []string{row[0]}
 	if kind != "F" {
-		of = "backend"
-		labels, values = []string{"backend", "namespace", "route"}, append([]string{row[0]}, routeOf(row[0])...)
+		values = append(values, routeOf(row[0])...)
 	}
 	if kind == "S" {
-		of = "server"
-		labels, values = append(labels, "server", "pod", "service"), append(append(values, row[1]), podOf(row[1])...)
+		values = append(append(values, row[1]), podOf(row[1])...)
 	}
 	if column.name == "http_responses_total" {
-		labels, values = append(labels, "code"), append(values, map[int]string{40: "2xx", 43: "5xx"}[column.index])
+		values = append(values, map[int]string{40: "2xx", 43: "5xx"}[column.index])
 	}
-	kindOfValue := prometheus.GaugeValue
+	valueType := prometheus.GaugeValue
 	if strings.HasSuffix(column.name, "_total") {
-		kindOfValue = prometheus.CounterValue
+		valueType = prometheus.CounterValue
 	}
-	out <- prometheus.MustNewConstMetric(prometheus.NewDesc("haproxy_"+of+"_"+column.name, column.help, labels, nil), kindOfValue, value, values...)
+	out <- prometheus.MustNewConstMetric(column.desc(kind), valueType, value, values...)
+}
+
+// desc returns the descriptor of a column's metric for a kind of rows.
+func (c column) desc(kind string) *prometheus.Desc {
+	object, labels := "frontend", []string{"frontend"}
+	switch kind {
+	case "b", "B":
+		object, labels = "backend", []string{"backend", "namespace", "route"}
+	case "S":
+		object, labels = "server", []string{"backend", "namespace", "route", "server", "pod", "service"}
+	}
+	if c.name == "http_responses_total" {
+		labels = append(labels, "code")
+	}
+	return prometheus.NewDesc("haproxy_"+object+"_"+c.name, c.help, labels, nil)
 }
 
 // routeOf returns the namespace and the name of a backend's route.

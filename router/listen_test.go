@@ -47,7 +47,7 @@ func TestMetricsRequireTLSAndHealthDoesNot(t *testing.T) {
 	for url, want := range map[string]string{
 		"https:///healthz/ready": "200 first ok", "http:///metrics": "403 nobody ask with https", "http:///": "403 nobody ask with https", "http:///healthzx": "403 nobody ask with https",
 		"http:///healthz/x": "403 nobody ask with https", "http:///healthz/ready": "200 nobody ok",
-		"https:///metrics": "200 first # HELP haproxy_exporter_csv_parse_failures Rows of statistics that could not be read",
+		"https:///metrics": "200 first # HELP haproxy_exporter_csv_parse_failures Rows of statistics that could not be parsed",
 	} {
 		if got := get(url); got != want {
 			t.Errorf("%s is answered with %q, want %q", url, got, want)

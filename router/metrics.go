@@ -54,16 +54,27 @@ func (m *metrics) watching(problem func() string) {
 	}))
 }
 
+// collectors returns the router's metrics and those of HAProxy.
+func (m *metrics) collectors(haproxy *collector) []prometheus.Collector {
+	return append([]prometheus.Collector{m.reload, m.write, m.failure, m.took, m.asked, m.answered, haproxy}, m.others...)
+}
+
+// Collectors returns all metrics of a router that does not run, for documentation.
+func Collectors() []prometheus.Collector {
+	m := newMetrics()
+	m.watching(func() string { return "" })
+	return m.collectors(&collector{})
+}
+
 // handler serves these metrics and those of HAProxy.
 func (m *metrics) handler(haproxy *collector) http.Handler {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(m.reload, m.write, m.failure, m.took, m.asked, m.answered, haproxy)
-	registry.MustRegister(m.others...)
+	registry.MustRegister(m.collectors(haproxy)...)
 	measured := promhttp.InstrumentHandlerRequestSize(m.asked, promhttp.InstrumentHandlerResponseSize(m.answered, promhttp.HandlerFor(registry, promhttp.HandlerOpts{})))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		began := time.Now()
+		start := time.Now()
 		measured.ServeHTTP(w, r)
-		m.took.WithLabelValues().Observe(float64(time.Since(began).Microseconds()))
+		m.took.WithLabelValues().Observe(float64(time.Since(start).Microseconds()))
 	})
 }
 

@@ -33,9 +33,16 @@ func newNumbers() *numbers {
 			Name: "observe_name_exec_durations_milliseconds", Help: "Name list execution latency distributions.",
 		}, []string{"exit_code"}),
 	}
-	n.registry.MustRegister(n.seen, n.took, n.names)
+	n.registry.MustRegister(n.collectors()...)
 	return n
 }
+
+func (n *numbers) collectors() []prometheus.Collector {
+	return []prometheus.Collector{n.seen, n.took, n.names}
+}
+
+// Collectors returns the metrics of a command that does not run, for documentation.
+func Collectors() []prometheus.Collector { return newNumbers().collectors() }
 
 func (n *numbers) ran(kind string, took time.Duration, code int) {
 	n.took.WithLabelValues(kind, strconv.Itoa(code)).Observe(float64(took.Milliseconds()))

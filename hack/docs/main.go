@@ -1,7 +1,7 @@
 // Command docs prepares the documentation site: it copies every page into one folder, with links
 // that work there, and writes the reference pages from the code: every command with its flags,
-// every configuration key, and every API type with its fields. MkDocs makes the site from that
-// folder.
+// every configuration key, every API type with its fields, and every metric. MkDocs makes the site
+// from that folder.
 //
 //	go run ./hack/docs -out bin/docs
 //
@@ -34,7 +34,7 @@ func write(root, out string) error {
 		return err
 	}
 	reference := pages{}
-	for _, generate := range []func(pages) error{commandPages, configurationPages, apiPages} {
+	for _, generate := range []func(pages) error{commandPages, configurationPages, apiPages, metricPage} {
 		if err := generate(reference); err != nil {
 			return err
 		}
