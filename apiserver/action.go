@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"reflect"
 
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -35,10 +35,10 @@ func (a Action[T]) About(ctx context.Context, name string, body runtime.Object, 
 	named func(T) string) (T, error) {
 	typed, ok := body.(T)
 	if !ok {
-		return typed, errors.NewBadRequest(fmt.Sprintf("the body is a %T, want a %s", body, a.Kind.Kind))
+		return typed, apierrors.NewBadRequest(fmt.Sprintf("the body is a %T, want a %s", body, a.Kind.Kind))
 	}
 	if got := named(typed); got != name {
-		return typed, errors.NewBadRequest(fmt.Sprintf("the name %q of the body does not match the name %q of the address", got, name))
+		return typed, apierrors.NewBadRequest(fmt.Sprintf("the name %q of the body does not match the name %q of the address", got, name))
 	}
 	if validate != nil {
 		return typed, validate(ctx, typed)

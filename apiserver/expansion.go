@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
@@ -94,7 +94,7 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 		values = b.count(nil)
 	}
 	if values > b.limit {
-		return 0, errors.NewRequestEntityTooLargeError(fmt.Sprintf("the body has more than %d values; divide it into several objects", b.limit))
+		return 0, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the body has more than %d values; divide it into several objects", b.limit))
 	}
 	return n, err
 }

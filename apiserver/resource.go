@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -42,6 +43,7 @@ type Resource[T Object] struct {
 	// Namespaced means that objects belong to a namespace.
 	Namespaced bool
 	// ValidName returns the reasons why a name is invalid. By default names are DNS subdomains.
+	// ValidPathSegment accepts more.
 	ValidName validation.ValidateNameFunc
 	// Default sets default values, when the server decodes requests and when it reads stored
 	// objects. It must be idempotent.
@@ -213,3 +215,12 @@ func (s *Store) ShortNames() []string { return s.shortNames }
 
 // Categories returns the names of sets of resources, such as "all".
 func (s *Store) Categories() []string { return s.categories }
+
+// ValidPathSegment returns the reasons why a name cannot be a segment of a path. If prefix is set,
+// the server appends random characters to the name.
+func ValidPathSegment(name string, prefix bool) []string {
+	if prefix {
+		return content.IsPathSegmentPrefix(name)
+	}
+	return content.IsPathSegmentName(name)
+}

@@ -21,7 +21,10 @@ type AdmissionPlugin struct {
 
 // BuildDefaults and BuildOverrides are configured as admission plugins, as in OpenShift 3. Slipway
 // applies them when it creates a build's pod.
-const BuildDefaults, BuildOverrides = "BuildDefaults", "BuildOverrides"
+const (
+	BuildDefaults  = "BuildDefaults"
+	BuildOverrides = "BuildOverrides"
+)
 
 // admissionPlugins returns the plugins that can be configured: those of Kubernetes that read a
 // configuration or are off by default, and those of Slipway.

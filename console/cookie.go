@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // The cookies. Browsers accept names with __Host- only from this host, over TLS and for all paths.
@@ -50,7 +50,7 @@ func (s *server) session(r *http.Request) (of session, ok bool) {
 		return session{}, false
 	}
 	generation, err := s.Sessions.Generation(r.Context(), of.Token)
-	if err != nil && !kerrors.IsNotFound(err) {
+	if err != nil && !apierrors.IsNotFound(err) {
 		s.Report(err)
 	}
 	if err != nil || generation != of.Generation {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -154,7 +154,7 @@ func TestLogoutDeletesTheToken(t *testing.T) {
 }
 
 func TestLogoutElsewhereEndsTheSession(t *testing.T) {
-	missing := kerrors.NewNotFound(schema.GroupResource{Resource: "users"}, "alice")
+	missing := apierrors.NewNotFound(schema.GroupResource{Resource: "users"}, "alice")
 	for name, tt := range map[string]struct {
 		generation string
 		err        error

@@ -19,7 +19,6 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 
 	"github.com/slipway-platform/slipway/apiserver"
-
 	"github.com/slipway-platform/slipway/internal/arguments"
 )
 

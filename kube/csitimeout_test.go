@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/volume"
 	"k8s.io/kubernetes/pkg/volume/csi"
-	volumetest "k8s.io/kubernetes/pkg/volume/testing"
+	volumetesting "k8s.io/kubernetes/pkg/volume/testing"
 )
 
 // csiWaits is the time that the plugin for CSI volumes waits until a VolumeAttachment is attached
@@ -26,7 +26,7 @@ const csiWaits = 2 * time.Minute
 func csiPlugin(t *testing.T, client kubernetes.Interface, seen cache.Indexer) volume.AttachableVolumePlugin {
 	t.Helper()
 	drivers := storagelisters.NewCSIDriverLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil))
-	host := volumetest.NewFakeAttachDetachVolumeHostWithCSINodeName(t, t.TempDir(), client, csi.ProbeVolumePlugins(), "node", drivers, storagelisters.NewVolumeAttachmentLister(seen))
+	host := volumetesting.NewFakeAttachDetachVolumeHostWithCSINodeName(t, t.TempDir(), client, csi.ProbeVolumePlugins(), "node", drivers, storagelisters.NewVolumeAttachmentLister(seen))
 	plugin, err := host.GetPluginMgr().FindAttachablePluginByName(csi.CSIPluginName)
 	if err != nil {
 		t.Fatal(err)

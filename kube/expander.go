@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"sync"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	coreinformers "k8s.io/client-go/informers/core/v1"
-	corelisters "k8s.io/client-go/listers/core/v1"
-
 	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	csitrans "k8s.io/csi-translation-lib"
 	"k8s.io/klog/v2"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
@@ -118,7 +117,7 @@ type otherNamespaceLister struct {
 }
 
 // Get returns a claim. If its volume is not in the cache yet, it fails, and upstream retries.
-func (l otherNamespaceLister) Get(name string) (*v1.PersistentVolumeClaim, error) {
+func (l otherNamespaceLister) Get(name string) (*corev1.PersistentVolumeClaim, error) {
 	claim, err := l.PersistentVolumeClaimNamespaceLister.Get(name)
 	if err != nil {
 		return nil, err
@@ -129,7 +128,7 @@ func (l otherNamespaceLister) Get(name string) (*v1.PersistentVolumeClaim, error
 		return nil, fmt.Errorf("find volume of claim %s/%s: %v", claim.Namespace, name, err)
 	}
 	if pv.Spec.FlexVolume != nil {
-		return nil, apierrors.NewNotFound(v1.Resource("persistentvolumeclaims"), name)
+		return nil, apierrors.NewNotFound(corev1.Resource("persistentvolumeclaims"), name)
 	}
 	return claim, nil
 }

@@ -8,13 +8,13 @@ import (
 	"sync"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
-	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
@@ -58,7 +58,7 @@ func newFlexExpansion(ctx context.Context, client kubernetes.Interface, claims c
 	if err := x.plugins.InitPlugins(nil, prober, expansionHost{client: client, root: kubeletRoot}); err != nil {
 		return nil, fmt.Errorf("load FlexVolume drivers: %w", err)
 	}
-	x.recorder = x.events.NewRecorder(scheme.Scheme, v1.EventSource{Component: "volume_expand"})
+	x.recorder = x.events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "volume_expand"})
 	x.operation = operationexecutor.NewOperationGenerator(client, x.plugins, x.recorder, volumepathhandler.NewBlockVolumePathHandler())
 	_, err := claims.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: x.enqueue,
@@ -77,19 +77,19 @@ func newFlexExpansion(ctx context.Context, client kubernetes.Interface, claims c
 // grew reports whether a claim requests or has more than before. Other changes, most of which are
 // our own, need no work, and their cached state is often outdated.
 func grew(before, after any) bool {
-	oldClaim, ok := before.(*v1.PersistentVolumeClaim)
+	oldClaim, ok := before.(*corev1.PersistentVolumeClaim)
 	if !ok {
 		return false
 	}
-	claim, ok := after.(*v1.PersistentVolumeClaim)
+	claim, ok := after.(*corev1.PersistentVolumeClaim)
 	return ok && (claim.Spec.Resources.Requests.Storage().Cmp(*oldClaim.Spec.Resources.Requests.Storage()) > 0 ||
 		claim.Status.Capacity.Storage().Cmp(*oldClaim.Status.Capacity.Storage()) > 0)
 }
 
 // enqueue adds a bound claim to the queue if its volume is a FlexVolume or unknown.
 func (x *flexExpansion) enqueue(object any) {
-	claim, ok := object.(*v1.PersistentVolumeClaim)
-	if !ok || claim.Status.Phase != v1.ClaimBound {
+	claim, ok := object.(*corev1.PersistentVolumeClaim)
+	if !ok || claim.Status.Phase != corev1.ClaimBound {
 		return
 	}
 	pv, err := x.volumes.Get(claim.Spec.VolumeName)
@@ -101,7 +101,7 @@ func (x *flexExpansion) enqueue(object any) {
 // run expands volumes until ctx ends. Each active claim has a goroutine: a driver that hangs delays
 // only its own volumes. The driver's settings limit its concurrent calls.
 func (x *flexExpansion) run(ctx context.Context) {
-	x.events.StartRecordingToSink(&typedcore.EventSinkImpl{Interface: x.client.CoreV1().Events("")})
+	x.events.StartRecordingToSink(&coreclient.EventSinkImpl{Interface: x.client.CoreV1().Events("")})
 	defer x.events.Shutdown()
 	stop := context.AfterFunc(ctx, x.queue.ShutDown)
 	defer stop()
@@ -167,12 +167,12 @@ func (x *flexExpansion) expand(ctx context.Context, key string) error {
 }
 
 // call runs upstream's operation with the driver.
-func (x *flexExpansion) call(claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) error {
+func (x *flexExpansion) call(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) error {
 	driver := pv.Spec.FlexVolume.Driver
 	// Without a plugin, upstream treats a FlexVolume as a volume that needs no expansion.
 	if _, err := x.plugins.FindExpandablePluginByName(driver); err != nil {
 		err := fmt.Errorf("find FlexVolume driver %q: it is not installed, or its init has not succeeded", driver)
-		x.recorder.Event(claim, v1.EventTypeWarning, events.VolumeResizeFailed, err.Error())
+		x.recorder.Event(claim, corev1.EventTypeWarning, events.VolumeResizeFailed, err.Error())
 		return err
 	}
 	operation, err := x.operation.GenerateExpandAndRecoverVolumeFunc(claim, pv, driver)
@@ -185,7 +185,7 @@ func (x *flexExpansion) call(claim *v1.PersistentVolumeClaim, pv *v1.PersistentV
 
 // expanded reports whether the node has expanded the file system: the claim has the requested size
 // and the volume's size.
-func expanded(claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) bool {
+func expanded(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) bool {
 	capacity := claim.Status.Capacity.Storage()
 	return capacity.Cmp(*claim.Spec.Resources.Requests.Storage()) >= 0 && capacity.Cmp(*pv.Spec.Capacity.Storage()) >= 0
 }

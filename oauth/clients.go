@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	oauthv1 "github.com/openshift/api/oauth/v1"
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-platform/slipway/oauth/client"
@@ -46,7 +46,7 @@ func ensureClients(ctx context.Context, clients store.Objects[*oauthv1.OAuthClie
 func ensureClient(ctx context.Context, clients store.Objects[*oauthv1.OAuthClient],
 	wanted *oauthv1.OAuthClient) error {
 	stored, err := clients.Get(ctx, wanted.Name)
-	if kerrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) {
 		_, err = clients.Create(ctx, wanted)
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 
 	oauthv1 "github.com/openshift/api/oauth/v1"
 	userv1 "github.com/openshift/api/user/v1"
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/slipway-platform/slipway/oauth/session"
 	"github.com/slipway-platform/slipway/oauth/token"
@@ -38,14 +38,14 @@ func (s *Server) Generation(ctx context.Context, secret string) (string, error) 
 // userOf returns the user of an access token. The watch cache is enough, as for the authentication
 // with the token. An error never names the token.
 func (s *Server) userOf(ctx context.Context, secret string) (*userv1.User, error) {
-	gone := kerrors.NewNotFound(oauthv1.Resource("oauthaccesstokens"), "")
+	gone := apierrors.NewNotFound(oauthv1.Resource("oauthaccesstokens"), "")
 	name, ok := token.Name(secret)
 	if !ok {
 		return nil, gone
 	}
 	access, err := s.objects.tokens.Cached(ctx, name)
 	switch {
-	case kerrors.IsNotFound(err):
+	case apierrors.IsNotFound(err):
 		return nil, gone
 	case err != nil:
 		return nil, errors.New("read access token: the store cannot be read")
@@ -68,7 +68,7 @@ func (s *Server) LogOut(w http.ResponseWriter, r *http.Request, secret string) e
 	switch {
 	case err == nil:
 		err = login.EndSessionsOf(r.Context(), user.Name, string(user.UID))
-	case kerrors.IsNotFound(err):
+	case apierrors.IsNotFound(err):
 		err = nil
 	}
 	return errors.Join(s.revoke(r.Context(), secret), err, login.EndSessions(w, r))
@@ -80,7 +80,7 @@ func (s *Server) revoke(ctx context.Context, secret string) error {
 	if !ok {
 		return nil
 	}
-	if err := s.objects.tokens.Delete(ctx, name); err != nil && !kerrors.IsNotFound(err) {
+	if err := s.objects.tokens.Delete(ctx, name); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete access token: %w", err)
 	}
 	return nil

@@ -4,7 +4,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/slipway-platform/slipway/oauth/token"
 )
@@ -60,14 +60,14 @@ func TestLogoutChangesTheGenerationOfTheTokensUser(t *testing.T) {
 		t.Error("a logout from the login pages leaves the generation")
 	}
 	for name, secret := range map[string]string{"of the logout": first, "that nobody has": "sha256~" + first[8:] + "A", "empty": ""} {
-		if got, err := s.Generation(t.Context(), secret); !kerrors.IsNotFound(err) {
+		if got, err := s.Generation(t.Context(), secret); !apierrors.IsNotFound(err) {
 			t.Errorf("a token %s: %q, %v", name, got, err)
 		}
 	}
 	if err := w.users.Delete(t.Context(), "bob"); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := s.Generation(t.Context(), other); !kerrors.IsNotFound(err) {
+	if got, err := s.Generation(t.Context(), other); !apierrors.IsNotFound(err) {
 		t.Errorf("a deleted user: %q, %v", got, err)
 	}
 	if err := s.LogOut(httptest.NewRecorder(), httptest.NewRequest("POST", "/console/logout", nil), other); err != nil {

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -86,12 +86,12 @@ func warn(ctx context.Context, kube kubernetes.Interface, notice client.Notice) 
 	if err == nil {
 		stored.Count++
 		stored.LastTimestamp = now
-		if _, err = events.Update(ctx, stored, metav1.UpdateOptions{}); kerrors.IsConflict(err) {
+		if _, err = events.Update(ctx, stored, metav1.UpdateOptions{}); apierrors.IsConflict(err) {
 			return nil // another API server has just counted
 		}
 		return err
 	}
-	if !kerrors.IsNotFound(err) {
+	if !apierrors.IsNotFound(err) {
 		return err
 	}
 	_, err = events.Create(ctx, &corev1.Event{
@@ -102,7 +102,7 @@ func warn(ctx context.Context, kube kubernetes.Interface, notice client.Notice) 
 		Reason: notice.Reason, Message: notice.Message, Type: corev1.EventTypeWarning, Source: corev1.EventSource{Component: eventSource},
 		FirstTimestamp: now, LastTimestamp: now, Count: 1,
 	}, metav1.CreateOptions{})
-	if kerrors.IsAlreadyExists(err) {
+	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}
 	return err

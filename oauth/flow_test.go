@@ -2,6 +2,7 @@ package oauth
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -151,16 +152,16 @@ func TestCodesAndTokensEnd(t *testing.T) {
 	if err := age(0, 0); err != nil {
 		t.Errorf("a token without an end: %v", err)
 	}
-	if err := age(1, 0); err != token.ErrExpired {
+	if err := age(1, 0); !errors.Is(err, token.ErrExpired) {
 		t.Errorf("an old token: %v", err)
 	}
-	if err := age(0, 1); err != token.ErrInactive {
+	if err := age(0, 1); !errors.Is(err, token.ErrInactive) {
 		t.Errorf("a token that nobody used: %v", err)
 	}
 	if err := w.users.Delete(t.Context(), "alice"); err != nil {
 		t.Fatal(err)
 	}
-	if err := age(0, 0); err != token.ErrNoUser {
+	if err := age(0, 0); !errors.Is(err, token.ErrNoUser) {
 		t.Errorf("a token of nobody: %v", err)
 	}
 }

@@ -22,7 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	corelisters "k8s.io/client-go/listers/core/v1"
-	kubetesting "k8s.io/client-go/testing"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/slipway-platform/slipway/internal/throttle"
@@ -66,7 +66,7 @@ func newWorld(t testing.TB, change func(*Config)) *world {
 		}}}, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "myproject", Name: "broken"}}),
 	}
 	w.tokens.Field = func(t *oauthv1.OAuthAccessToken, _ string) string { return t.AuthorizeToken }
-	w.kube.PrependReactor("create", "tokenreviews", func(kubetesting.Action) (bool, runtime.Object, error) {
+	w.kube.PrependReactor("create", "tokenreviews", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, &authenticationv1.TokenReview{}, nil
 	})
 	var handler http.Handler

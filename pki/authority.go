@@ -187,7 +187,7 @@ func readCertificate(path string) (*x509.Certificate, error) {
 	}
 	cert, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %v", errDamaged, err)
+		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	return cert, nil
 }

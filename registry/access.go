@@ -10,8 +10,8 @@ import (
 
 	"github.com/distribution/distribution/v3/registry/api/errcode"
 	authenticationv1 "k8s.io/api/authentication/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	kubeauthorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
@@ -76,7 +76,7 @@ func (s *server) authenticate(ctx context.Context, c caller) error {
 		return err
 	}
 	_, err = client.SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
-	if errors.IsUnauthorized(err) {
+	if apierrors.IsUnauthorized(err) {
 		return errUnknown
 	}
 	return err
@@ -105,7 +105,7 @@ func (s *server) turn(ctx context.Context, c caller) (free func(), err error) {
 
 // may says whether the caller has a right. Requests that ask the same at the same time, such as
 // those of many nodes that start one image, get the answer to one question.
-func (s *server) may(ctx context.Context, c caller, right authorizationv1.ResourceAttributes) (bool, error) {
+func (s *server) may(ctx context.Context, c caller, right kubeauthorizationv1.ResourceAttributes) (bool, error) {
 	free, err := s.turn(ctx, c)
 	if err != nil {
 		return false, err
@@ -132,14 +132,14 @@ func (s *server) may(ctx context.Context, c caller, right authorizationv1.Resour
 const reviewTimeout = time.Minute
 
 // review asks the API server whether the caller has a right.
-func (s *server) review(ctx context.Context, c caller, right authorizationv1.ResourceAttributes) (bool, error) {
+func (s *server) review(ctx context.Context, c caller, right kubeauthorizationv1.ResourceAttributes) (bool, error) {
 	free, err := s.lookups.take(ctx)
 	if err != nil {
 		return false, err
 	}
 	defer free()
 	if c.anonymous() {
-		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		review := &kubeauthorizationv1.SubjectAccessReview{Spec: kubeauthorizationv1.SubjectAccessReviewSpec{
 			User: "system:anonymous", Groups: []string{"system:unauthenticated"}, ResourceAttributes: &right,
 		}}
 		answer, err := s.reviews.SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
@@ -149,26 +149,26 @@ func (s *server) review(ctx context.Context, c caller, right authorizationv1.Res
 	if err != nil {
 		return false, err
 	}
-	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &right}}
+	review := &kubeauthorizationv1.SelfSubjectAccessReview{Spec: kubeauthorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &right}}
 	answer, err := client.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-	if errors.IsUnauthorized(err) {
+	if apierrors.IsUnauthorized(err) {
 		return false, errUnknown
 	}
 	return err == nil && answer.Status.Allowed, err
 }
 
 // layers is a right on the layers of a stream: get or update.
-func layers(verb, namespace, stream string) authorizationv1.ResourceAttributes {
-	return authorizationv1.ResourceAttributes{Verb: verb, Namespace: namespace, Resource: "imagestreams", Subresource: "layers", Name: stream}
+func layers(verb, namespace, stream string) kubeauthorizationv1.ResourceAttributes {
+	return kubeauthorizationv1.ResourceAttributes{Verb: verb, Namespace: namespace, Resource: "imagestreams", Subresource: "layers", Name: stream}
 }
 
 // pruning is the right to remove what no stream refers to.
-func pruning() authorizationv1.ResourceAttributes {
-	return authorizationv1.ResourceAttributes{Verb: "delete", Resource: "images"}
+func pruning() kubeauthorizationv1.ResourceAttributes {
+	return kubeauthorizationv1.ResourceAttributes{Verb: "delete", Resource: "images"}
 }
 
 // allowed answers the request itself if the caller lacks a right.
-func (s *server) allowed(w http.ResponseWriter, r *http.Request, right authorizationv1.ResourceAttributes) bool {
+func (s *server) allowed(w http.ResponseWriter, r *http.Request, right kubeauthorizationv1.ResourceAttributes) bool {
 	c := callerOf(r)
 	if !c.known {
 		challenge(w, r, errcode.ErrorCodeUnauthorized.WithMessage("authentication required"))
@@ -192,7 +192,7 @@ func (s *server) allowed(w http.ResponseWriter, r *http.Request, right authoriza
 	return false
 }
 
-func resourceOf(right authorizationv1.ResourceAttributes) string {
+func resourceOf(right kubeauthorizationv1.ResourceAttributes) string {
 	if right.Subresource == "" {
 		return right.Resource
 	}

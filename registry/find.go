@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	imagev1 "github.com/openshift/api/image/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-platform/slipway/apigroup/image/record"
@@ -35,7 +35,7 @@ func (s *server) find(ctx context.Context, t target) (at found, ok bool, err err
 	}
 	defer free()
 	stream, err := s.images.ImageStreams(t.namespace).Get(ctx, t.stream, metav1.GetOptions{})
-	if errors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) {
 		return found{}, false, nil
 	}
 	if err != nil {
@@ -85,7 +85,7 @@ func (s *server) findBlob(ctx context.Context, t target) (source, bool, error) {
 		return at, true, nil
 	}
 	stream, err := s.images.ImageStreams(t.namespace).Get(ctx, t.stream, metav1.GetOptions{})
-	if errors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) {
 		return source{}, false, nil
 	}
 	if err != nil {

@@ -12,9 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/distribution/distribution/v3/registry/storage/driver"
+	"golang.org/x/sys/unix"
 
 	"github.com/slipway-platform/slipway/internal/diskspace"
 )

@@ -8,14 +8,14 @@ import (
 	"strconv"
 
 	"github.com/distribution/distribution/v3/registry/api/errcode"
-	authorizationv1 "k8s.io/api/authorization/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	kubeauthorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // serveCatalog lists all image streams as repositories. The caller needs the right to list them.
 func (s *server) serveCatalog(w http.ResponseWriter, r *http.Request) {
-	if !s.allowed(w, r, authorizationv1.ResourceAttributes{Verb: "list", Resource: "imagestreams"}) {
+	if !s.allowed(w, r, kubeauthorizationv1.ResourceAttributes{Verb: "list", Resource: "imagestreams"}) {
 		return
 	}
 	streams, err := s.images.ImageStreams("").List(r.Context(), metav1.ListOptions{})
@@ -33,7 +33,7 @@ func (s *server) serveCatalog(w http.ResponseWriter, r *http.Request) {
 // serveTags lists the tags of a stream that have an image.
 func (s *server) serveTags(w http.ResponseWriter, r *http.Request, t target) {
 	stream, err := s.images.ImageStreams(t.namespace).Get(r.Context(), t.stream, metav1.GetOptions{})
-	if errors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) {
 		serveError(w, errcode.ErrorCodeNameUnknown.WithDetail(map[string]string{"name": t.repository()}))
 		return
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/distribution/distribution/v3/registry/storage/driver"
 	"github.com/opencontainers/go-digest"
 	imagev1 "github.com/openshift/api/image/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -225,11 +225,11 @@ func (s *server) removeImages(ctx context.Context, search collection, inUse map[
 		err := s.images.Images().Delete(ctx, image.Name, metav1.DeleteOptions{
 			Preconditions: &metav1.Preconditions{UID: ptr.To(image.UID), ResourceVersion: ptr.To(image.ResourceVersion)},
 		})
-		if errors.IsConflict(err) { // it was pushed again meanwhile, elsewhere
+		if apierrors.IsConflict(err) { // it was pushed again meanwhile, elsewhere
 			search.images[image.Name] = record.Blobs(image)
 			continue
 		}
-		if err != nil && !errors.IsNotFound(err) {
+		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("remove image %q: %w", image.Name, err)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	imagev1 "github.com/openshift/api/image/v1"
 	imagefake "github.com/openshift/client-go/image/clientset/versioned/fake"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -74,7 +74,7 @@ func TestWhatAProjectHasEndsWithIt(t *testing.T) {
 	if dirs, err := g.driver.List(t.Context(), repositoriesDir); err != nil || len(dirs) != 1 {
 		t.Errorf("there are the projects %q, %v", dirs, err)
 	}
-	if _, err := s.images.Images().Get(t.Context(), gone, metav1.GetOptions{}); !errors.IsNotFound(err) {
+	if _, err := s.images.Images().Get(t.Context(), gone, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the record of an image that nobody has: %v", err)
 	}
 	for _, name := range []string{promoted, staying} {

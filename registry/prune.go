@@ -11,7 +11,7 @@ import (
 	"github.com/distribution/distribution/v3/registry/storage"
 	"github.com/opencontainers/go-digest"
 	imageclient "github.com/openshift/client-go/image/clientset/versioned/typed/image/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
+	kubeauthorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-platform/slipway/apigroup/image/record"
@@ -63,7 +63,7 @@ func (s *server) removeGarbage(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "use POST", http.StatusMethodNotAllowed)
 		return
 	}
-	for _, right := range []authorizationv1.ResourceAttributes{pruning(), {Verb: "list", Resource: "images"}, {Verb: "list", Resource: "imagestreams"}} {
+	for _, right := range []kubeauthorizationv1.ResourceAttributes{pruning(), {Verb: "list", Resource: "images"}, {Verb: "list", Resource: "imagestreams"}} {
 		if !s.allowed(w, r, right) {
 			return
 		}

@@ -14,7 +14,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	imagev1 "github.com/openshift/api/image/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-platform/slipway/apigroup/image/record"
@@ -98,7 +98,7 @@ func (s *server) pullThrough(w http.ResponseWriter, r *http.Request, t target, a
 		return
 	}
 	image, err := s.images.Images().Get(r.Context(), at.digest, metav1.GetOptions{})
-	if err != nil && !errors.IsNotFound(err) {
+	if err != nil && !apierrors.IsNotFound(err) {
 		serveError(w, errcode.ErrorCodeUnavailable.WithMessage(err.Error()))
 		return
 	}

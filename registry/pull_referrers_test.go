@@ -18,7 +18,7 @@ import (
 	imagefake "github.com/openshift/client-go/image/clientset/versioned/fake"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	clienttest "k8s.io/client-go/testing"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/slipway-platform/slipway/internal/outbound"
 	"github.com/slipway-platform/slipway/internal/registryclient"
@@ -34,7 +34,7 @@ func knowing(image, reference string) *server {
 	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}}
 	stream.Status.Tags = []imagev1.NamedTagEventList{{Tag: "v1", Items: []imagev1.TagEvent{{Image: image, DockerImageReference: reference}}}}
 	client := imagefake.NewSimpleClientset(stream) //nolint: the generated client of images has no other
-	client.PrependReactor("get", "imagestreams", func(action clienttest.Action) (bool, runtime.Object, error) {
+	client.PrependReactor("get", "imagestreams", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		switch action.GetSubresource() {
 		case "layers":
 			return true, &imagev1.ImageStreamLayers{}, nil

@@ -12,7 +12,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	imagev1 "github.com/openshift/api/image/v1"
 	imageclient "github.com/openshift/client-go/image/clientset/versioned/typed/image/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-platform/slipway/apigroup/image/record"
@@ -82,7 +82,7 @@ func (s *server) mayHave(ctx context.Context, mapping *imagev1.ImageStreamMappin
 
 // pushRefusal returns why a push was stored but not accepted.
 func pushRefusal(err error) errcode.Error {
-	if errors.IsForbidden(err) || errors.IsInvalid(err) || errors.IsNotFound(err) {
+	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsNotFound(err) {
 		return errcode.ErrorCodeDenied.WithMessage(err.Error())
 	}
 	return errcode.ErrorCodeUnavailable.WithMessage(err.Error())
@@ -91,7 +91,7 @@ func pushRefusal(err error) errcode.Error {
 // tag tags a pushed image into a stream. It creates a missing stream with the user's rights.
 func (s *server) tag(ctx context.Context, c caller, mapping *imagev1.ImageStreamMapping) error {
 	_, err := s.images.ImageStreamMappings(mapping.Namespace).Create(ctx, mapping, metav1.CreateOptions{})
-	if !errors.IsNotFound(err) {
+	if !apierrors.IsNotFound(err) {
 		return err
 	}
 	user, err := imageclient.NewForConfig(s.as(c))
@@ -99,7 +99,7 @@ func (s *server) tag(ctx context.Context, c caller, mapping *imagev1.ImageStream
 		return err
 	}
 	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: mapping.Namespace, Name: mapping.Name}}
-	if _, err := user.ImageStreams(mapping.Namespace).Create(ctx, stream, metav1.CreateOptions{}); err != nil && !errors.IsAlreadyExists(err) {
+	if _, err := user.ImageStreams(mapping.Namespace).Create(ctx, stream, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("make image stream %q: %w", mapping.Namespace+"/"+mapping.Name, err)
 	}
 	_, err = s.images.ImageStreamMappings(mapping.Namespace).Create(ctx, mapping, metav1.CreateOptions{})

@@ -6,7 +6,7 @@ import (
 
 	routev1 "github.com/openshift/api/route/v1"
 	routeclient "github.com/openshift/client-go/route/clientset/versioned/typed/route/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/rest"
@@ -26,7 +26,7 @@ func expose(ctx context.Context, config *rest.Config, host string) error {
 	routes := client.Routes(serviceNamespace)
 	there, err := routes.Get(ctx, serviceName, metav1.GetOptions{})
 	switch {
-	case errors.IsNotFound(err):
+	case apierrors.IsNotFound(err):
 		_, err = routes.Create(ctx, &routev1.Route{
 			ObjectMeta: metav1.ObjectMeta{
 				Name: serviceName, Labels: map[string]string{serviceName: "default"}, Annotations: map[string]string{hostGenerated: "true"},
@@ -41,7 +41,7 @@ func expose(ctx context.Context, config *rest.Config, host string) error {
 		there.Spec.Host = host
 		_, err = routes.Update(ctx, there, metav1.UpdateOptions{})
 	}
-	if err != nil && !errors.IsAlreadyExists(err) {
+	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("make route %q: %w", serviceName, err)
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 
 	routev1 "github.com/openshift/api/route/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
+	kubeauthorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -81,14 +81,14 @@ func (a access) review(ctx context.Context, token string) (status int, message s
 	}
 	user := tokenReview.Status.User
 	name := canonical(a.settings)
-	accessReview := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: user.Username, Groups: user.Groups, UID: user.UID, Extra: map[string]authorizationv1.ExtraValue{},
-		ResourceAttributes: &authorizationv1.ResourceAttributes{
+	accessReview := &kubeauthorizationv1.SubjectAccessReview{Spec: kubeauthorizationv1.SubjectAccessReviewSpec{
+		User: user.Username, Groups: user.Groups, UID: user.UID, Extra: map[string]kubeauthorizationv1.ExtraValue{},
+		ResourceAttributes: &kubeauthorizationv1.ResourceAttributes{
 			Verb: "get", Group: routev1.GroupName, Resource: "routers", Subresource: "metrics", Name: name,
 		},
 	}}
 	for key, values := range user.Extra { // includes the scopes of a token
-		accessReview.Spec.Extra[key] = authorizationv1.ExtraValue(values)
+		accessReview.Spec.Extra[key] = kubeauthorizationv1.ExtraValue(values)
 	}
 	decision, err := a.reviews.AuthorizationV1().SubjectAccessReviews().Create(ctx, accessReview, metav1.CreateOptions{})
 	if err != nil {

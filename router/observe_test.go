@@ -18,7 +18,7 @@ import (
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
+	kubeauthorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -76,10 +76,10 @@ func answers(tokens map[string]string, allowed string) *fake.Clientset {
 		return true, review, nil
 	})
 	reviews.PrependReactor("create", "subjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		review := action.(clienttesting.CreateAction).GetObject().(*authorizationv1.SubjectAccessReview).DeepCopy()
+		review := action.(clienttesting.CreateAction).GetObject().(*kubeauthorizationv1.SubjectAccessReview).DeepCopy()
 		asked := review.Spec.ResourceAttributes
 		review.Status.Allowed = review.Spec.User == allowed && len(review.Spec.Extra) == 1 &&
-			*asked == authorizationv1.ResourceAttributes{Verb: "get", Group: "route.openshift.io", Resource: "routers", Subresource: "metrics", Name: "gold"}
+			*asked == kubeauthorizationv1.ResourceAttributes{Verb: "get", Group: "route.openshift.io", Resource: "routers", Subresource: "metrics", Name: "gold"}
 		return true, review, nil
 	})
 	return reviews

@@ -8,6 +8,7 @@ package router
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"sync"
@@ -157,7 +158,7 @@ func (r *Router) Run(ctx context.Context, ready func()) error {
 		part(func() error { return serve(ctx, address, who, s.engine, s.observed, s.unready) })
 	}
 	group.Wait()
-	if cause := context.Cause(ctx); cause != context.Canceled {
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		return cause
 	}
 	return nil

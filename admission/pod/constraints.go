@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
+	kubeappsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -110,11 +110,11 @@ func specOf(object any) *corev1.PodSpec {
 		}
 	case *corev1.PodTemplate:
 		return &typed.Template.Spec
-	case *appsv1.Deployment:
+	case *kubeappsv1.Deployment:
 		return &typed.Spec.Template.Spec
-	case *appsv1.ReplicaSet:
+	case *kubeappsv1.ReplicaSet:
 		return &typed.Spec.Template.Spec
-	case *appsv1.StatefulSet:
+	case *kubeappsv1.StatefulSet:
 		return &typed.Spec.Template.Spec
 	case *batchv1.Job:
 		return &typed.Spec.Template.Spec

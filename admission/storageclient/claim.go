@@ -7,7 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	storagehelpers "k8s.io/component-helpers/storage/volume"
@@ -52,7 +52,7 @@ func (p *plugin) ownsClaim(ctx context.Context, claim *corev1.PersistentVolumeCl
 		if err == nil && class.Provisioner == p.Driver {
 			return true, nil
 		}
-		if err != nil && !kerrors.IsNotFound(err) {
+		if err != nil && !apierrors.IsNotFound(err) {
 			return false, fmt.Errorf("read StorageClass %q: %w", name, err)
 		}
 	}
@@ -60,7 +60,7 @@ func (p *plugin) ownsClaim(ctx context.Context, claim *corev1.PersistentVolumeCl
 		return false, nil
 	}
 	driver, err := p.volumeDriver(ctx, claim.Spec.VolumeName)
-	if kerrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) {
 		return claim.DeletionTimestamp != nil, nil // each driver releases a claim that lost its volume
 	}
 	return driver == p.Driver, err

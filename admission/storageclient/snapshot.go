@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -90,13 +90,13 @@ func (p *plugin) snapshotDriver(ctx context.Context, snapshot *unstructured.Unst
 	name := nested(snapshot, "spec", "source", "persistentVolumeClaimName")
 	claim, err := p.kube.CoreV1().PersistentVolumeClaims(snapshot.GetNamespace()).Get(ctx, name, metav1.GetOptions{})
 	switch {
-	case kerrors.IsNotFound(err) || err == nil && claim.Spec.VolumeName == "":
+	case apierrors.IsNotFound(err) || err == nil && claim.Spec.VolumeName == "":
 		return "", nil
 	case err != nil:
 		return "", fmt.Errorf("read PersistentVolumeClaim %q: %w", name, err)
 	}
 	driver, err := p.volumeDriver(ctx, claim.Spec.VolumeName)
-	if kerrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) {
 		return "", nil
 	}
 	return driver, err
@@ -114,7 +114,7 @@ func (p *plugin) contentDriver(ctx context.Context, snapshot *unstructured.Unstr
 // read returns a field of an object without namespace, or "" if there is no such object.
 func (p *plugin) read(ctx context.Context, resource, name string, field ...string) (string, error) {
 	object, err := p.dynamic.Resource(snapshotVersion.WithResource(resource)).Get(ctx, name, metav1.GetOptions{})
-	if kerrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) {
 		return "", nil
 	}
 	if err != nil {

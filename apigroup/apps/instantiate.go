@@ -7,7 +7,7 @@ import (
 
 	appsv1 "github.com/openshift/api/apps/v1"
 	imagev1 "github.com/openshift/api/image/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -42,7 +42,7 @@ func (i *instantiate) Create(ctx context.Context, name string, body runtime.Obje
 	}
 	dc := found.(*appsv1.DeploymentConfig)
 	if dc.Spec.Paused {
-		return nil, errors.NewBadRequest(fmt.Sprintf("cannot deploy the paused deployment config %q; resume it first: oc rollout resume dc/%[1]s", name))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("cannot deploy the paused deployment config %q; resume it first: oc rollout resume dc/%[1]s", name))
 	}
 	before := dc.Generation
 	if asked.Latest {
@@ -51,7 +51,7 @@ func (i *instantiate) Create(ctx context.Context, name string, body runtime.Obje
 		}
 	}
 	if !asked.Force && dc.Status.LatestVersion > 0 && dc.Generation == before {
-		return nil, errors.NewBadRequest(fmt.Sprintf("deployment config %q has not changed since deployment #%d: use force to deploy again", name, dc.Status.LatestVersion))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("deployment config %q has not changed since deployment #%d: use force to deploy again", name, dc.Status.LatestVersion))
 	}
 	return i.incrementVersion(ctx, dc)
 }
@@ -68,7 +68,7 @@ func (i *instantiate) updateImages(ctx context.Context, dc *appsv1.DeploymentCon
 		if namespace != dc.Namespace {
 			allowed, err := check(ctx, account, pull.Get, namespace, name)
 			if err == nil && !allowed {
-				err = errors.NewForbidden(imagev1.Resource("imagestreams"), name, fmt.Errorf("%s", pull.Forbidden(account, namespace, name)))
+				err = apierrors.NewForbidden(imagev1.Resource("imagestreams"), name, fmt.Errorf("%s", pull.Forbidden(account, namespace, name)))
 			}
 			if err != nil {
 				failure = err

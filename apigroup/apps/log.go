@@ -10,7 +10,7 @@ import (
 
 	appsv1 "github.com/openshift/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -57,7 +57,7 @@ func (*logs) NewGetOptions() (runtime.Object, bool, string) {
 func (l *logs) Get(ctx context.Context, name string, query runtime.Object) (runtime.Object, error) {
 	options, ok := query.(*appsv1.DeploymentLogOptions)
 	if !ok {
-		return nil, errors.NewBadRequest(fmt.Sprintf("the query is a %T, want DeploymentLogOptions", query))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the query is a %T, want DeploymentLogOptions", query))
 	}
 	found, err := l.store.Get(ctx, name, &metav1.GetOptions{})
 	if err != nil {
@@ -78,7 +78,7 @@ func (l *logs) Get(ctx context.Context, name string, query runtime.Object) (runt
 		return &apiserver.Stream{Open: func(context.Context) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("")), nil }}, nil
 	}
 	if !metav1.IsControlledBy(rc, dc) {
-		return nil, errors.NewBadRequest(fmt.Sprintf("replication controller %q does not belong to deployment config %q: delete it", rc.Name, dc.Name))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("replication controller %q does not belong to deployment config %q: delete it", rc.Name, dc.Name))
 	}
 	pod, err := podOf(ctx, core, rc)
 	if err != nil {
@@ -96,15 +96,15 @@ func versionOf(dc *appsv1.DeploymentConfig, options *appsv1.DeploymentLogOptions
 	latest := dc.Status.LatestVersion
 	switch {
 	case latest == 0:
-		return 0, errors.NewBadRequest(fmt.Sprintf("no deployment exists for deployment config %q", dc.Name))
+		return 0, apierrors.NewBadRequest(fmt.Sprintf("no deployment exists for deployment config %q", dc.Name))
 	case options.Version != nil && options.Previous:
-		return 0, errors.NewBadRequest("version and previous cannot be used together")
+		return 0, apierrors.NewBadRequest("version and previous cannot be used together")
 	case options.Version != nil && (*options.Version <= 0 || *options.Version > latest):
-		return 0, errors.NewBadRequest(fmt.Sprintf("invalid version %d for deployment config %q: it has deployments 1 to %d", *options.Version, dc.Name, latest))
+		return 0, apierrors.NewBadRequest(fmt.Sprintf("invalid version %d for deployment config %q: it has deployments 1 to %d", *options.Version, dc.Name, latest))
 	case options.Version != nil:
 		return *options.Version, nil
 	case options.Previous && latest == 1:
-		return 0, errors.NewBadRequest(fmt.Sprintf("no previous deployment exists for deployment config %q", dc.Name))
+		return 0, apierrors.NewBadRequest(fmt.Sprintf("no previous deployment exists for deployment config %q", dc.Name))
 	case options.Previous:
 		return latest - 1, nil
 	}
@@ -145,7 +145,7 @@ func waitForStart(ctx context.Context, core coreclient.CoreV1Interface, namespac
 		return ok && hasStarted(rc), nil
 	})
 	if err != nil {
-		return nil, errors.NewTimeoutError(fmt.Sprintf("timed out waiting for deployment %q to start", name), 1)
+		return nil, apierrors.NewTimeoutError(fmt.Sprintf("timed out waiting for deployment %q to start", name), 1)
 	}
 	return event.Object.(*corev1.ReplicationController), nil
 }
@@ -169,7 +169,7 @@ func podOf(ctx context.Context, core coreclient.CoreV1Interface, rc *corev1.Repl
 		return "", err
 	}
 	if !rollout.Owns(rc, pod) {
-		return "", errors.NewNotFound(corev1.Resource("pods"), pod.Name)
+		return "", apierrors.NewNotFound(corev1.Resource("pods"), pod.Name)
 	}
 	return pod.Name, nil
 }

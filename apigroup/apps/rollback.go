@@ -6,7 +6,7 @@ import (
 	"maps"
 
 	appsv1 "github.com/openshift/api/apps/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -55,7 +55,7 @@ func (*rollbacks) GetSingularName() string { return "deploymentconfigrollback" }
 func (r *rollbacks) Create(ctx context.Context, body runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
 	sent, ok := body.(*appsv1.DeploymentConfigRollback)
 	if !ok {
-		return nil, errors.NewBadRequest(fmt.Sprintf("the body is a %T, want a %s", body, r.Kind.Kind))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the body is a %T, want a %s", body, r.Kind.Kind))
 	}
 	asked, err := r.About(ctx, sent.Name, body, validate, func(b *appsv1.DeploymentConfigRollback) string { return b.Name })
 	if err != nil {
@@ -74,7 +74,7 @@ func (r *rollback) rolledBackConfig(ctx context.Context, asked *appsv1.Deploymen
 	}
 	dc := found.(*appsv1.DeploymentConfig).DeepCopy()
 	if dc.Spec.Paused {
-		return nil, errors.NewBadRequest(fmt.Sprintf("cannot rollback the paused deployment config %q; resume it first: oc rollout resume dc/%[1]s", dc.Name))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("cannot rollback the paused deployment config %q; resume it first: oc rollout resume dc/%[1]s", dc.Name))
 	}
 	deployment, err := r.target(dc, asked)
 	if err != nil {
@@ -82,7 +82,7 @@ func (r *rollback) rolledBackConfig(ctx context.Context, asked *appsv1.Deploymen
 	}
 	core := r.deps.Kube.CoreV1()
 	rc, err := core.ReplicationControllers(request.NamespaceValue(ctx)).Get(ctx, deployment, metav1.GetOptions{})
-	if errors.IsNotFound(err) || err == nil && rollout.ConfigOf(rc) != dc.Name {
+	if apierrors.IsNotFound(err) || err == nil && rollout.ConfigOf(rc) != dc.Name {
 		return nil, r.invalid(asked, field.Invalid(field.NewPath("spec", "from", "name"), deployment, "there is no such deployment of "+dc.Name))
 	}
 	if err != nil {
@@ -102,12 +102,12 @@ func (r *rollback) target(dc *appsv1.DeploymentConfig, asked *appsv1.DeploymentC
 	name := asked.Spec.From.Name
 	switch {
 	case latest == 0:
-		return "", errors.NewBadRequest(fmt.Sprintf("cannot rollback the deployment config %q, which was never deployed", dc.Name))
+		return "", apierrors.NewBadRequest(fmt.Sprintf("cannot rollback the deployment config %q, which was never deployed", dc.Name))
 	case name != "" && revision == 0:
 	case revision == 0 && latest > 1:
 		name = rollout.Name(dc.Name, latest-1)
 	case revision <= 0:
-		return "", errors.NewBadRequest(fmt.Sprintf("there is no deployment of %q before #%d", dc.Name, latest))
+		return "", apierrors.NewBadRequest(fmt.Sprintf("there is no deployment of %q before #%d", dc.Name, latest))
 	default:
 		name = rollout.Name(dc.Name, revision)
 	}
@@ -118,7 +118,7 @@ func (r *rollback) target(dc *appsv1.DeploymentConfig, asked *appsv1.DeploymentC
 }
 
 func (r *rollback) invalid(asked *appsv1.DeploymentConfigRollback, fieldErr *field.Error) error {
-	return errors.NewInvalid(appsv1.GroupVersion.WithKind(r.Kind.Kind).GroupKind(), asked.Name, field.ErrorList{fieldErr})
+	return apierrors.NewInvalid(appsv1.GroupVersion.WithKind(r.Kind.Kind).GroupKind(), asked.Name, field.ErrorList{fieldErr})
 }
 
 // applyRollback copies the requested settings of an earlier deployment to a configuration. It

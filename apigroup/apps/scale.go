@@ -6,7 +6,7 @@ import (
 
 	appsv1 "github.com/openshift/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -79,7 +79,7 @@ func (s *scaleUpdate) Preconditions() *metav1.Preconditions { return s.scale.Pre
 func (s *scaleUpdate) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.Object, error) {
 	dc, ok := old.DeepCopyObject().(*appsv1.DeploymentConfig)
 	if !ok {
-		return nil, errors.NewBadRequest(fmt.Sprintf("scale %T: not a deployment configuration", old))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("scale %T: not a deployment configuration", old))
 	}
 	changed, err := s.scale.UpdatedObject(ctx, scaleOf(dc))
 	if err != nil {
@@ -87,10 +87,10 @@ func (s *scaleUpdate) UpdatedObject(ctx context.Context, old runtime.Object) (ru
 	}
 	scale, ok := changed.(*autoscalingv1.Scale)
 	if !ok {
-		return nil, errors.NewBadRequest(fmt.Sprintf("scale by %T: not a scale", changed))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("scale by %T: not a scale", changed))
 	}
 	if errs := apivalidation.ValidateNonnegativeField(int64(scale.Spec.Replicas), field.NewPath("spec", "replicas")); len(errs) > 0 {
-		return nil, errors.NewInvalid(autoscalingv1.SchemeGroupVersion.WithKind("Scale").GroupKind(), scale.Name, errs)
+		return nil, apierrors.NewInvalid(autoscalingv1.SchemeGroupVersion.WithKind("Scale").GroupKind(), scale.Name, errs)
 	}
 	if scale.ResourceVersion != "" {
 		dc.ResourceVersion = scale.ResourceVersion // the store detects conflicts

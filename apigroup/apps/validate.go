@@ -8,10 +8,9 @@ import (
 	appsv1 "github.com/openshift/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/validation"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 )
 
 // validator applies the rules of OpenShift and Kubernetes.

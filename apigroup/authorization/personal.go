@@ -4,7 +4,7 @@ import (
 	"context"
 
 	authorizationv1 "github.com/openshift/api/authorization/v1"
-	kubeauthorization "k8s.io/api/authorization/v1"
+	kubeauthorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
@@ -30,7 +30,7 @@ func (p personal) authorize(ctx context.Context, a authorizer.Attributes) (autho
 		return authorizer.DecisionNoOpinion, "", nil
 	}
 	decision, _, err := p.rights.Authorize(ctx, authorizer.AttributesRecord{
-		User: a.GetUser(), Verb: "create", APIGroup: kubeauthorization.GroupName, APIVersion: "v1", Resource: "selfsubjectaccessreviews", ResourceRequest: true,
+		User: a.GetUser(), Verb: "create", APIGroup: kubeauthorizationv1.GroupName, APIVersion: "v1", Resource: "selfsubjectaccessreviews", ResourceRequest: true,
 	})
 	if err != nil || decision != authorizer.DecisionAllow {
 		return authorizer.DecisionNoOpinion, "", nil // roles for the reviews can still allow it

@@ -9,7 +9,7 @@ import (
 
 	buildv1 "github.com/openshift/api/build/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -48,7 +48,7 @@ func (*instantiateBinary) ConnectMethods() []string { return []string{http.Metho
 func (i *instantiateBinary) Connect(ctx context.Context, name string, query runtime.Object, responder rest.Responder) (http.Handler, error) {
 	options, ok := query.(*buildv1.BinaryBuildRequestOptions)
 	if !ok {
-		return nil, errors.NewBadRequest(fmt.Sprintf("the query is a %T, want BinaryBuildRequestOptions", query))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the query is a %T, want BinaryBuildRequestOptions", query))
 	}
 	if _, err := i.config(ctx, name); err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (i *instantiateBinary) upload(ctx context.Context, name string, options *bu
 	}
 	running, err := waitForStart(ctx, i.deps, build.Name, podStartTimeout)
 	if err == nil && running.Status.Phase != buildv1.BuildPhaseRunning {
-		err = errors.NewBadRequest(fmt.Sprintf("build %q is %s and cannot receive a source: %s", build.Name, running.Status.Phase, running.Status.Message))
+		err = apierrors.NewBadRequest(fmt.Sprintf("build %q is %s and cannot receive a source: %s", build.Name, running.Status.Phase, running.Status.Message))
 	}
 	if err == nil {
 		err = i.send(ctx, running, &uploadReader{source, cancel})
@@ -134,7 +134,7 @@ func (i *instantiateBinary) send(ctx context.Context, build *buildv1.Build, sour
 		return fmt.Errorf("read the pod of build %q: %w", build.Name, err)
 	}
 	if !metav1.IsControlledBy(pod, build) {
-		return errors.NewBadRequest(fmt.Sprintf("pod %q does not belong to build %q", pod.Name, build.Name))
+		return apierrors.NewBadRequest(fmt.Sprintf("pod %q does not belong to build %q", pod.Name, build.Name))
 	}
 	attach := core.RESTClient().Post().Namespace(build.Namespace).Resource("pods").Name(pod.Name).SubResource("attach").
 		VersionedParams(&corev1.PodAttachOptions{Stdin: true, Container: pod.Spec.Containers[0].Name}, scheme.ParameterCodec)
@@ -143,7 +143,7 @@ func (i *instantiateBinary) send(ctx context.Context, build *buildv1.Build, sour
 		return fmt.Errorf("attach to the pod of build %q: %w", build.Name, err)
 	}
 	if err := executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdin: source}); err != nil {
-		return errors.NewInternalError(fmt.Errorf("send source to the pod of build %q: %w", build.Name, err))
+		return apierrors.NewInternalError(fmt.Errorf("send source to the pod of build %q: %w", build.Name, err))
 	}
 	return nil
 }

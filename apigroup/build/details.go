@@ -6,7 +6,7 @@ import (
 
 	buildv1 "github.com/openshift/api/build/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -47,10 +47,10 @@ func (d *details) Update(ctx context.Context, name string, info rest.UpdatedObje
 			}
 			report, ok := object.(*buildv1.Build)
 			if !ok {
-				return nil, errors.NewBadRequest(fmt.Sprintf("the body is a %T, want a Build", object))
+				return nil, apierrors.NewBadRequest(fmt.Sprintf("the body is a %T, want a Build", object))
 			}
 			if errs := validateReport(report); len(errs) > 0 {
-				return nil, errors.NewInvalid(buildv1.SchemeGroupVersion.WithKind("Build").GroupKind(), name, errs)
+				return nil, apierrors.NewInvalid(buildv1.SchemeGroupVersion.WithKind("Build").GroupKind(), name, errs)
 			}
 			return withReport(current, report), nil
 		}), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, options)
@@ -59,7 +59,7 @@ func (d *details) Update(ctx context.Context, name string, info rest.UpdatedObje
 // pod returns the pod with the name of a build's pod, or nil.
 func (d *details) pod(ctx context.Context, build *buildv1.Build) (*corev1.Pod, error) {
 	pod, err := d.deps.Kube.CoreV1().Pods(build.Namespace).Get(ctx, instantiate.PodName(build.Name), metav1.GetOptions{})
-	if errors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	return pod, err
@@ -68,7 +68,7 @@ func (d *details) pod(ctx context.Context, build *buildv1.Build) (*corev1.Pod, e
 // checkReporter returns an error unless the user of a request is the pod of a running build.
 func checkReporter(ctx context.Context, build *buildv1.Build, pod *corev1.Pod) error {
 	forbidden := func(msg string) error {
-		return errors.NewForbidden(buildv1.Resource("builds/details"), build.Name, fmt.Errorf("%s", msg))
+		return apierrors.NewForbidden(buildv1.Resource("builds/details"), build.Name, fmt.Errorf("%s", msg))
 	}
 	userInfo, ok := request.UserFrom(ctx)
 	switch {

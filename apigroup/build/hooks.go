@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	buildv1 "github.com/openshift/api/build/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -46,7 +46,7 @@ func (h *webHooks) Connect(ctx context.Context, name string, _ runtime.Object, r
 	secret, kind, ok := parsePath(ctx)
 	read := webhook.Readers()[kind]
 	if !ok || read == nil {
-		return nil, errors.NewNotFound(buildv1.Resource("buildconfighook"), name)
+		return nil, apierrors.NewNotFound(buildv1.Resource("buildconfighook"), name)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		build, ignored, err := h.answer(request.WithNamespace(r.Context(), request.NamespaceValue(ctx)), name, secret, kind, read, w, r)
@@ -77,9 +77,9 @@ func parsePath(ctx context.Context) (secret, kind string, ok bool) {
 }
 
 func (h *webHooks) answer(ctx context.Context, name, secret, kind string, read webhook.Reader, w http.ResponseWriter, r *http.Request) (build *buildv1.Build, ignored string, err error) {
-	unauthorized := errors.NewUnauthorized(fmt.Sprintf("the webhook %q for %q did not accept your secret", kind, name))
+	unauthorized := apierrors.NewUnauthorized(fmt.Sprintf("the webhook %q for %q did not accept your secret", kind, name))
 	config, err := h.config(ctx, name)
-	if errors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) {
 		return nil, "", unauthorized // does not disclose whether the configuration exists
 	}
 	if err != nil {
@@ -94,10 +94,10 @@ func (h *webHooks) answer(ctx context.Context, name, secret, kind string, read w
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxCallBytes))
 	if tooLong := (*http.MaxBytesError)(nil); stderrors.As(err, &tooLong) {
-		return nil, "", errors.NewRequestEntityTooLargeError(fmt.Sprintf("the body of a webhook can have at most %d bytes", maxCallBytes))
+		return nil, "", apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the body of a webhook can have at most %d bytes", maxCallBytes))
 	}
 	if err != nil {
-		return nil, "", errors.NewBadRequest(fmt.Sprintf("read body: %v", err))
+		return nil, "", apierrors.NewBadRequest(fmt.Sprintf("read body: %v", err))
 	}
 	call := webhook.Call{Header: r.Header, Body: body}
 	hook := acceptingHook(hooks, kind, call)
@@ -106,7 +106,7 @@ func (h *webHooks) answer(ctx context.Context, name, secret, kind string, read w
 	}
 	event, err := read(call, config.Spec.Source.Git)
 	if err != nil {
-		return nil, "", errors.NewBadRequest(err.Error())
+		return nil, "", apierrors.NewBadRequest(err.Error())
 	}
 	if event.Ignored != "" {
 		return nil, event.Ignored, nil
@@ -166,11 +166,11 @@ func acceptingHook(hooks []secretHook, kind string, call webhook.Call) *buildv1.
 func (h *webHooks) secret(ctx context.Context, namespace, name string) (string, error) {
 	core := h.deps.Kube.CoreV1()
 	object, err := core.Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
-	if errors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) {
 		return "", nil
 	}
 	if err != nil {
-		return "", errors.NewInternalError(fmt.Errorf("read the secret of a webhook"))
+		return "", apierrors.NewInternalError(fmt.Errorf("read the secret of a webhook"))
 	}
 	return string(object.Data[buildv1.WebHookSecretKey]), nil
 }

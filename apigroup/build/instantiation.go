@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	buildv1 "github.com/openshift/api/build/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/util/retry"
 
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
@@ -35,7 +35,7 @@ type instantiation struct {
 // created the build, but could not record it.
 func (s instantiation) start(ctx context.Context, name string, req *buildv1.BuildRequest) (created *buildv1.Build, err error) {
 	var next *buildv1.BuildConfig
-	err = retry.OnError(retry.DefaultBackoff, errors.IsConflict, func() error {
+	err = retry.OnError(retry.DefaultBackoff, apierrors.IsConflict, func() error {
 		config, err := s.config(ctx, name)
 		if err != nil {
 			return err
@@ -46,26 +46,26 @@ func (s instantiation) start(ctx context.Context, name string, req *buildv1.Buil
 		next = config.DeepCopy()
 		images := s.images(config)
 		if instantiate.UpdateTriggers(next, req, images) {
-			return errors.NewAlreadyExists(buildv1.Resource("builds"), fmt.Sprintf("%s of image %s", name, req.TriggeredByImage.Name))
+			return apierrors.NewAlreadyExists(buildv1.Resource("builds"), fmt.Sprintf("%s of image %s", name, req.TriggeredByImage.Name))
 		}
 		next.Status.LastVersion++
 		build, err := instantiate.Build(next, req, images)
 		if err != nil {
-			return errors.NewBadRequest(err.Error())
+			return apierrors.NewBadRequest(err.Error())
 		}
 		created, err = s.create(ctx, build)
-		if !errors.IsAlreadyExists(err) {
+		if !apierrors.IsAlreadyExists(err) {
 			return err
 		}
 		if err := s.recordExisting(ctx, name, build.Name, next.Status.LastVersion); err != nil {
 			return err
 		}
-		return errors.NewConflict(buildv1.Resource("buildconfigs"), name, fmt.Errorf("build %q already exists", build.Name))
+		return apierrors.NewConflict(buildv1.Resource("buildconfigs"), name, fmt.Errorf("build %q already exists", build.Name))
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err = s.replace(ctx, "buildconfigs", next); errors.IsConflict(err) {
+	if err = s.replace(ctx, "buildconfigs", next); apierrors.IsConflict(err) {
 		err = s.recordNumber(ctx, name, created, next.Status.LastVersion)
 	}
 	return created, err
@@ -74,7 +74,7 @@ func (s instantiation) start(ctx context.Context, name string, req *buildv1.Buil
 // recordExisting records a build that another instantiation has created.
 func (s instantiation) recordExisting(ctx context.Context, config, name string, number int64) error {
 	other, err := s.build(ctx, name)
-	if errors.IsNotFound(err) { // it was deleted
+	if apierrors.IsNotFound(err) { // it was deleted
 		return nil
 	}
 	if err != nil {
@@ -85,7 +85,7 @@ func (s instantiation) recordExisting(ctx context.Context, config, name string, 
 
 // recordNumber records the number of a build in its configuration, unless it is recorded already.
 func (s instantiation) recordNumber(ctx context.Context, name string, build *buildv1.Build, number int64) error {
-	return retry.OnError(retry.DefaultBackoff, errors.IsConflict, func() error {
+	return retry.OnError(retry.DefaultBackoff, apierrors.IsConflict, func() error {
 		config, err := s.config(ctx, name)
 		if err != nil {
 			return err
@@ -102,11 +102,11 @@ func (s instantiation) recordNumber(ctx context.Context, name string, build *bui
 func checkStartable(config *buildv1.BuildConfig, req *buildv1.BuildRequest) error {
 	switch {
 	case config.DeletionTimestamp != nil:
-		return errors.NewBadRequest(fmt.Sprintf("build config %q is being deleted", config.Name))
+		return apierrors.NewBadRequest(fmt.Sprintf("build config %q is being deleted", config.Name))
 	case instantiate.Paused(config):
-		return errors.NewBadRequest(fmt.Sprintf("build config %q is paused; remove its annotation %s to build again", config.Name, buildv1.BuildConfigPausedAnnotation))
+		return apierrors.NewBadRequest(fmt.Sprintf("build config %q is paused; remove its annotation %s to build again", config.Name, buildv1.BuildConfigPausedAnnotation))
 	case req.LastVersion != nil && *req.LastVersion != config.Status.LastVersion:
-		return errors.NewConflict(buildv1.Resource("buildconfigs"), config.Name,
+		return apierrors.NewConflict(buildv1.Resource("buildconfigs"), config.Name,
 			fmt.Errorf("the last version is %d, but the request requires %d", config.Status.LastVersion, *req.LastVersion))
 	}
 	return checkOptions(&config.Spec.Strategy, req)
@@ -116,9 +116,9 @@ func checkStartable(config *buildv1.BuildConfig, req *buildv1.BuildRequest) erro
 func checkOptions(strategy *buildv1.BuildStrategy, req *buildv1.BuildRequest) error {
 	switch {
 	case req.DockerStrategyOptions != nil && strategy.DockerStrategy == nil:
-		return errors.NewBadRequest("Cannot specify Docker build specific options: the build has another strategy")
+		return apierrors.NewBadRequest("Cannot specify Docker build specific options: the build has another strategy")
 	case req.SourceStrategyOptions != nil && strategy.SourceStrategy == nil:
-		return errors.NewBadRequest("Cannot specify Source build specific options: the build has another strategy")
+		return apierrors.NewBadRequest("Cannot specify Source build specific options: the build has another strategy")
 	}
 	return nil
 }

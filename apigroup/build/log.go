@@ -10,7 +10,7 @@ import (
 	buildv1 "github.com/openshift/api/build/v1"
 	buildclient "github.com/openshift/client-go/build/clientset/versioned/typed/build/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -50,7 +50,7 @@ func (*logs) NewGetOptions() (runtime.Object, bool, string) {
 func (l *logs) Get(ctx context.Context, name string, query runtime.Object) (runtime.Object, error) {
 	options, ok := query.(*buildv1.BuildLogOptions)
 	if !ok {
-		return nil, errors.NewBadRequest(fmt.Sprintf("the query is a %T, want BuildLogOptions", query))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the query is a %T, want BuildLogOptions", query))
 	}
 	build, err := l.build(ctx, name)
 	if err != nil {
@@ -75,18 +75,18 @@ func (l *logs) selectBuild(ctx context.Context, build *buildv1.Build, options *b
 	number, config := instantiate.Number(build), instantiate.ConfigOf(build)
 	switch {
 	case options.Version != nil && options.Previous:
-		return nil, errors.NewBadRequest("version and previous cannot be used together")
+		return nil, apierrors.NewBadRequest("version and previous cannot be used together")
 	case !options.Previous && (options.Version == nil || *options.Version == number):
 		return build, nil
 	case config == "":
-		return nil, errors.NewBadRequest(fmt.Sprintf("build %q has no build config and therefore no other versions", build.Name))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("build %q has no build config and therefore no other versions", build.Name))
 	case options.Version != nil:
 		number = *options.Version
 	default:
 		number--
 	}
 	if number < 1 {
-		return nil, errors.NewBadRequest(fmt.Sprintf("no build #%d exists for build config %q", number, config))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("no build #%d exists for build config %q", number, config))
 	}
 	return l.build(ctx, fmt.Sprintf("%s-%d", config, number))
 }
@@ -94,16 +94,16 @@ func (l *logs) selectBuild(ctx context.Context, build *buildv1.Build, options *b
 // open returns the log of a started build.
 func (l *logs) open(ctx context.Context, build *buildv1.Build, options *buildv1.BuildLogOptions) (runtime.Object, error) {
 	if build.Spec.Strategy.JenkinsPipelineStrategy != nil {
-		return nil, errors.NewBadRequest(fmt.Sprintf("build %q is a pipeline: its log is in Jenkins", build.Name))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("build %q is a pipeline: its log is in Jenkins", build.Name))
 	}
 	core := l.deps.Kube.CoreV1()
 	namespace, name := request.NamespaceValue(ctx), instantiate.PodName(build.Name)
 	pod, err := core.Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 	// The user may not be allowed to read logs of all pods.
 	if err == nil && !metav1.IsControlledBy(pod, build) {
-		err = errors.NewNotFound(corev1.Resource("pods"), name)
+		err = apierrors.NewNotFound(corev1.Resource("pods"), name)
 	}
-	if errors.IsNotFound(err) && build.Status.LogSnippet != "" {
+	if apierrors.IsNotFound(err) && build.Status.LogSnippet != "" {
 		return &apiserver.Stream{Open: text(build.Status.LogSnippet + "\n")}, nil
 	}
 	if err != nil {
@@ -154,16 +154,16 @@ func waitForStart(ctx context.Context, deps apiserver.Deps, name string, timeout
 	}
 	event, err := watchtools.UntilWithSync(ctx, source, &buildv1.Build{}, nil, func(event watch.Event) (bool, error) {
 		if event.Type == watch.Deleted {
-			return false, errors.NewNotFound(buildv1.Resource("builds"), name)
+			return false, apierrors.NewNotFound(buildv1.Resource("builds"), name)
 		}
 		build, ok := event.Object.(*buildv1.Build)
 		return ok && hasStarted(build), nil
 	})
 	switch {
-	case errors.IsNotFound(err):
+	case apierrors.IsNotFound(err):
 		return nil, err
 	case err != nil:
-		return nil, errors.NewTimeoutError(fmt.Sprintf("timed out waiting for build %q to start after %s", name, timeout), 1)
+		return nil, apierrors.NewTimeoutError(fmt.Sprintf("timed out waiting for build %q to start after %s", name, timeout), 1)
 	}
 	return event.Object.(*buildv1.Build), nil
 }

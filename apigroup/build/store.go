@@ -6,7 +6,7 @@ import (
 	buildv1 "github.com/openshift/api/build/v1"
 	imagev1 "github.com/openshift/api/image/v1"
 	buildclient "github.com/openshift/client-go/build/clientset/versioned/typed/build/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -53,7 +53,7 @@ func (s buildStore) images(ctx context.Context, config *buildv1.BuildConfig) ins
 			return nil, err
 		}
 		object, err := streams.Get(request.WithNamespace(ctx, namespace), name, &metav1.GetOptions{})
-		if errors.IsNotFound(err) {
+		if apierrors.IsNotFound(err) {
 			return nil, nil
 		}
 		if err != nil {
@@ -111,7 +111,7 @@ func (s buildStore) incrementVersion(ctx context.Context, config string) (number
 			number = next.Status.LastVersion
 			return next, nil
 		}), nil, nil, false, &metav1.UpdateOptions{})
-	if errors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) {
 		return 0, nil
 	}
 	return number, err

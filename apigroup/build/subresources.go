@@ -4,7 +4,7 @@ import (
 	"context"
 
 	buildv1 "github.com/openshift/api/build/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/rand"
@@ -63,7 +63,7 @@ func (c *clone) Create(ctx context.Context, name string, body runtime.Object, va
 	}
 	var created *buildv1.Build
 	// A concurrent instantiation can use the same number.
-	err = retry.OnError(retry.DefaultBackoff, errors.IsAlreadyExists, func() error {
+	err = retry.OnError(retry.DefaultBackoff, apierrors.IsAlreadyExists, func() error {
 		number, err := c.incrementVersion(ctx, instantiate.ConfigOf(old))
 		if err != nil {
 			return err

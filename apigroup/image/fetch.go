@@ -11,7 +11,7 @@ import (
 
 	imagev1 "github.com/openshift/api/image/v1"
 	"golang.org/x/mod/semver"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-platform/slipway/apigroup/image/record"
@@ -153,22 +153,22 @@ func outcome(err error, image string) metav1.Status {
 	if err == nil {
 		return metav1.Status{Status: metav1.StatusSuccess}
 	}
-	var withHistory errors.APIStatus
+	var withHistory apierrors.APIStatus
 	if stderrors.As(err, &withHistory) {
 		return withHistory.Status()
 	}
-	status := errors.NewInternalError(err).ErrStatus
+	status := apierrors.NewInternalError(err).ErrStatus
 	if refused := (*outbound.Refused)(nil); stderrors.As(err, &refused) {
-		status = errors.NewForbidden(imagev1.Resource("dockerimage"), image, refused).ErrStatus
+		status = apierrors.NewForbidden(imagev1.Resource("dockerimage"), image, refused).ErrStatus
 	}
 	if stderrors.Is(err, registryclient.ErrBusy) {
-		status = errors.NewTooManyRequests(err.Error(), busyRetrySeconds).ErrStatus
+		status = apierrors.NewTooManyRequests(err.Error(), busyRetrySeconds).ErrStatus
 	}
 	switch registryclient.Status(err) {
 	case http.StatusNotFound:
-		status = errors.NewNotFound(imagev1.Resource("dockerimage"), image).ErrStatus
+		status = apierrors.NewNotFound(imagev1.Resource("dockerimage"), image).ErrStatus
 	case http.StatusUnauthorized, http.StatusForbidden:
-		status = errors.NewUnauthorized(fmt.Sprintf("you may not have access to the container image %q: %v", image, err)).ErrStatus
+		status = apierrors.NewUnauthorized(fmt.Sprintf("you may not have access to the container image %q: %v", image, err)).ErrStatus
 	}
 	return status
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	imagev1 "github.com/openshift/api/image/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -178,7 +178,7 @@ func (t *imageTags) Delete(ctx context.Context, name string, validate rest.Valid
 func streamTagOf(wanted *imagev1.ImageTag) (*imagev1.ImageStreamTag, error) {
 	if wanted.Spec == nil {
 		problems := field.ErrorList{field.Required(field.NewPath("spec"), "what the tag is pointed at")}
-		return nil, errors.NewInvalid(imagev1.GroupVersion.WithKind("ImageTag").GroupKind(), wanted.Name, problems)
+		return nil, apierrors.NewInvalid(imagev1.GroupVersion.WithKind("ImageTag").GroupKind(), wanted.Name, problems)
 	}
 	tag := &imagev1.ImageStreamTag{ObjectMeta: *wanted.ObjectMeta.DeepCopy(), Tag: wanted.Spec.DeepCopy()}
 	if len(tag.Annotations) == 0 {

@@ -9,7 +9,7 @@ import (
 	imagev1 "github.com/openshift/api/image/v1"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -60,14 +60,14 @@ func (i *imports) Create(ctx context.Context, object runtime.Object, validate re
 	wanted := object.(*imagev1.ImageStreamImport)
 	wanted.Namespace = request.NamespaceValue(ctx)
 	if problems := i.validate(wanted); len(problems) > 0 {
-		return nil, errors.NewInvalid(imagev1.GroupVersion.WithKind("ImageStreamImport").GroupKind(), wanted.Name, problems)
+		return nil, apierrors.NewInvalid(imagev1.GroupVersion.WithKind("ImageStreamImport").GroupKind(), wanted.Name, problems)
 	}
 	if err := validate(ctx, wanted); err != nil {
 		return nil, err
 	}
 	account, err := i.options.Registries.Open(wanted.Namespace)
 	if err != nil {
-		return nil, errors.NewTooManyRequests(fmt.Sprintf("import into %q: %v", wanted.Name, err), busyRetrySeconds)
+		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("import into %q: %v", wanted.Name, err), busyRetrySeconds)
 	}
 	defer account.Close()
 	fetch, err := i.fetcher(ctx, wanted, account)

@@ -23,7 +23,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	imagev1 "github.com/openshift/api/image/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
@@ -204,13 +204,13 @@ func TestImportAppliesOnlyToItsStream(t *testing.T) {
 	}{
 		"the same stream":            {"shop", "a", 2, stream("a", 2, "7"), nil},
 		"with a newer status":        {"shop", "a", 2, stream("a", 2, "8"), nil},
-		"with newer tags":            {"shop", "a", 2, stream("a", 3, "8"), errors.IsConflict},
-		"another of its name":        {"shop", "a", 2, stream("b", 2, "7"), errors.IsConflict},
-		"gone":                       {"shop", "a", 2, nil, errors.IsConflict},
+		"with newer tags":            {"shop", "a", 2, stream("a", 3, "8"), apierrors.IsConflict},
+		"another of its name":        {"shop", "a", 2, stream("b", 2, "7"), apierrors.IsConflict},
+		"gone":                       {"shop", "a", 2, nil, apierrors.IsConflict},
 		"any stream":                 {"shop", "", 0, stream("b", 3, "7"), nil},
 		"a new stream":               {"shop", "", 0, nil, nil},
-		"a new one in no project":    {"none", "", 0, nil, errors.IsNotFound},
-		"a new one, project deleted": {"leaving", "", 0, nil, errors.IsForbidden},
+		"a new one in no project":    {"none", "", 0, nil, apierrors.IsNotFound},
+		"a new one, project deleted": {"leaving", "", 0, nil, apierrors.IsForbidden},
 	} {
 		wanted := &imagev1.ImageStreamImport{ObjectMeta: metav1.ObjectMeta{Namespace: tt.namespace, Name: "app", UID: tt.uid, Generation: tt.generation}}
 		err := (&imports{core: core}).checkTarget(t.Context(), wanted, tt.stream)

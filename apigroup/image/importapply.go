@@ -8,7 +8,7 @@ import (
 
 	imagev1 "github.com/openshift/api/image/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/client-go/util/retry"
@@ -23,7 +23,7 @@ func (i *imports) apply(ctx context.Context, wanted *imagev1.ImageStreamImport, 
 	var changed *imagev1.ImageStream
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		stream, err := i.stream(ctx, wanted.Name)
-		missing := errors.IsNotFound(err)
+		missing := apierrors.IsNotFound(err)
 		if err != nil && !missing {
 			return err
 		}
@@ -46,8 +46,8 @@ func (i *imports) apply(ctx context.Context, wanted *imagev1.ImageStreamImport, 
 		ctx := withStatus(ctx, func(stream *imagev1.ImageStream) { recordResults(stream, results) })
 		if missing {
 			made, err := i.streams.Create(ctx, stream, rest.ValidateAllObjectFunc, &metav1.CreateOptions{DryRun: dryRun})
-			if errors.IsAlreadyExists(err) {
-				return errors.NewConflict(imagev1.Resource("imagestreams"), wanted.Name, err)
+			if apierrors.IsAlreadyExists(err) {
+				return apierrors.NewConflict(imagev1.Resource("imagestreams"), wanted.Name, err)
 			}
 			if err != nil {
 				return err
@@ -72,7 +72,7 @@ func (i *imports) apply(ctx context.Context, wanted *imagev1.ImageStreamImport, 
 func (i *imports) checkTarget(ctx context.Context, wanted *imagev1.ImageStreamImport, stream *imagev1.ImageStream) error {
 	if wanted.UID != "" {
 		if stream == nil || stream.UID != wanted.UID || wanted.Generation != 0 && stream.Generation != wanted.Generation {
-			return errors.NewConflict(imagev1.Resource("imagestreams"), wanted.Name, fmt.Errorf("it has changed since the import was asked for"))
+			return apierrors.NewConflict(imagev1.Resource("imagestreams"), wanted.Name, fmt.Errorf("it has changed since the import was asked for"))
 		}
 		return nil
 	}
@@ -84,7 +84,7 @@ func (i *imports) checkTarget(ctx context.Context, wanted *imagev1.ImageStreamIm
 		return err
 	}
 	if project.DeletionTimestamp != nil {
-		return errors.NewForbidden(imagev1.Resource("imagestreams"), wanted.Name, fmt.Errorf("the project %q is being deleted", wanted.Namespace))
+		return apierrors.NewForbidden(imagev1.Resource("imagestreams"), wanted.Name, fmt.Errorf("the project %q is being deleted", wanted.Namespace))
 	}
 	return nil
 }
@@ -97,7 +97,7 @@ func (i *imports) keepImages(ctx context.Context, results []result, dryRun []str
 		}
 		for _, image := range slices.Concat(r.children, []imagev1.Image{*r.image}) {
 			err := i.keep(ctx, &image, dryRun)
-			if errors.IsForbidden(err) {
+			if apierrors.IsForbidden(err) {
 				return err // unwrapped, because the server maps the error by its type
 			}
 			if err != nil {

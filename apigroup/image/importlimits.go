@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	imagev1 "github.com/openshift/api/image/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -29,7 +29,7 @@ func (i *imports) refuse(stream *imagev1.ImageStream, results []result) ([]resul
 		}
 		next := r.in(planned)
 		if problems := i.limits.checkStream(next, planned); len(problems) > 0 {
-			r.refused(errors.NewForbidden(imagev1.Resource("imagestreams"), stream.Name, problems.ToAggregate()))
+			r.refused(apierrors.NewForbidden(imagev1.Resource("imagestreams"), stream.Name, problems.ToAggregate()))
 			r.unpointed = slices.ContainsFunc(problems, func(problem *field.Error) bool { return problem.Field == "spec.tags" })
 			next = r.in(planned)
 		}

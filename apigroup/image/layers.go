@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	imagev1 "github.com/openshift/api/image/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -61,7 +61,7 @@ func (l *streamLayers) add(ctx context.Context, list *imagev1.ImageStreamLayers,
 		return nil
 	}
 	stored, err := l.images.Get(request.WithNamespace(ctx, ""), name, &metav1.GetOptions{})
-	if errors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) {
 		list.Images[name] = imagev1.ImageBlobReferences{ImageMissing: true}
 		return nil
 	}

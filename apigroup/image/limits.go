@@ -6,7 +6,7 @@ import (
 
 	imagev1 "github.com/openshift/api/image/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -74,10 +74,10 @@ func (l limits) checkImage(namespace string, images ...*imagev1.Image) error {
 		}
 		would := resource.NewQuantity(described.Size, resource.BinarySI)
 		if described.Size <= 0 {
-			return errors.NewForbidden(imagev1.Resource("images"), image.Name, fmt.Errorf("its size is not known, and LimitRange %q limits it", found.limitRange))
+			return apierrors.NewForbidden(imagev1.Resource("images"), image.Name, fmt.Errorf("its size is not known, and LimitRange %q limits it", found.limitRange))
 		}
 		if would.Cmp(found.most) > 0 {
-			return errors.NewForbidden(imagev1.Resource("images"), image.Name, fmt.Errorf("%s", found.exceeded(would)))
+			return apierrors.NewForbidden(imagev1.Resource("images"), image.Name, fmt.Errorf("%s", found.exceeded(would)))
 		}
 	}
 	return nil

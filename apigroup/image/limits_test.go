@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	imagev1 "github.com/openshift/api/image/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -60,7 +60,7 @@ func TestImageSizeLimit(t *testing.T) {
 		"none":                {"shop", nil, ""},
 	} {
 		err := limited.checkImage(tt.namespace, tt.images...)
-		if tt.want == "" && err != nil || tt.want != "" && (!errors.IsForbidden(err) || !strings.Contains(err.Error(), tt.want)) {
+		if tt.want == "" && err != nil || tt.want != "" && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s: %v, want %q", what, err, tt.want)
 		}
 	}
@@ -126,10 +126,10 @@ func TestPushOverLimitIsRejected(t *testing.T) {
 	large := &mappings{limits: limitsOf(t, imagev1.LimitTypeImage, map[corev1.ResourceName]string{corev1.ResourceStorage: "1Mi"})}
 	many := &mappings{limits: limitsOf(t, imagev1.LimitTypeImageStream, map[corev1.ResourceName]string{imagev1.ResourceImageStreamImages: "1"})}
 	stream := streamOf(nil, "1")
-	if err := large.checkLimits(stream, "latest", sized(2<<20), imagev1.TagEvent{Image: "2"}); !errors.IsForbidden(err) {
+	if err := large.checkLimits(stream, "latest", sized(2<<20), imagev1.TagEvent{Image: "2"}); !apierrors.IsForbidden(err) {
 		t.Errorf("a large image: %v", err)
 	}
-	if err := many.checkLimits(stream, "latest", sized(1), imagev1.TagEvent{Image: "2"}); !errors.IsForbidden(err) || !strings.Contains(err.Error(), `by LimitRange "strict"`) {
+	if err := many.checkLimits(stream, "latest", sized(1), imagev1.TagEvent{Image: "2"}); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `by LimitRange "strict"`) {
 		t.Errorf("one image too many: %v", err)
 	}
 	again := sized(1)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	imagev1 "github.com/openshift/api/image/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -55,7 +55,7 @@ func (m *mappings) Create(ctx context.Context, object runtime.Object, validate r
 		problems = m.options.checkPlace(mapping)
 	}
 	if len(problems) > 0 {
-		return nil, errors.NewInvalid(imagev1.GroupVersion.WithKind("ImageStreamMapping").GroupKind(), mapping.Name, problems)
+		return nil, apierrors.NewInvalid(imagev1.GroupVersion.WithKind("ImageStreamMapping").GroupKind(), mapping.Name, problems)
 	}
 	if err := validate(ctx, mapping); err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func (m *mappings) recordOf(ctx context.Context, mapping *imagev1.ImageStreamMap
 		var err error
 		if image, err = proven(claimed); err != nil {
 			problem := field.Invalid(field.NewPath("image", "dockerImageManifest"), "<manifest>", err.Error())
-			return nil, errors.NewInvalid(imagev1.GroupVersion.WithKind("ImageStreamMapping").GroupKind(), mapping.Name, field.ErrorList{problem})
+			return nil, apierrors.NewInvalid(imagev1.GroupVersion.WithKind("ImageStreamMapping").GroupKind(), mapping.Name, field.ErrorList{problem})
 		}
 	}
 	switch {
@@ -125,7 +125,7 @@ func (m *mappings) recordOf(ctx context.Context, mapping *imagev1.ImageStreamMap
 		return image, nil
 	}
 	stored, err := m.images.Get(request.WithNamespace(ctx, ""), claimed.Name, &metav1.GetOptions{})
-	if errors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) {
 		return &imagev1.Image{DockerImageReference: claimed.DockerImageReference}, nil
 	}
 	if err != nil {
@@ -145,7 +145,7 @@ func (m *mappings) recordOf(ctx context.Context, mapping *imagev1.ImageStreamMap
 func (m *mappings) mayRead(ctx context.Context, mapping *imagev1.ImageStreamMapping, image *imagev1.Image) (bool, error) {
 	in := func(namespace, name string) (bool, error) {
 		stream, err := m.stream(request.WithNamespace(ctx, namespace), name)
-		if errors.IsNotFound(err) {
+		if apierrors.IsNotFound(err) {
 			return false, nil
 		}
 		return err == nil && knows(stream, image.Name), err
@@ -183,12 +183,12 @@ func (m *mappings) hold(ctx context.Context, image *imagev1.Image, options *meta
 		return next, nil
 	}
 	_, _, err := m.images.Update(ctx, image.Name, rest.DefaultUpdatedObjectInfo(nil, now), nil, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
-	if !errors.IsNotFound(err) {
+	if !apierrors.IsNotFound(err) {
 		return err
 	}
 	made := image.DeepCopy()
 	made.UID, made.ResourceVersion, made.CreationTimestamp = "", "", metav1.Time{}
-	if err = m.create(ctx, project, made, options.DryRun); errors.IsAlreadyExists(err) {
+	if err = m.create(ctx, project, made, options.DryRun); apierrors.IsAlreadyExists(err) {
 		return nil
 	}
 	return err
@@ -202,7 +202,7 @@ func (m *mappings) checkLimits(stream *imagev1.ImageStream, tag string, image *i
 	planned := stream.DeepCopy()
 	addEvent(planned, tag, event)
 	if problems := m.limits.checkStream(planned, stream); len(problems) > 0 {
-		return errors.NewForbidden(imagev1.Resource("imagestreams"), stream.Name, problems.ToAggregate())
+		return apierrors.NewForbidden(imagev1.Resource("imagestreams"), stream.Name, problems.ToAggregate())
 	}
 	return nil
 }

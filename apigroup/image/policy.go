@@ -9,7 +9,7 @@ import (
 	buildv1 "github.com/openshift/api/build/v1"
 	imagev1 "github.com/openshift/api/image/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
@@ -261,7 +261,7 @@ func pullSpec(stream *imagev1.ImageStream, tag, registry string) string {
 func (p *policy) stream(ctx context.Context, namespace, name string) (*imagev1.ImageStream, error) {
 	store := p.deps.Stores[imagev1.Resource("imagestreams")]
 	found, err := store.Get(request.WithNamespace(ctx, namespace), name, &metav1.GetOptions{})
-	if errors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -279,7 +279,7 @@ func (p *policy) image(ctx context.Context, names ...string) (*imagev1.Image, er
 			continue
 		}
 		stored, err := p.deps.Stores[imagev1.Resource("images")].Get(request.WithNamespace(ctx, ""), id, &metav1.GetOptions{})
-		if errors.IsNotFound(err) {
+		if apierrors.IsNotFound(err) {
 			return nil, nil
 		}
 		if err != nil {

@@ -6,7 +6,7 @@ import (
 
 	buildv1 "github.com/openshift/api/build/v1"
 	imagev1 "github.com/openshift/api/image/v1"
-	appsv1 "k8s.io/api/apps/v1"
+	kubeappsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -212,8 +212,8 @@ executionRules: [{name: no-bad, onResources: [{resource: pods}, {group: apps, re
 		allowed  bool
 	}{
 		"pod": {&corev1.Pod{ObjectMeta: mirrored, Spec: spec}, corev1.SchemeGroupVersion.WithResource("pods"), true},
-		"deployment": {&appsv1.Deployment{ObjectMeta: mirrored, Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: spec}}},
-			appsv1.SchemeGroupVersion.WithResource("deployments"), false},
+		"deployment": {&kubeappsv1.Deployment{ObjectMeta: mirrored, Spec: kubeappsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: spec}}},
+			kubeappsv1.SchemeGroupVersion.WithResource("deployments"), false},
 	} {
 		attributes := admission.NewAttributesRecord(tt.made, nil, schema.GroupVersionKind{}, "shop", "web", tt.resource, "", admission.Create, &metav1.CreateOptions{}, false, nil)
 		if err := plugin.Validate(t.Context(), attributes, nil); (err == nil) != tt.allowed {

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strconv"
 
-	openshiftappsv1 "github.com/openshift/api/apps/v1"
+	appsv1 "github.com/openshift/api/apps/v1"
 	buildv1 "github.com/openshift/api/build/v1"
-	appsv1 "k8s.io/api/apps/v1"
+	kubeappsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -103,15 +103,15 @@ func podSpec(object runtime.Object) (*corev1.PodSpec, map[string]string) {
 		return &o.Spec, o.Annotations
 	case *corev1.ReplicationController:
 		return templateSpec(o.Spec.Template), o.Annotations
-	case *openshiftappsv1.DeploymentConfig:
+	case *appsv1.DeploymentConfig:
 		return templateSpec(o.Spec.Template), o.Annotations
-	case *appsv1.Deployment:
+	case *kubeappsv1.Deployment:
 		return &o.Spec.Template.Spec, o.Annotations
-	case *appsv1.ReplicaSet:
+	case *kubeappsv1.ReplicaSet:
 		return &o.Spec.Template.Spec, o.Annotations
-	case *appsv1.StatefulSet:
+	case *kubeappsv1.StatefulSet:
 		return &o.Spec.Template.Spec, o.Annotations
-	case *appsv1.DaemonSet:
+	case *kubeappsv1.DaemonSet:
 		return &o.Spec.Template.Spec, o.Annotations
 	case *batchv1.Job:
 		return &o.Spec.Template.Spec, o.Annotations

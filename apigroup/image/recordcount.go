@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	imagev1 "github.com/openshift/api/image/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -67,7 +67,7 @@ func (c *recordCounter) reserve(ctx context.Context, project, image string) (rel
 	select {
 	case <-c.synced:
 	case <-ctx.Done():
-		return nil, errors.NewServerTimeout(imagev1.Resource("images"), "create", 1)
+		return nil, apierrors.NewServerTimeout(imagev1.Resource("images"), "create", 1)
 	}
 	limit := c.limit(project)
 	c.mu.Lock()
@@ -76,7 +76,7 @@ func (c *recordCounter) reserve(ctx context.Context, project, image string) (rel
 		return func() {}, nil
 	}
 	if limit >= 0 && c.counts[project] >= limit {
-		return nil, errors.NewForbidden(imagev1.Resource("images"), image, fmt.Errorf(
+		return nil, apierrors.NewForbidden(imagev1.Resource("images"), image, fmt.Errorf(
 			"project %q has records of %d images, and its limit is %d: ask an administrator of the cluster to prune images or to raise the limit (annotation %s of the namespace)",
 			project, c.counts[project], limit, recordLimitAnnotation))
 	}

@@ -8,7 +8,7 @@ import (
 
 	imagev1 "github.com/openshift/api/image/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
@@ -56,7 +56,7 @@ func TestProjectCannotExceedItsRecords(t *testing.T) {
 		}
 	}
 	_, err := c.reserve(t.Context(), "shop", "d")
-	if !errors.IsForbidden(err) || !strings.Contains(err.Error(), "its limit is 2") || !strings.Contains(err.Error(), recordLimitAnnotation) {
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "its limit is 2") || !strings.Contains(err.Error(), recordLimitAnnotation) {
 		t.Errorf("a record above the limit: %v", err)
 	}
 	if _, err := c.reserve(t.Context(), "other", "d"); err != nil {
@@ -113,7 +113,7 @@ func TestLimitOfRecordsComesFromNamespace(t *testing.T) {
 func TestRecordsWaitForFirstCount(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := newRecordCounter().reserve(ctx, "shop", "a"); !errors.IsServerTimeout(err) {
+	if _, err := newRecordCounter().reserve(ctx, "shop", "a"); !apierrors.IsServerTimeout(err) {
 		t.Errorf("error is %v", err)
 	}
 }

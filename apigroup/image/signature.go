@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	imagev1 "github.com/openshift/api/image/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -44,7 +44,7 @@ func (s *signatures) Create(ctx context.Context, object runtime.Object, validate
 		return nil, err
 	}
 	if problems := validateSignature(signature, nil); len(problems) > 0 {
-		return nil, errors.NewInvalid(imagev1.GroupVersion.WithKind("ImageSignature").GroupKind(), signature.Name, problems)
+		return nil, apierrors.NewInvalid(imagev1.GroupVersion.WithKind("ImageSignature").GroupKind(), signature.Name, problems)
 	}
 	if err := validate(ctx, signature); err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func (s *signatures) Create(ctx context.Context, object runtime.Object, validate
 	signature.IssuedBy, signature.IssuedTo, signature.Created = nil, nil, nil
 	err = s.change(ctx, imageName, options.DryRun, func(image *imagev1.Image) error {
 		if find(image, signature.Name) >= 0 {
-			return errors.NewAlreadyExists(imagev1.Resource("imagesignatures"), signature.Name)
+			return apierrors.NewAlreadyExists(imagev1.Resource("imagesignatures"), signature.Name)
 		}
 		image.Signatures = append(image.Signatures, *signature)
 		return nil
@@ -73,7 +73,7 @@ func (s *signatures) Delete(ctx context.Context, name string, validate rest.Vali
 	err = s.change(ctx, imageName, options.DryRun, func(image *imagev1.Image) error {
 		i := find(image, name)
 		if i < 0 {
-			return errors.NewNotFound(imagev1.Resource("imagesignatures"), name)
+			return apierrors.NewNotFound(imagev1.Resource("imagesignatures"), name)
 		}
 		image.Signatures = slices.Delete(image.Signatures, i, i+1)
 		return nil

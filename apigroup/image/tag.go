@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	imagev1 "github.com/openshift/api/image/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -71,7 +71,7 @@ func (t *streamTags) Get(ctx context.Context, name string, _ *metav1.GetOptions)
 func (t *streamTags) tag(ctx context.Context, stream *imagev1.ImageStream, name string) (*imagev1.ImageStreamTag, error) {
 	reference, events := specTag(stream, name), history(stream, name)
 	if reference == nil && len(events) == 0 {
-		return nil, errors.NewNotFound(imagev1.Resource("imagestreamtags"), stream.Name+":"+name)
+		return nil, apierrors.NewNotFound(imagev1.Resource("imagestreamtags"), stream.Name+":"+name)
 	}
 	made := &imagev1.ImageStreamTag{
 		ObjectMeta: metadata(stream, stream.Name+":"+name, stream.CreationTimestamp),
@@ -153,7 +153,7 @@ func (t *streamTags) Create(ctx context.Context, object runtime.Object, validate
 		return nil, err
 	}
 	stream, err := t.stream(ctx, streamName)
-	if errors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) {
 		stream = &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Name: streamName, Namespace: wanted.Namespace}}
 		setTag(stream, wanted, name)
 		made, err := t.streams.Create(ctx, stream, rest.ValidateAllObjectFunc, options)
@@ -166,7 +166,7 @@ func (t *streamTags) Create(ctx context.Context, object runtime.Object, validate
 		return nil, err
 	}
 	if specTag(stream, name) != nil {
-		return nil, errors.NewAlreadyExists(imagev1.Resource("imagestreamtags"), wanted.Name)
+		return nil, apierrors.NewAlreadyExists(imagev1.Resource("imagestreamtags"), wanted.Name)
 	}
 	return t.change(ctx, stream, name, &metav1.UpdateOptions{DryRun: options.DryRun}, func(stream *imagev1.ImageStream) { setTag(stream, wanted, name) })
 }
@@ -210,7 +210,7 @@ type tagView interface {
 // wantedTag returns a tag before and after an update. A missing tag is empty before the update.
 func wantedTag(ctx context.Context, v tagView, name string, object rest.UpdatedObjectInfo) (old, wanted runtime.Object, missing bool, err error) {
 	old, err = v.Get(ctx, name, &metav1.GetOptions{})
-	missing = errors.IsNotFound(err)
+	missing = apierrors.IsNotFound(err)
 	if err != nil && !missing {
 		return nil, nil, false, err
 	}
@@ -268,12 +268,12 @@ func (t *streamTags) check(tag *imagev1.ImageStreamTag) (stream, name string, er
 	}
 	if tag.Tag == nil {
 		problems := field.ErrorList{field.Required(field.NewPath("tag"), "what the tag is pointed at")}
-		return "", "", errors.NewInvalid(imagev1.GroupVersion.WithKind("ImageStreamTag").GroupKind(), tag.Name, problems)
+		return "", "", apierrors.NewInvalid(imagev1.GroupVersion.WithKind("ImageStreamTag").GroupKind(), tag.Name, problems)
 	}
 	setTagDefaults(tag.Tag)
 	tag.Tag.Name = name
 	if problems := validateTag(tag.Tag, field.NewPath("tag")); len(problems) > 0 {
-		return "", "", errors.NewInvalid(imagev1.GroupVersion.WithKind("ImageStreamTag").GroupKind(), tag.Name, problems)
+		return "", "", apierrors.NewInvalid(imagev1.GroupVersion.WithKind("ImageStreamTag").GroupKind(), tag.Name, problems)
 	}
 	return stream, name, nil
 }

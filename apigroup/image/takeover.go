@@ -8,7 +8,7 @@ import (
 
 	imagev1 "github.com/openshift/api/image/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -105,7 +105,7 @@ func (s *streams) image(ctx context.Context, id string) (*imagev1.Image, error) 
 		return &imagev1.Image{}, nil
 	}
 	found, err := s.deps.Stores[imagev1.Resource("images")].Get(request.WithNamespace(ctx, ""), id, &metav1.GetOptions{})
-	if errors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) {
 		return &imagev1.Image{ObjectMeta: metav1.ObjectMeta{Name: id}}, nil
 	}
 	if err != nil {

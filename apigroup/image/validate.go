@@ -7,8 +7,9 @@ import (
 	"strings"
 
 	imagev1 "github.com/openshift/api/image/v1"
-	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/slipway-platform/slipway/apiserver"
 )
 
 // Kinds of targets of tags.
@@ -33,11 +34,11 @@ func validImageName(name string, prefix bool) []string {
 	if name == "" {
 		return []string{"name the image"}
 	}
-	return path.ValidatePathSegmentName(name, prefix)
+	return apiserver.ValidPathSegment(name, prefix)
 }
 
 func validStreamName(name string, prefix bool) []string {
-	reasons := path.ValidatePathSegmentName(name, prefix)
+	reasons := apiserver.ValidPathSegment(name, prefix)
 	if !component.MatchString(name) {
 		reasons = append(reasons, fmt.Sprintf("must match %q", component))
 	}

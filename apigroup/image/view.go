@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	imagev1 "github.com/openshift/api/image/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -54,7 +54,7 @@ func (v view) image(ctx context.Context, event imagev1.TagEvent) (imagev1.Image,
 		return imagev1.Image{ObjectMeta: metav1.ObjectMeta{Name: parsed.Digest}, DockerImageReference: event.DockerImageReference}, nil
 	}
 	found, err := v.images.Get(request.WithNamespace(ctx, ""), event.Image, &metav1.GetOptions{})
-	if errors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) {
 		return imagev1.Image{ObjectMeta: metav1.ObjectMeta{Name: event.Image}, DockerImageReference: event.DockerImageReference}, nil
 	}
 	if err != nil {
@@ -76,7 +76,7 @@ func (v view) keep(ctx context.Context, image *imagev1.Image, dryRun []string) e
 	project := request.NamespaceValue(ctx)
 	ctx = context.WithValue(request.WithNamespace(ctx, ""), completion{}, true)
 	err := v.create(ctx, project, image, dryRun)
-	if !errors.IsAlreadyExists(err) {
+	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}
 	if image.DockerImageManifest == "" && image.Annotations[record.ManifestStored] != "true" {
@@ -88,7 +88,7 @@ func (v view) keep(ctx context.Context, image *imagev1.Image, dryRun []string) e
 	}
 	_, _, err = v.images.Update(ctx, image.Name, rest.DefaultUpdatedObjectInfo(nil, complete), nil, rest.ValidateAllObjectUpdateFunc, false,
 		&metav1.UpdateOptions{DryRun: dryRun})
-	if errors.IsNotFound(err) { // deleted by a prune
+	if apierrors.IsNotFound(err) { // deleted by a prune
 		err = v.create(ctx, project, image, dryRun)
 	}
 	return err
@@ -106,7 +106,7 @@ func metadata(stream *imagev1.ImageStream, name string, created metav1.Time) met
 func split(name, separator, kind string) (stream, rest string, err error) {
 	stream, rest, found := strings.Cut(name, separator)
 	if !found || stream == "" || rest == "" || separator == ":" && strings.Contains(rest, ":") {
-		return "", "", errors.NewBadRequest(fmt.Sprintf("%s %q must be in the form <stream>%s<%s>", kind, name, separator,
+		return "", "", apierrors.NewBadRequest(fmt.Sprintf("%s %q must be in the form <stream>%s<%s>", kind, name, separator,
 			map[string]string{":": "tag", "@": "id"}[separator]))
 	}
 	return stream, rest, nil
@@ -165,10 +165,10 @@ func (s *streamImages) Get(ctx context.Context, name string, _ *metav1.GetOption
 	}
 	switch len(found) {
 	case 0:
-		return nil, errors.NewNotFound(imagev1.Resource("imagestreamimages"), name)
+		return nil, apierrors.NewNotFound(imagev1.Resource("imagestreamimages"), name)
 	case 1:
 	default:
-		return nil, errors.NewConflict(imagev1.Resource("imagestreamimages"), name, fmt.Errorf("multiple images match the prefix %q", id))
+		return nil, apierrors.NewConflict(imagev1.Resource("imagestreamimages"), name, fmt.Errorf("multiple images match the prefix %q", id))
 	}
 	for _, event := range found {
 		image, err := s.image(ctx, event)
@@ -177,5 +177,5 @@ func (s *streamImages) Get(ctx context.Context, name string, _ *metav1.GetOption
 		}
 		return &imagev1.ImageStreamImage{ObjectMeta: metadata(stream, streamName+"@"+event.Image, event.Created), Image: image}, nil
 	}
-	return nil, errors.NewNotFound(imagev1.Resource("imagestreamimages"), name)
+	return nil, apierrors.NewNotFound(imagev1.Resource("imagestreamimages"), name)
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	oauthv1 "github.com/openshift/api/oauth/v1"
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -80,7 +80,7 @@ func (o *own) store() *registry.Store { return o.stores[oauthv1.Resource("oautha
 func requester(ctx context.Context) (user.Info, error) {
 	u, ok := request.UserFrom(ctx)
 	if !ok {
-		return nil, kerrors.NewForbidden(oauthv1.Resource("useroauthaccesstokens"), "", nil)
+		return nil, apierrors.NewForbidden(oauthv1.Resource("useroauthaccesstokens"), "", nil)
 	}
 	return u, nil
 }
@@ -91,13 +91,13 @@ func mine(token *oauthv1.OAuthAccessToken, u user.Info) bool {
 }
 
 func (o *own) find(ctx context.Context, name string) (*oauthv1.OAuthAccessToken, error) {
-	notFound := kerrors.NewNotFound(oauthv1.Resource("useroauthaccesstokens"), name)
+	notFound := apierrors.NewNotFound(oauthv1.Resource("useroauthaccesstokens"), name)
 	u, err := requester(ctx)
 	if err != nil {
 		return nil, err
 	}
 	object, err := o.store().Get(ctx, name, &metav1.GetOptions{})
-	if kerrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) {
 		return nil, notFound
 	}
 	if err != nil {
@@ -145,7 +145,7 @@ func (o *own) List(ctx context.Context, options *internalversion.ListOptions) (r
 	}
 	tokens, ok := all.(*oauthv1.OAuthAccessTokenList)
 	if !ok {
-		return nil, kerrors.NewInternalError(errors.New("list access tokens: unexpected type"))
+		return nil, apierrors.NewInternalError(errors.New("list access tokens: unexpected type"))
 	}
 	list := &oauthv1.UserOAuthAccessTokenList{ListMeta: tokens.ListMeta, Items: []oauthv1.UserOAuthAccessToken{}}
 	for i := range tokens.Items {

@@ -10,7 +10,7 @@ import (
 
 	oauthv1 "github.com/openshift/api/oauth/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/generic/registry"
@@ -32,7 +32,7 @@ const (
 )
 
 // segment returns the reasons why a name is not a valid path segment.
-func segment(name string, prefix bool) []string { return path.ValidatePathSegmentName(name, prefix) }
+func segment(name string, prefix bool) []string { return apiserver.ValidPathSegment(name, prefix) }
 
 func clientName(name string, prefix bool) []string {
 	reasons := segment(name, prefix)
@@ -137,7 +137,7 @@ func validateParties(client, user, uid string) (errs field.ErrorList) {
 	for name, value := range map[string]string{"clientName": client, "userName": user, "userUID": uid} {
 		if value == "" {
 			errs = append(errs, field.Required(field.NewPath(name), ""))
-		} else if reasons := path.IsValidPathSegmentName(value); len(reasons) > 0 {
+		} else if reasons := content.IsPathSegmentName(value); len(reasons) > 0 {
 			errs = append(errs, field.Invalid(field.NewPath(name), value, strings.Join(reasons, "; ")))
 		}
 	}

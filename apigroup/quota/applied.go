@@ -5,7 +5,7 @@ import (
 
 	quotav1 "github.com/openshift/api/quota/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -14,7 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
-	listers "k8s.io/client-go/listers/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
 
 	"github.com/slipway-platform/slipway/apiserver"
 )
@@ -22,7 +22,7 @@ import (
 // applied serves the quotas that select a namespace.
 type applied struct {
 	rest.TableConvertor
-	namespaces listers.NamespaceLister
+	namespaces corelisters.NamespaceLister
 	quotas     *registry.Store
 }
 
@@ -70,11 +70,11 @@ func (a *applied) Get(ctx context.Context, name string, options *metav1.GetOptio
 		return nil, err
 	}
 	quota, err := a.quotas.Get(ctx, name, options)
-	if err != nil && !errors.IsNotFound(err) {
+	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, err
 	}
 	if err != nil || !selects(&quota.(*quotav1.ClusterResourceQuota).Spec.Selector, namespace) {
-		return nil, errors.NewNotFound(quotav1.Resource("appliedclusterresourcequotas"), name)
+		return nil, apierrors.NewNotFound(quotav1.Resource("appliedclusterresourcequotas"), name)
 	}
 	return view(quota.(*quotav1.ClusterResourceQuota)), nil
 }
@@ -102,7 +102,7 @@ func (a *applied) List(ctx context.Context, options *metainternalversion.ListOpt
 func (a *applied) namespace(ctx context.Context) (*corev1.Namespace, error) {
 	name := request.NamespaceValue(ctx)
 	if name == "" {
-		return nil, errors.NewBadRequest("name a namespace: a quota applies to one")
+		return nil, apierrors.NewBadRequest("name a namespace: a quota applies to one")
 	}
 	namespace, err := a.namespaces.Get(name)
 	if err != nil {

@@ -16,16 +16,16 @@ import (
 	quota "k8s.io/apiserver/pkg/quota/v1"
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
-	listers "k8s.io/client-go/listers/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
 )
 
 // ledger reads quotas and writes their usage, within the process.
 type ledger struct {
 	stores     map[schema.GroupResource]*registry.Store
-	namespaces listers.NamespaceLister
+	namespaces corelisters.NamespaceLister
 }
 
-func newLedger(stores map[schema.GroupResource]*registry.Store, namespaces listers.NamespaceLister) *ledger {
+func newLedger(stores map[schema.GroupResource]*registry.Store, namespaces corelisters.NamespaceLister) *ledger {
 	return &ledger{stores, namespaces}
 }
 

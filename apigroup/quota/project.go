@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
-	listers "k8s.io/client-go/listers/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
 )
 
 // streamsName is the name of the number of image streams in quotas. Kubernetes, which enforces the
@@ -22,7 +22,7 @@ const streamsName corev1.ResourceName = "openshift.io/imagestreams"
 // projectQuotas are the ResourceQuotas that limit image streams.
 type projectQuotas struct {
 	client kubernetes.Interface
-	cached listers.ResourceQuotaLister
+	cached corelisters.ResourceQuotaLister
 }
 
 // limiting returns the quotas of a namespace from the API server's cache, of all namespaces for

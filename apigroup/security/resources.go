@@ -6,7 +6,6 @@ import (
 
 	securityv1 "github.com/openshift/api/security/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/slipway-platform/slipway/apigroup/security/scc"
@@ -19,7 +18,7 @@ func constraints() apiserver.Served {
 	type column = apiserver.Column[*scc.Constraints]
 	return apiserver.Resource[*scc.Constraints]{
 		Plural: "securitycontextconstraints", ShortNames: []string{"scc"},
-		ValidName: path.ValidatePathSegmentName,
+		ValidName: apiserver.ValidPathSegment,
 		Default:   scc.Default,
 		Validate: func(_ context.Context, c, _ *scc.Constraints) field.ErrorList {
 			return scc.Validate(c)

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	templatev1 "github.com/openshift/api/template/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -46,11 +46,11 @@ func (*processed) Create(ctx context.Context, object runtime.Object, validate re
 	_ *metav1.CreateOptions) (runtime.Object, error) {
 	template, ok := object.(*templatev1.Template)
 	if !ok {
-		return nil, errors.NewBadRequest("not a template")
+		return nil, apierrors.NewBadRequest("not a template")
 	}
 	kind := templatev1.GroupVersion.WithKind("Template").GroupKind()
 	if errs := validateTemplate(ctx, template, nil); len(errs) > 0 {
-		return nil, errors.NewInvalid(kind, template.Name, errs)
+		return nil, apierrors.NewInvalid(kind, template.Name, errs)
 	}
 	if validate != nil {
 		if err := validate(ctx, object.DeepCopyObject()); err != nil {
@@ -58,7 +58,7 @@ func (*processed) Create(ctx context.Context, object runtime.Object, validate re
 		}
 	}
 	if errs := process.Template(template); len(errs) > 0 {
-		return nil, errors.NewInvalid(kind, template.Name, errs)
+		return nil, apierrors.NewInvalid(kind, template.Name, errs)
 	}
 	return template, nil
 }

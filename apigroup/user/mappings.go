@@ -7,7 +7,7 @@ import (
 
 	userv1 "github.com/openshift/api/user/v1"
 	corev1 "k8s.io/api/core/v1"
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -79,16 +79,16 @@ func write[T metav1.Object](ctx context.Context, m *mapping, resource string, ob
 
 // pair returns an identity with its user. If they do not refer to each other, it is not found.
 func (m *mapping) pair(ctx context.Context, name string) (*userv1.Identity, *userv1.User, error) {
-	notFound := kerrors.NewNotFound(userv1.Resource("useridentitymappings"), name)
+	notFound := apierrors.NewNotFound(userv1.Resource("useridentitymappings"), name)
 	identity, err := read[*userv1.Identity](ctx, m, "identities", name)
-	if kerrors.IsNotFound(err) || err == nil && identity.User.Name == "" {
+	if apierrors.IsNotFound(err) || err == nil && identity.User.Name == "" {
 		return nil, nil, notFound
 	}
 	if err != nil {
 		return nil, nil, err
 	}
 	user, err := read[*userv1.User](ctx, m, "users", identity.User.Name)
-	if kerrors.IsNotFound(err) || err == nil && (user.UID != identity.User.UID || !slices.Contains(user.Identities, identity.Name)) {
+	if apierrors.IsNotFound(err) || err == nil && (user.UID != identity.User.UID || !slices.Contains(user.Identities, identity.Name)) {
 		return nil, nil, notFound
 	}
 	return identity, user, err
@@ -123,8 +123,8 @@ func (m *mapping) Create(ctx context.Context, object runtime.Object, validate re
 		return nil, err
 	}
 	if _, _, err := m.pair(ctx, identity.Name); err == nil {
-		return nil, kerrors.NewAlreadyExists(userv1.Resource("useridentitymappings"), identity.Name)
-	} else if !kerrors.IsNotFound(err) {
+		return nil, apierrors.NewAlreadyExists(userv1.Resource("useridentitymappings"), identity.Name)
+	} else if !apierrors.IsNotFound(err) {
 		return nil, err
 	}
 	return m.apply(ctx, identity, user, options.DryRun, func() error { return validate(ctx, object) })
@@ -144,7 +144,7 @@ func (m *mapping) Update(ctx context.Context, name string, info rest.UpdatedObje
 	}
 	desired := object.(*userv1.UserIdentityMapping)
 	if version := desired.ResourceVersion; version != "" && version != old.ResourceVersion {
-		return nil, false, kerrors.NewConflict(userv1.Resource("useridentitymappings"), name,
+		return nil, false, apierrors.NewConflict(userv1.Resource("useridentitymappings"), name,
 			fmt.Errorf("the mapping was changed in between"))
 	}
 	if desired.User.Name == previous.Name {
@@ -186,14 +186,14 @@ func (m *mapping) Delete(ctx context.Context, name string, validate rest.Validat
 func (m *mapping) ends(ctx context.Context, desired *userv1.UserIdentityMapping) (*userv1.Identity, *userv1.User, error) {
 	var errs field.ErrorList
 	identity, err := read[*userv1.Identity](ctx, m, "identities", desired.Identity.Name)
-	if err != nil && !kerrors.IsNotFound(err) {
+	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, nil, err
 	}
 	if err != nil || desired.Identity.Name == "" {
 		errs = append(errs, field.Invalid(field.NewPath("identity", "name"), desired.Identity.Name, "referenced identity does not exist"))
 	}
 	user, err := read[*userv1.User](ctx, m, "users", desired.User.Name)
-	if err != nil && !kerrors.IsNotFound(err) {
+	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, nil, err
 	}
 	if err != nil || desired.User.Name == "" {
@@ -203,7 +203,7 @@ func (m *mapping) ends(ctx context.Context, desired *userv1.UserIdentityMapping)
 		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), desired.Name, "must be the name of the identity"))
 	}
 	if len(errs) > 0 {
-		return nil, nil, kerrors.NewInvalid(userv1.GroupVersion.WithKind("UserIdentityMapping").GroupKind(), desired.Name, errs)
+		return nil, nil, apierrors.NewInvalid(userv1.GroupVersion.WithKind("UserIdentityMapping").GroupKind(), desired.Name, errs)
 	}
 	return identity, user, nil
 }
@@ -235,7 +235,7 @@ func (m *mapping) apply(ctx context.Context, identity *userv1.Identity, user *us
 func (m *mapping) removeIdentity(ctx context.Context, name, identity string) error {
 	user, err := read[*userv1.User](ctx, m, "users", name)
 	if err != nil {
-		if kerrors.IsNotFound(err) {
+		if apierrors.IsNotFound(err) {
 			return nil
 		}
 		return err

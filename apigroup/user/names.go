@@ -6,13 +6,15 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+
+	"github.com/slipway-platform/slipway/apiserver"
 )
 
 // groupName returns the reasons why a name of a group is invalid. Virtual groups have the prefix
 // "system:".
 func groupName(name string, prefix bool) []string {
-	reasons := path.ValidatePathSegmentName(name, prefix)
+	reasons := apiserver.ValidPathSegment(name, prefix)
 	if strings.HasPrefix(name, "system:") {
 		reasons = append(reasons, `must not begin with "system:": those groups are virtual`)
 	}
@@ -22,7 +24,7 @@ func groupName(name string, prefix bool) []string {
 // userName returns the reasons why a name of a user is invalid. Names of service accounts and other
 // virtual users have a colon.
 func userName(name string, prefix bool) []string {
-	reasons := path.ValidatePathSegmentName(name, prefix)
+	reasons := apiserver.ValidPathSegment(name, prefix)
 	if strings.Contains(name, ":") {
 		reasons = append(reasons, `may not contain ":"`)
 	}
@@ -59,13 +61,13 @@ func providerName(name string) []string {
 	if strings.Contains(name, ":") {
 		return append(readable(name), `may not contain ":"`)
 	}
-	return append(path.IsValidPathSegmentName(name), readable(name)...)
+	return append(content.IsPathSegmentName(name), readable(name)...)
 }
 
 // identityName returns the reasons why a name of an identity, `<provider>:<user name at the
 // provider>`, is invalid.
 func identityName(name string, prefix bool) []string {
-	reasons := path.ValidatePathSegmentName(name, prefix)
+	reasons := apiserver.ValidPathSegment(name, prefix)
 	provider, user, ok := strings.Cut(name, ":")
 	if !ok || provider == "" || user == "" {
 		reasons = append(reasons, "must be <provider name>:<user name at the provider>")

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	userv1 "github.com/openshift/api/user/v1"
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -57,12 +57,12 @@ func (s *self) Get(ctx context.Context, name string, options *metav1.GetOptions)
 	}
 	u, ok := request.UserFrom(ctx)
 	if !ok || u.GetName() == "" {
-		return nil, kerrors.NewForbidden(userv1.Resource("users"), "~", nil)
+		return nil, apierrors.NewForbidden(userv1.Resource("users"), "~", nil)
 	}
 	result := &userv1.User{ObjectMeta: metav1.ObjectMeta{Name: u.GetName(), UID: types.UID(u.GetUID())}}
 	if len(userName(u.GetName(), false)) == 0 {
 		stored, err := s.Store.Get(ctx, u.GetName(), options)
-		if err != nil && !kerrors.IsNotFound(err) {
+		if err != nil && !apierrors.IsNotFound(err) {
 			return nil, err
 		}
 		if object, ok := stored.(*userv1.User); ok && err == nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	appsv1 "github.com/openshift/api/apps/v1"
-	"github.com/openshift/client-go/apps/clientset/versioned/fake"
+	appsfake "github.com/openshift/client-go/apps/clientset/versioned/fake"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -99,7 +99,7 @@ func TestImageTriggersAreEnabled(t *testing.T) {
 		return appsv1.DeploymentTriggerPolicy{Type: appsv1.DeploymentTriggerOnImageChange, ImageChangeParams: &appsv1.DeploymentTriggerImageChangeParams{From: corev1.ObjectReference{Name: stream}}}
 	}
 	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "shop", Name: name} }
-	apps := fake.NewSimpleClientset(
+	apps := appsfake.NewSimpleClientset(
 		&appsv1.DeploymentConfig{ObjectMeta: meta("web"), Spec: appsv1.DeploymentConfigSpec{Triggers: appsv1.DeploymentTriggerPolicies{image("web:latest"), image("side:1")}}},
 		&appsv1.DeploymentConfig{ObjectMeta: meta("bare")})
 	client := &Client{apps: apps.AppsV1()}

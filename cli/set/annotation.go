@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"strings"
 
-	k8sapps "k8s.io/api/apps/v1"
+	kubeappsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,11 +25,11 @@ var containerOf = regexp.MustCompile(`ontainers\[(?:\?\(@\.name\s*==\s*["']([^"'
 // workload is an object with triggers in an annotation, and its pod template.
 func workload(object runtime.Object) (resource, template string, found metav1.Object) {
 	switch o := object.(type) {
-	case *k8sapps.Deployment:
+	case *kubeappsv1.Deployment:
 		return "deployments", "spec.template.spec", o
-	case *k8sapps.StatefulSet:
+	case *kubeappsv1.StatefulSet:
 		return "statefulsets", "spec.template.spec", o
-	case *k8sapps.DaemonSet:
+	case *kubeappsv1.DaemonSet:
 		return "daemonsets", "spec.template.spec", o
 	case *batchv1.CronJob:
 		return "cronjobs", "spec.jobTemplate.spec.template.spec", o

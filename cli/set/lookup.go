@@ -9,7 +9,7 @@ import (
 	appsv1 "github.com/openshift/api/apps/v1"
 	imagev1 "github.com/openshift/api/image/v1"
 	"github.com/spf13/cobra"
-	k8sapps "k8s.io/api/apps/v1"
+	kubeappsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -118,13 +118,13 @@ func podTemplate(object runtime.Object) (template metav1.Object, ok bool) {
 			o.Spec.Template = &corev1.PodTemplateSpec{}
 		}
 		return o.Spec.Template, true
-	case *k8sapps.Deployment:
+	case *kubeappsv1.Deployment:
 		return &o.Spec.Template, true
-	case *k8sapps.ReplicaSet:
+	case *kubeappsv1.ReplicaSet:
 		return &o.Spec.Template, true
-	case *k8sapps.StatefulSet:
+	case *kubeappsv1.StatefulSet:
 		return &o.Spec.Template, true
-	case *k8sapps.DaemonSet:
+	case *kubeappsv1.DaemonSet:
 		return &o.Spec.Template, true
 	case *batchv1.Job:
 		return nil, true // its template is immutable

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	buildv1 "github.com/openshift/api/build/v1"
-	kubeapps "k8s.io/api/apps/v1"
+	kubeappsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -54,9 +54,9 @@ func TestOverlappingControllersAreReported(t *testing.T) {
 			{ObjectMeta: meta("web-1", nil), Spec: corev1.ReplicationControllerSpec{Selector: map[string]string{"app": "web", "deployment": "web-1"}}},
 			{ObjectMeta: meta("web-2", nil), Spec: corev1.ReplicationControllerSpec{Selector: map[string]string{"app": "web", "deployment": "web-2"}}},
 		},
-		DaemonSets: []kubeapps.DaemonSet{
-			{ObjectMeta: meta("agent", nil), Spec: kubeapps.DaemonSetSpec{Selector: &metav1.LabelSelector{MatchLabels: web}}},
-			{ObjectMeta: metav1.ObjectMeta{Namespace: "elsewhere", Name: "same"}, Spec: kubeapps.DaemonSetSpec{Selector: &metav1.LabelSelector{MatchLabels: web}}},
+		DaemonSets: []kubeappsv1.DaemonSet{
+			{ObjectMeta: meta("agent", nil), Spec: kubeappsv1.DaemonSetSpec{Selector: &metav1.LabelSelector{MatchLabels: web}}},
+			{ObjectMeta: metav1.ObjectMeta{Namespace: "elsewhere", Name: "same"}, Spec: kubeappsv1.DaemonSetSpec{Selector: &metav1.LabelSelector{MatchLabels: web}}},
 		},
 	}
 	got := messages(newView(state, Options{Namespace: "shop"}).adviseOverlaps())

@@ -10,7 +10,7 @@ import (
 	imagev1 "github.com/openshift/api/image/v1"
 	routev1 "github.com/openshift/api/route/v1"
 	"golang.org/x/sync/errgroup"
-	kubeapps "k8s.io/api/apps/v1"
+	kubeappsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,10 +29,10 @@ type State struct {
 	Secrets      []metav1.PartialObjectMetadata
 	Controllers  []corev1.ReplicationController
 	Configs      []appsv1.DeploymentConfig
-	Deployments  []kubeapps.Deployment
-	ReplicaSets  []kubeapps.ReplicaSet
-	StatefulSets []kubeapps.StatefulSet
-	DaemonSets   []kubeapps.DaemonSet
+	Deployments  []kubeappsv1.Deployment
+	ReplicaSets  []kubeappsv1.ReplicaSet
+	StatefulSets []kubeappsv1.StatefulSet
+	DaemonSets   []kubeappsv1.DaemonSet
 	BuildConfigs []buildv1.BuildConfig
 	Builds       []buildv1.Build
 	Streams      []imagev1.ImageStream
@@ -52,10 +52,10 @@ func Load(ctx context.Context, client dynamic.Interface, namespace string) (*Sta
 	load(work, ctx, client, namespace, corev1.SchemeGroupVersion.WithResource("pods"), &s.Pods)
 	load(work, ctx, client, namespace, corev1.SchemeGroupVersion.WithResource("replicationcontrollers"), &s.Controllers)
 	load(work, ctx, client, namespace, appsv1.GroupVersion.WithResource("deploymentconfigs"), &s.Configs)
-	load(work, ctx, client, namespace, kubeapps.SchemeGroupVersion.WithResource("deployments"), &s.Deployments)
-	load(work, ctx, client, namespace, kubeapps.SchemeGroupVersion.WithResource("replicasets"), &s.ReplicaSets)
-	load(work, ctx, client, namespace, kubeapps.SchemeGroupVersion.WithResource("statefulsets"), &s.StatefulSets)
-	load(work, ctx, client, namespace, kubeapps.SchemeGroupVersion.WithResource("daemonsets"), &s.DaemonSets)
+	load(work, ctx, client, namespace, kubeappsv1.SchemeGroupVersion.WithResource("deployments"), &s.Deployments)
+	load(work, ctx, client, namespace, kubeappsv1.SchemeGroupVersion.WithResource("replicasets"), &s.ReplicaSets)
+	load(work, ctx, client, namespace, kubeappsv1.SchemeGroupVersion.WithResource("statefulsets"), &s.StatefulSets)
+	load(work, ctx, client, namespace, kubeappsv1.SchemeGroupVersion.WithResource("daemonsets"), &s.DaemonSets)
 	load(work, ctx, client, namespace, buildv1.GroupVersion.WithResource("buildconfigs"), &s.BuildConfigs)
 	load(work, ctx, client, namespace, buildv1.GroupVersion.WithResource("builds"), &s.Builds)
 	load(work, ctx, client, namespace, imagev1.GroupVersion.WithResource("imagestreams"), &s.Streams)

@@ -7,8 +7,10 @@ import "fmt"
 const (
 	// Image is the image of the builder. Each node creates it; no registry has it.
 	Image = "localhost/slipway-builder:current"
-	// Program and Runc are the paths of programs in Image.
-	Program, Runc = "/usr/bin/slipway-builder", "/usr/bin/runc"
+	// Program is the path of the builder in Image.
+	Program = "/usr/bin/slipway-builder"
+	// Runc is the path of runc in Image.
+	Runc = "/usr/bin/runc"
 	// ConfineArgument makes the builder only block link-local addresses in the network of the pod.
 	ConfineArgument = "confine"
 )
@@ -18,15 +20,19 @@ const (
 	WorkDir = "/var/lib/slipway-builder"
 	// CacheDir is the volume with the layers and sources of earlier builds. Not every build has it.
 	CacheDir = "/var/cache/slipway-builder"
-	// SecretsDir and ConfigMapsDir contain the mounted secrets and config maps. These paths, like
-	// the names in them, are those of OpenShift's custom builders.
-	SecretsDir, ConfigMapsDir = "/var/run/secrets/openshift.io", "/var/run/configs/openshift.io"
+	// SecretsDir contains the mounted secrets. Its path, like the names in it, is that of OpenShift's
+	// custom builders.
+	SecretsDir = "/var/run/secrets/openshift.io"
+	// ConfigMapsDir contains the mounted config maps, also as in OpenShift's custom builders.
+	ConfigMapsDir = "/var/run/configs/openshift.io"
 )
 
 // Directories below SecretsDir.
 const (
-	// PushSecret and PullSecret contain credentials for registries.
-	PushSecret, PullSecret = "push", "pull"
+	// PushSecret contains credentials for the registry of the output.
+	PushSecret = "push"
+	// PullSecret contains credentials for the registries of inputs.
+	PullSecret = "pull"
 	// SourceSecret contains credentials for the Git server.
 	SourceSecret = "source"
 )

@@ -32,7 +32,7 @@ func FuzzFilter(f *testing.F) {
 	})
 }
 
-func text(packet *ber.Packet) string { return string(packet.Data.Bytes()) }
+func text(packet *ber.Packet) string { return packet.Data.String() }
 
 // FuzzURL checks that a query from a URL is valid.
 func FuzzURL(f *testing.F) {

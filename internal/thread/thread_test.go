@@ -60,7 +60,7 @@ func TestChangesStayOnTheThread(t *testing.T) {
 
 func TestErrorIsReturned(t *testing.T) {
 	want := errors.New("no")
-	if err := Run(func() error { return want }); err != want {
+	if err := Run(func() error { return want }); !errors.Is(err, want) {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package throttle
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -149,7 +150,7 @@ func TestSpellingsOfAUserNameCountTogether(t *testing.T) {
 		}
 		end(true, false)
 	}
-	if _, err := throttle.Try(spellings[freeTogether], "192.0.2.1"); err != ErrThrottled {
+	if _, err := throttle.Try(spellings[freeTogether], "192.0.2.1"); !errors.Is(err, ErrThrottled) {
 		t.Errorf("another spelling: %v", err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/kubernetes/pkg/volume"
@@ -92,11 +92,11 @@ func TestUnusedVolumesAreDetachedBeforeKubeletStarts(t *testing.T) {
 func TestVolumeLostInCrashIsDetached(t *testing.T) {
 	for _, test := range []struct {
 		name     string
-		inStatus []v1.AttachedVolume
+		inStatus []corev1.AttachedVolume
 		want     []string
 	}{
 		{"not in the node's status", nil, []string{"detach disk~7 " + nodeName}},
-		{"in the node's status", []v1.AttachedVolume{{Name: name + "/disk~7"}}, []string{""}},
+		{"in the node's status", []corev1.AttachedVolume{{Name: name + "/disk~7"}}, []string{""}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := start(t, nil, "", "")
@@ -105,7 +105,7 @@ func TestVolumeLostInCrashIsDetached(t *testing.T) {
 			must[string](t)(must[volume.Attacher](t)(plugin.NewAttacher()).Attach(spec, nodeName))
 			c = start(t, c, "", "")
 			c.calls()
-			node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName}, Status: v1.NodeStatus{VolumesAttached: test.inStatus}}
+			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName}, Status: corev1.NodeStatus{VolumesAttached: test.inStatus}}
 			componenttest.Run(t, (&DetachRecovery{Client: fake.NewSimpleClientset(node), Registry: c.registry, Attachments: c.attachments}).Run)
 			if diff := cmp.Diff(test.want, c.calls()); diff != "" {
 				t.Errorf("calls (-want +got):\n%s", diff)

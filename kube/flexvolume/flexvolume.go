@@ -27,7 +27,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubernetes/pkg/volume"
 
@@ -126,12 +126,12 @@ func (p *plugin) VerifyExhaustedResource(*volume.Spec) bool { return false }
 
 // GetAccessModes returns the modes that Kubernetes has always returned for FlexVolumes.
 // PersistentVolumes can have others.
-func (p *plugin) GetAccessModes() []v1.PersistentVolumeAccessMode {
-	return []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce, v1.ReadOnlyMany}
+func (p *plugin) GetAccessModes() []corev1.PersistentVolumeAccessMode {
+	return []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce, corev1.ReadOnlyMany}
 }
 
 // NewMounter returns a mounter of a volume for a pod.
-func (p *plugin) NewMounter(spec *volume.Spec, pod *v1.Pod) (volume.Mounter, error) {
+func (p *plugin) NewMounter(spec *volume.Spec, pod *corev1.Pod) (volume.Mounter, error) {
 	source, err := sourceOf(spec)
 	if err != nil {
 		return nil, err

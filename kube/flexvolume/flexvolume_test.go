@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
@@ -66,8 +66,8 @@ func start(t *testing.T, c *cluster, caps, mount string) *cluster {
 		t.Cleanup(c.unmountAll)
 		c.install(caps, mount)
 	}
-	secret := &v1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "ns"}, Type: name, Data: map[string][]byte{"key": []byte("pass")}}
-	other := &v1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "other", Namespace: "ns"}, Type: v1.SecretTypeOpaque}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "ns"}, Type: name, Data: map[string][]byte{"key": []byte("pass")}}
+	other := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "other", Namespace: "ns"}, Type: corev1.SecretTypeOpaque}
 	next := *c
 	next.objects = fake.NewSimpleClientset(secret, other)
 	next.registry = &flexvolume.Registry{Dir: filepath.Dir(filepath.Dir(c.path)), KeepDir: filepath.Join(c.root, "keep")}
@@ -130,22 +130,22 @@ func (c *cluster) unmountAll() {
 }
 
 func pv(options map[string]string) *volume.Spec {
-	return volume.NewSpecFromPersistentVolume(&v1.PersistentVolume{
+	return volume.NewSpecFromPersistentVolume(&corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: "pv1"},
-		Spec: v1.PersistentVolumeSpec{PersistentVolumeSource: v1.PersistentVolumeSource{FlexVolume: &v1.FlexPersistentVolumeSource{
-			Driver: name, FSType: "ext4", Options: options, SecretRef: &v1.SecretReference{Name: "s"},
+		Spec: corev1.PersistentVolumeSpec{PersistentVolumeSource: corev1.PersistentVolumeSource{FlexVolume: &corev1.FlexPersistentVolumeSource{
+			Driver: name, FSType: "ext4", Options: options, SecretRef: &corev1.SecretReference{Name: "s"},
 		}}},
 	}, false)
 }
 
 func inline(volumeName, secret string) *volume.Spec {
-	return volume.NewSpecFromVolume(&v1.Volume{Name: volumeName, VolumeSource: v1.VolumeSource{FlexVolume: &v1.FlexVolumeSource{
-		Driver: name, SecretRef: &v1.LocalObjectReference{Name: secret},
+	return volume.NewSpecFromVolume(&corev1.Volume{Name: volumeName, VolumeSource: corev1.VolumeSource{FlexVolume: &corev1.FlexVolumeSource{
+		Driver: name, SecretRef: &corev1.LocalObjectReference{Name: secret},
 	}}})
 }
 
-func pod(uid types.UID) *v1.Pod {
-	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "ns", UID: uid}, Spec: v1.PodSpec{ServiceAccountName: "sa"}}
+func pod(uid types.UID) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "ns", UID: uid}, Spec: corev1.PodSpec{ServiceAccountName: "sa"}}
 }
 
 func must[T any](t *testing.T) func(T, error) T {
@@ -166,7 +166,7 @@ func TestAttachableVolumeLifecycle(t *testing.T) {
 	if plugin == nil || plugin.GetPluginName() != name {
 		t.Fatalf("plugin %v", plugin)
 	}
-	unique := must[v1.UniqueVolumeName](t)(util.GetUniqueVolumeNameFromSpec(plugin, spec))
+	unique := must[corev1.UniqueVolumeName](t)(util.GetUniqueVolumeNameFromSpec(plugin, spec))
 	if unique != "example.com/test/disk~7" {
 		t.Errorf("unique name %q", unique)
 	}

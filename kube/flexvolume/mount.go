@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubernetes/pkg/kubelet/events"
 	"k8s.io/kubernetes/pkg/volume"
@@ -48,7 +48,7 @@ type mounter struct {
 	podVolume
 	spec   *volume.Spec
 	source source
-	pod    *v1.Pod
+	pod    *corev1.Pod
 }
 
 // GetAttributes returns the volume's attributes. Kubelet manages the ownership of writable volumes.
@@ -131,7 +131,7 @@ func (m *mounter) setOwnership(dir string, args volume.MounterArgs) {
 		return
 	}
 	if err := ownership.AddProgressNotifier(m.pod, args.Recorder).ChangePermissions(); err != nil {
-		args.Recorder.Event(m.pod, v1.EventTypeWarning, events.FailedMountVolume,
+		args.Recorder.Event(m.pod, corev1.EventTypeWarning, events.FailedMountVolume,
 			fmt.Sprintf("set group of files of volume %q to %d: %v", m.name, *args.FsGroup, err))
 	}
 }

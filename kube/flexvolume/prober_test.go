@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/volume"
 	volumetesting "k8s.io/kubernetes/pkg/volume/testing"
 	"k8s.io/kubernetes/pkg/volume/util"
@@ -139,7 +139,7 @@ func TestVolumeOfUnavailableDriverSaysWhy(t *testing.T) {
 		"example.com/noise":  "no JSON",
 		"example.com/absent": "it is not installed; install it as " + dir,
 	} {
-		spec := &volume.Spec{Volume: &v1.Volume{Name: "data", VolumeSource: v1.VolumeSource{FlexVolume: &v1.FlexVolumeSource{Driver: driver}}}}
+		spec := &volume.Spec{Volume: &corev1.Volume{Name: "data", VolumeSource: corev1.VolumeSource{FlexVolume: &corev1.FlexVolumeSource{Driver: driver}}}}
 		eventually.True(t, "the reason of "+driver, func() bool {
 			plugin, err := c.manager.FindPluginBySpec(spec)
 			if err != nil {
@@ -156,7 +156,7 @@ func TestVolumeOfUnavailableDriverSaysWhy(t *testing.T) {
 
 func TestUnavailableDriverIsUsedOnceItWorks(t *testing.T) {
 	c := start(t, nil, `"attach":false`, "")
-	spec := &volume.Spec{Volume: &v1.Volume{Name: "data", VolumeSource: v1.VolumeSource{FlexVolume: &v1.FlexVolumeSource{Driver: name}}}}
+	spec := &volume.Spec{Volume: &corev1.Volume{Name: "data", VolumeSource: corev1.VolumeSource{FlexVolume: &corev1.FlexVolumeSource{Driver: name}}}}
 	eventually.True(t, "the driver's own plugin is found", func() bool {
 		plugin, err := c.manager.FindPluginBySpec(spec)
 		return err == nil && plugin.GetPluginName() == name

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubernetes/pkg/volume"
@@ -104,17 +104,17 @@ func (r record) volume(name string) flexvolume.Volume {
 // spec converts the record to a Kubernetes volume.
 func (r record) spec(driver, name string) *volume.Spec {
 	if !r.Persistent {
-		return volume.NewSpecFromVolume(&v1.Volume{Name: name, VolumeSource: v1.VolumeSource{
-			FlexVolume: &v1.FlexVolumeSource{Driver: driver, FSType: r.FSType, ReadOnly: r.ReadOnly, Options: r.Options},
+		return volume.NewSpecFromVolume(&corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+			FlexVolume: &corev1.FlexVolumeSource{Driver: driver, FSType: r.FSType, ReadOnly: r.ReadOnly, Options: r.Options},
 		}})
 	}
-	mode := v1.PersistentVolumeFilesystem
-	return volume.NewSpecFromPersistentVolume(&v1.PersistentVolume{
+	mode := corev1.PersistentVolumeFilesystem
+	return volume.NewSpecFromPersistentVolume(&corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: v1.PersistentVolumeSpec{
+		Spec: corev1.PersistentVolumeSpec{
 			VolumeMode: &mode,
-			PersistentVolumeSource: v1.PersistentVolumeSource{
-				FlexVolume: &v1.FlexPersistentVolumeSource{Driver: driver, FSType: r.FSType, Options: r.Options},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{
+				FlexVolume: &corev1.FlexPersistentVolumeSource{Driver: driver, FSType: r.FSType, Options: r.Options},
 			},
 		},
 	}, r.ReadOnly)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/volume"
 
@@ -70,7 +70,7 @@ func (p *plugin) secrets(ctx context.Context, s source, podNamespace string) (ma
 	if err != nil {
 		return nil, fmt.Errorf("read secret %s/%s: %w", namespace, s.secret, err)
 	}
-	if secret.Type != v1.SecretType(p.name) {
+	if secret.Type != corev1.SecretType(p.name) {
 		return nil, fmt.Errorf("read secret %s/%s: its type is %q; for this driver it must be %q", namespace, s.secret, secret.Type, p.name)
 	}
 	return secret.Data, nil

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/volume"
 )
 
@@ -64,7 +64,7 @@ func (u *unavailable) GetVolumeName(spec *volume.Spec) (string, error) {
 }
 
 // NewMounter returns the reason why the driver cannot be used.
-func (u *unavailable) NewMounter(spec *volume.Spec, _ *v1.Pod) (volume.Mounter, error) {
+func (u *unavailable) NewMounter(spec *volume.Spec, _ *corev1.Pod) (volume.Mounter, error) {
 	_, err := u.GetVolumeName(spec)
 	return nil, err
 }

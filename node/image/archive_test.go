@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/name"
-	registry "github.com/google/go-containerregistry/pkg/v1"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/random"
@@ -24,7 +24,7 @@ import (
 )
 
 // randomImage returns an image with random content for the architecture.
-func randomImage(t *testing.T, architecture string) registry.Image {
+func randomImage(t *testing.T, architecture string) v1.Image {
 	t.Helper()
 	const size, layers = 1 << 20, 2
 	img, err := random.Image(size, layers)
@@ -84,7 +84,7 @@ func writeLayout(t *testing.T, path, architecture string, options ...layout.Opti
 	}
 }
 
-func emptyIndex(t *testing.T) registry.ImageIndex {
+func emptyIndex(t *testing.T) v1.ImageIndex {
 	t.Helper()
 	const size, layers, count = 1, 1, 0
 	index, err := random.Index(size, layers, count)

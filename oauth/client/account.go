@@ -12,7 +12,7 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/client-go/kubernetes"
@@ -87,7 +87,7 @@ type Accounts struct {
 func (a *Accounts) find(ctx context.Context, namespace, name string) (*Client, error) {
 	account, err := a.Kube.CoreV1().ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
-	case kerrors.IsNotFound(err):
+	case apierrors.IsNotFound(err):
 		return nil, &Misconfigured{}
 	case err != nil:
 		return nil, fmt.Errorf("find service account %s/%s: %w", namespace, name, err)
@@ -123,7 +123,7 @@ func (a *Accounts) Owns(ctx context.Context, id string, token metav1.Object) (bo
 	// The cache can lack a new account.
 	account, err := a.Kube.CoreV1().ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
-	case kerrors.IsNotFound(err):
+	case apierrors.IsNotFound(err):
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("find service account %s/%s: %w", namespace, name, err)

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	routev1 "github.com/openshift/api/route/v1"
 	corev1 "k8s.io/api/core/v1"
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
@@ -24,7 +24,7 @@ type routes struct {
 
 func (routes) Get(_ context.Context, name string) (*routev1.Route, error) {
 	if name != "jenkins" {
-		return nil, kerrors.NewNotFound(routev1.Resource("routes"), name)
+		return nil, apierrors.NewNotFound(routev1.Resource("routes"), name)
 	}
 	no := []routev1.RouteIngressCondition{{Type: routev1.RouteAdmitted, Status: corev1.ConditionFalse}}
 	return &routev1.Route{

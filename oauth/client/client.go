@@ -15,7 +15,7 @@ import (
 
 	oauthv1 "github.com/openshift/api/oauth/v1"
 	corev1 "k8s.io/api/core/v1"
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 
 	"github.com/slipway-platform/slipway/oauth/store"
@@ -135,7 +135,7 @@ func (r *Registry) Find(ctx context.Context, id string) (*Client, error) {
 	}
 	object, err := r.Clients.Get(ctx, id)
 	switch {
-	case kerrors.IsNotFound(err):
+	case apierrors.IsNotFound(err):
 		return nil, ErrUnknown
 	case err != nil:
 		return nil, fmt.Errorf("find OAuth client %q: %w", id, err)

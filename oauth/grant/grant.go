@@ -9,7 +9,7 @@ import (
 
 	oauthv1 "github.com/openshift/api/oauth/v1"
 	userv1 "github.com/openshift/api/user/v1"
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-platform/slipway/internal/tenant"
@@ -29,7 +29,7 @@ func name(user *userv1.User, c *client.Client) string { return user.Name + ":" +
 func (g *Grants) Scopes(ctx context.Context, user *userv1.User, c *client.Client) ([]string, error) {
 	stored, err := g.Authorizations.Get(ctx, name(user, c))
 	switch {
-	case kerrors.IsNotFound(err):
+	case apierrors.IsNotFound(err):
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("find what user %q has granted: %w", user.Name, err)
@@ -48,7 +48,7 @@ func (g *Grants) Add(ctx context.Context, user *userv1.User, c *client.Client,
 	ctx = tenant.Mark{Name: tenant.User(user.Name)}.With(ctx)
 	for range attempts {
 		err = g.add(ctx, user, c, scopes)
-		if !kerrors.IsConflict(err) && !kerrors.IsAlreadyExists(err) && !kerrors.IsNotFound(err) {
+		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err) {
 			break
 		}
 	}
@@ -60,7 +60,7 @@ func (g *Grants) Add(ctx context.Context, user *userv1.User, c *client.Client,
 
 func (g *Grants) add(ctx context.Context, user *userv1.User, c *client.Client, scopes []string) error {
 	stored, err := g.Authorizations.Get(ctx, name(user, c))
-	if kerrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) {
 		_, err = g.Authorizations.Create(ctx, &oauthv1.OAuthClientAuthorization{
 			ObjectMeta: metav1.ObjectMeta{Name: name(user, c), Annotations: c.Annotations()},
 			ClientName: c.ID, UserName: user.Name, UserUID: string(user.UID), Scopes: scopes,

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	userv1 "github.com/openshift/api/user/v1"
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/slipway-platform/slipway/internal/clientaddr"
 	"github.com/slipway-platform/slipway/internal/throttle"
@@ -65,7 +65,7 @@ func codeOf(err error) string {
 		return "mapping_claim_error"
 	case errors.Is(err, mapping.ErrLookup):
 		return "mapping_lookup_error"
-	case kerrors.IsInvalid(err):
+	case apierrors.IsInvalid(err):
 		return "name_error"
 	}
 	return "authentication_error"
@@ -74,7 +74,7 @@ func codeOf(err error) string {
 // Proven reports whether an error of Authenticate is about a user with correct credentials who
 // cannot log in for another reason.
 func Proven(err error) bool {
-	return errors.Is(err, mapping.ErrClaim) || errors.Is(err, mapping.ErrLookup) || kerrors.IsInvalid(err)
+	return errors.Is(err, mapping.ErrClaim) || errors.Is(err, mapping.ErrLookup) || apierrors.IsInvalid(err)
 }
 
 // Explain returns the message for an error of Authenticate. Users and clients see it.

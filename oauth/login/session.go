@@ -7,7 +7,7 @@ import (
 	"net/http"
 
 	userv1 "github.com/openshift/api/user/v1"
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-platform/slipway/oauth/session"
@@ -27,7 +27,7 @@ func (s *Server) fromSession(r *http.Request) (*userv1.User, error) {
 	}
 	user, err := s.Users.Get(r.Context(), of.Name)
 	switch {
-	case kerrors.IsNotFound(err):
+	case apierrors.IsNotFound(err):
 		return nil, nil // deleted since
 	case err != nil:
 		return nil, fmt.Errorf("find user %q of the session: %w", of.Name, err)
@@ -66,7 +66,7 @@ func (s *Server) changeGeneration(ctx context.Context, name string, applies func
 	var err error
 	for range maxAttempts {
 		var user *userv1.User
-		if user, err = s.Users.Get(ctx, name); kerrors.IsNotFound(err) || err == nil && !applies(user) {
+		if user, err = s.Users.Get(ctx, name); apierrors.IsNotFound(err) || err == nil && !applies(user) {
 			return nil
 		}
 		if err == nil {
@@ -74,7 +74,7 @@ func (s *Server) changeGeneration(ctx context.Context, name string, applies func
 			metav1.SetMetaDataAnnotation(&changed.ObjectMeta, session.Generation, rand.Text())
 			_, err = s.Users.Update(ctx, changed)
 		}
-		if !kerrors.IsConflict(err) {
+		if !apierrors.IsConflict(err) {
 			break
 		}
 	}

@@ -16,7 +16,7 @@ import (
 
 	userv1 "github.com/openshift/api/user/v1"
 	corev1 "k8s.io/api/core/v1"
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-platform/slipway/oauth/idp"
@@ -63,7 +63,7 @@ func (m *Mapper) User(ctx context.Context, provider string, method Method,
 	who *idp.Identity) (user *userv1.User, err error) {
 	for range attempts {
 		user, err = m.try(ctx, provider, method, who)
-		if !kerrors.IsConflict(err) && !kerrors.IsAlreadyExists(err) {
+		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
 			return user, err
 		}
 	}
@@ -77,7 +77,7 @@ func (m *Mapper) try(ctx context.Context, provider string, method Method,
 	switch {
 	case err == nil:
 		return m.mapped(ctx, identity)
-	case !kerrors.IsNotFound(err):
+	case !apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("find identity: %w", err)
 	case method == Lookup:
 		return nil, ErrLookup
@@ -103,7 +103,7 @@ func (m *Mapper) mapped(ctx context.Context, identity *userv1.Identity) (*userv1
 	}
 	user, err := m.Users.Get(ctx, identity.User.Name)
 	switch {
-	case kerrors.IsNotFound(err):
+	case apierrors.IsNotFound(err):
 		return nil, ErrLookup
 	case err != nil:
 		return nil, fmt.Errorf("find user: %w", err)
@@ -129,7 +129,7 @@ func (m *Mapper) assign(ctx context.Context, method Method, identity string,
 		}
 		user, err := m.Users.Get(ctx, name)
 		switch {
-		case kerrors.IsNotFound(err):
+		case apierrors.IsNotFound(err):
 			return m.Users.Create(ctx, &userv1.User{ObjectMeta: metav1.ObjectMeta{Name: name}, FullName: who.Name, Identities: []string{identity}})
 		case err != nil:
 			return nil, fmt.Errorf("find user: %w", err)

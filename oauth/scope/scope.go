@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -64,7 +64,7 @@ func ParseRole(text string) (Role, error) {
 		return Role{}, fmt.Errorf("parse scope %q: must be role:<cluster role>:<namespace>, with :! behind it to allow escalating resources", text)
 	}
 	role := Role{Name: rest[:colon], Namespace: rest[colon+1:], Escalating: escalating}
-	if role.Name == "" || len(path.IsValidPathSegmentName(role.Name)) > 0 {
+	if role.Name == "" || len(content.IsPathSegmentName(role.Name)) > 0 {
 		return Role{}, fmt.Errorf("parse scope %q: %q is no name of a cluster role", text, role.Name)
 	}
 	if role.Namespace != AllNamespaces && len(validation.IsDNS1123Label(role.Namespace)) > 0 {

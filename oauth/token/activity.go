@@ -5,7 +5,7 @@ import (
 	"time"
 
 	oauthv1 "github.com/openshift/api/oauth/v1"
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/slipway-platform/slipway/oauth/client"
@@ -53,7 +53,7 @@ func (a *Activity) Run(ctx context.Context) {
 				continue
 			}
 			end, err := a.extend(ctx, token, time.Now())
-			if err != nil && !kerrors.IsConflict(err) && !kerrors.IsNotFound(err) {
+			if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 				a.Report(err)
 			}
 			if end == 0 {

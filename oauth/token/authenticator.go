@@ -8,7 +8,7 @@ import (
 
 	oauthv1 "github.com/openshift/api/oauth/v1"
 	userv1 "github.com/openshift/api/user/v1"
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/user"
 
@@ -54,7 +54,7 @@ func (a *Authenticator) AuthenticateToken(ctx context.Context,
 	}
 	found, err := a.Tokens.Cached(ctx, name)
 	switch {
-	case kerrors.IsNotFound(err):
+	case apierrors.IsNotFound(err):
 		return nil, false, nil
 	case err != nil:
 		// the cause would name the token
@@ -76,7 +76,7 @@ func (a *Authenticator) AuthenticateToken(ctx context.Context,
 	}
 	who, err := a.Users.Cached(ctx, found.UserName)
 	switch {
-	case kerrors.IsNotFound(err) || err == nil && string(who.UID) != found.UserUID:
+	case apierrors.IsNotFound(err) || err == nil && string(who.UID) != found.UserUID:
 		return nil, false, ErrNoUser
 	case err != nil:
 		return nil, false, fmt.Errorf("find user %q of access token: %w", found.UserName, err)

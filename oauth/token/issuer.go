@@ -8,7 +8,7 @@ import (
 
 	oauthv1 "github.com/openshift/api/oauth/v1"
 	userv1 "github.com/openshift/api/user/v1"
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-platform/slipway/internal/tenant"
@@ -112,7 +112,7 @@ func (i *Issuer) Redeem(ctx context.Context, c *client.Client, code string,
 	}
 	stored, err := i.Codes.Get(ctx, name)
 	switch {
-	case kerrors.IsNotFound(err):
+	case apierrors.IsNotFound(err):
 		if err := i.revoke(ctx, c, name); err != nil {
 			return Grant{}, err
 		}
@@ -122,7 +122,7 @@ func (i *Issuer) Redeem(ctx context.Context, c *client.Client, code string,
 	case expired(stored.CreationTimestamp, stored.ExpiresIn, time.Now()) || stored.ClientName != c.ID || !c.Owns(stored) || !check(stored):
 		return Grant{}, ErrInvalidCode
 	}
-	if err := i.Codes.Delete(ctx, name); kerrors.IsNotFound(err) {
+	if err := i.Codes.Delete(ctx, name); apierrors.IsNotFound(err) {
 		return Grant{}, ErrInvalidCode
 	} else if err != nil {
 		return Grant{}, fmt.Errorf("use up code: %w", err)
@@ -143,7 +143,7 @@ func (i *Issuer) revoke(ctx context.Context, c *client.Client, code string) erro
 		if token.ClientName != c.ID || !c.Owns(token) {
 			continue
 		}
-		if err := i.Tokens.Delete(ctx, token.Name); err != nil && !kerrors.IsNotFound(err) {
+		if err := i.Tokens.Delete(ctx, token.Name); err != nil && !apierrors.IsNotFound(err) {
 			problems = append(problems, fmt.Errorf("revoke token of a code that came again: %w", err))
 		}
 	}

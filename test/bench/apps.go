@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 	"time"
 
-	openshiftapps "github.com/openshift/api/apps/v1"
+	appsv1 "github.com/openshift/api/apps/v1"
 	appsclient "github.com/openshift/client-go/apps/clientset/versioned/typed/apps/v1"
 	imageclient "github.com/openshift/client-go/image/clientset/versioned/typed/image/v1"
-	appsv1 "k8s.io/api/apps/v1"
+	kubeappsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -137,17 +137,17 @@ const configName, deploymentName = appName + "-dc", appName + "-deployment"
 // begin makes both kinds of application and waits until they serve.
 func (w *workshop) begin(ctx context.Context) error {
 	template := podTemplate(configName, 0)
-	dc := &openshiftapps.DeploymentConfig{
+	dc := &appsv1.DeploymentConfig{
 		ObjectMeta: metav1.ObjectMeta{Name: configName},
-		Spec:       openshiftapps.DeploymentConfigSpec{Replicas: 1, Selector: template.Labels, Template: &template},
+		Spec:       appsv1.DeploymentConfigSpec{Replicas: 1, Selector: template.Labels, Template: &template},
 	}
 	if _, err := w.apps.DeploymentConfigs("default").Create(ctx, dc, metav1.CreateOptions{}); err != nil {
 		return err
 	}
 	same := podTemplate(deploymentName, 0)
-	deployment := &appsv1.Deployment{
+	deployment := &kubeappsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: deploymentName},
-		Spec:       appsv1.DeploymentSpec{Replicas: ptr.To[int32](1), Selector: &metav1.LabelSelector{MatchLabels: same.Labels}, Template: same},
+		Spec:       kubeappsv1.DeploymentSpec{Replicas: ptr.To[int32](1), Selector: &metav1.LabelSelector{MatchLabels: same.Labels}, Template: same},
 	}
 	if _, err := w.client.AppsV1().Deployments("default").Create(ctx, deployment, metav1.CreateOptions{}); err != nil {
 		return err
@@ -164,9 +164,9 @@ func (w *workshop) begin(ctx context.Context) error {
 
 // configDone says whether the rollout of the present version is complete, as `oc rollout status`
 // does.
-func configDone(dc *openshiftapps.DeploymentConfig) bool {
+func configDone(dc *appsv1.DeploymentConfig) bool {
 	for _, condition := range dc.Status.Conditions {
-		if condition.Type == openshiftapps.DeploymentProgressing && condition.Reason == string(openshiftapps.NewReplicationControllerAvailableReason) {
+		if condition.Type == appsv1.DeploymentProgressing && condition.Reason == string(appsv1.NewReplicationControllerAvailableReason) {
 			return dc.Status.ObservedGeneration >= dc.Generation && dc.Status.UpdatedReplicas == dc.Spec.Replicas && dc.Status.Replicas == dc.Spec.Replicas
 		}
 	}
@@ -174,7 +174,7 @@ func configDone(dc *openshiftapps.DeploymentConfig) bool {
 }
 
 // deploymentDone returns the same of a Deployment.
-func deploymentDone(d *appsv1.Deployment) bool {
+func deploymentDone(d *kubeappsv1.Deployment) bool {
 	s := d.Status
 	return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == *d.Spec.Replicas && s.Replicas == *d.Spec.Replicas && s.AvailableReplicas == *d.Spec.Replicas
 }

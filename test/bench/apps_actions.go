@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	openshiftapps "github.com/openshift/api/apps/v1"
+	appsv1 "github.com/openshift/api/apps/v1"
 	imagev1 "github.com/openshift/api/image/v1"
 	templatev1 "github.com/openshift/api/template/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -28,11 +28,11 @@ func (w *workshop) measureImages(ctx context.Context) error {
 		return err
 	}
 	template := podTemplate(name, 0)
-	dc := &openshiftapps.DeploymentConfig{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: openshiftapps.DeploymentConfigSpec{
+	dc := &appsv1.DeploymentConfig{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: appsv1.DeploymentConfigSpec{
 		Selector: template.Labels, Template: &template,
-		Triggers: []openshiftapps.DeploymentTriggerPolicy{{
-			Type: openshiftapps.DeploymentTriggerOnImageChange,
-			ImageChangeParams: &openshiftapps.DeploymentTriggerImageChangeParams{
+		Triggers: []appsv1.DeploymentTriggerPolicy{{
+			Type: appsv1.DeploymentTriggerOnImageChange,
+			ImageChangeParams: &appsv1.DeploymentTriggerImageChangeParams{
 				Automatic: true, ContainerNames: []string{"pause"}, From: corev1.ObjectReference{Kind: "ImageStreamTag", Name: name + ":latest"},
 			},
 		}},
@@ -49,7 +49,7 @@ func (w *workshop) measureImages(ctx context.Context) error {
 		// The next one would cancel it first.
 		if err := poll(ctx, 50*time.Millisecond, func(ctx context.Context) (bool, error) {
 			rc, err := w.client.CoreV1().ReplicationControllers("default").Get(ctx, fmt.Sprintf("%s-%d", name, version+1), metav1.GetOptions{})
-			return err == nil && rc.Annotations[openshiftapps.DeploymentStatusAnnotation] == string(openshiftapps.DeploymentStatusComplete), err
+			return err == nil && rc.Annotations[appsv1.DeploymentStatusAnnotation] == string(appsv1.DeploymentStatusComplete), err
 		}); err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func (w *workshop) changeImage(ctx context.Context, name string, version int) (t
 	}
 	err := poll(ctx, 2*time.Millisecond, func(ctx context.Context) (bool, error) {
 		found, err := w.client.CoreV1().ReplicationControllers("default").List(ctx, metav1.ListOptions{
-			LabelSelector: openshiftapps.DeploymentConfigAnnotation + "=" + name, FieldSelector: fmt.Sprintf("metadata.name=%s-%d", name, version),
+			LabelSelector: appsv1.DeploymentConfigAnnotation + "=" + name, FieldSelector: fmt.Sprintf("metadata.name=%s-%d", name, version),
 		})
 		return err == nil && len(found.Items) == 1, err
 	})

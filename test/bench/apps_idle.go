@@ -8,7 +8,7 @@ import (
 	"os/exec"
 	"time"
 
-	openshiftapps "github.com/openshift/api/apps/v1"
+	appsv1 "github.com/openshift/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -28,9 +28,9 @@ func (w *workshop) measureWakes(ctx context.Context) error {
 	pod.Spec.TerminationGracePeriodSeconds = ptr.To[int64](0)
 	pod.Spec.Containers = []corev1.Container{{Name: "main", Image: toolsImage, Command: []string{"httpd", "-f", "-p", fmt.Sprint(pagePort), "-h", "/etc"}}}
 	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: pod.Labels}, Spec: pod.Spec}
-	dc := &openshiftapps.DeploymentConfig{
+	dc := &appsv1.DeploymentConfig{
 		ObjectMeta: metav1.ObjectMeta{Name: idleName},
-		Spec:       openshiftapps.DeploymentConfigSpec{Replicas: 1, Selector: template.Labels, Template: &template},
+		Spec:       appsv1.DeploymentConfigSpec{Replicas: 1, Selector: template.Labels, Template: &template},
 	}
 	if _, err := w.apps.DeploymentConfigs("default").Create(ctx, dc, metav1.CreateOptions{}); err != nil {
 		return err

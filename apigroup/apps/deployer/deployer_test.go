@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
-	clienttest "k8s.io/client-go/testing"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
@@ -77,8 +77,8 @@ func newSite(t *testing.T, strategy appsv1.DeploymentStrategy) *site {
 	s.client.PrependReactor("create", "pods", s.hook)
 	s.client.PrependWatchReactor("pods", s.end)
 	s.left.Store(-1)
-	s.client.PrependReactor("*", "*", func(clienttest.Action) (bool, runtime.Object, error) { return s.dead(), nil, errKilled })
-	s.client.PrependWatchReactor("*", func(clienttest.Action) (bool, watch.Interface, error) { return s.dead(), nil, errKilled })
+	s.client.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) { return s.dead(), nil, errKilled })
+	s.client.PrependWatchReactor("*", func(clienttesting.Action) (bool, watch.Interface, error) { return s.dead(), nil, errKilled })
 	return s
 }
 
@@ -99,8 +99,8 @@ func (s *site) dead() bool {
 }
 
 // scale lets a ReplicationController have the pods that it wants.
-func (s *site) scale(action clienttest.Action) (bool, runtime.Object, error) {
-	rc := action.(clienttest.UpdateAction).GetObject().(*corev1.ReplicationController)
+func (s *site) scale(action clienttesting.Action) (bool, runtime.Object, error) {
+	rc := action.(clienttesting.UpdateAction).GetObject().(*corev1.ReplicationController)
 	wanted := *rc.Spec.Replicas
 	if wanted == rc.Status.Replicas { // an annotation
 		return false, nil, nil
@@ -132,8 +132,8 @@ func (s *site) old() (count int) {
 }
 
 // hook lets the pod of a hook end.
-func (s *site) hook(action clienttest.Action) (bool, runtime.Object, error) {
-	pod := action.(clienttest.CreateAction).GetObject().(*corev1.Pod)
+func (s *site) hook(action clienttesting.Action) (bool, runtime.Object, error) {
+	pod := action.(clienttesting.CreateAction).GetObject().(*corev1.Pod)
 	name := strings.TrimPrefix(pod.Labels[rollout.PodTypeLabel], "hook-")
 	pod.Status.Phase = corev1.PodSucceeded
 	if phase := s.hooks[name]; phase != "" {
@@ -148,7 +148,7 @@ func (s *site) hook(action clienttest.Action) (bool, runtime.Object, error) {
 }
 
 // end removes the pods of web-1 if it shall have none, once the deployer watches pods.
-func (s *site) end(clienttest.Action) (bool, watch.Interface, error) {
+func (s *site) end(clienttesting.Action) (bool, watch.Interface, error) {
 	pods := corev1.SchemeGroupVersion.WithResource("pods")
 	seen, err := s.client.Tracker().Watch(pods, "shop")
 	if err == nil && !s.stuck && slices.Contains(s.journal, "web-1 0") {

@@ -23,9 +23,11 @@ import (
 
 // Names that github.com/openshift/api does not define.
 const (
-	// ConfigLabel and DeploymentLabel are labels of the pods of a deployment, and part of its
-	// selector: the names of the configuration and of the ReplicationController.
-	ConfigLabel, DeploymentLabel = "deploymentconfig", "deployment"
+	// ConfigLabel is the name of the configuration on the pods of a deployment, and part of its
+	// selector.
+	ConfigLabel = "deploymentconfig"
+	// DeploymentLabel is the name of the ReplicationController, also on the pods and in the selector.
+	DeploymentLabel = "deployment"
 	// DeploymentAnnotation is the name of the ReplicationController on its pods, its deployer and
 	// its hooks.
 	DeploymentAnnotation = "openshift.io/deployment.name"
@@ -43,12 +45,14 @@ const (
 	CreatedAnnotation   = "openshift.io/deployer-pod.created-at"
 	StartedAnnotation   = "openshift.io/deployer-pod.started-at"
 	CompletedAnnotation = "openshift.io/deployer-pod.completed-at"
-	// NameVariable and NamespaceVariable identify the ReplicationController for deployers and
-	// hooks.
-	NameVariable, NamespaceVariable = "OPENSHIFT_DEPLOYMENT_NAME", "OPENSHIFT_DEPLOYMENT_NAMESPACE"
-	// TokenVariable and AuthorityVariable contain the API token of deployers and the certificate
-	// authority of the API server, if no volume contains them.
-	TokenVariable, AuthorityVariable = "SLIPWAY_DEPLOYER_TOKEN", "SLIPWAY_DEPLOYER_CA"
+	// NameVariable is the name of the ReplicationController, for deployers and hooks.
+	NameVariable = "OPENSHIFT_DEPLOYMENT_NAME"
+	// NamespaceVariable is the namespace of the ReplicationController, for deployers and hooks.
+	NamespaceVariable = "OPENSHIFT_DEPLOYMENT_NAMESPACE"
+	// TokenVariable is the API token of deployers, if no volume contains it.
+	TokenVariable = "SLIPWAY_DEPLOYER_TOKEN"
+	// AuthorityVariable is the certificate authority of the API server, if no volume contains it.
+	AuthorityVariable = "SLIPWAY_DEPLOYER_CA"
 )
 
 // Reasons of failed deployments, as in OpenShift 3.

@@ -2,6 +2,7 @@ package buildcontroller
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -123,7 +124,7 @@ func TestPendingBuildHasReason(t *testing.T) {
 		build := build()
 		change(build)
 		_, _, err := newPodFactory(t).pod(t.Context(), build)
-		if reasonError, ok := err.(*reasonError); !ok || string(reasonError.reason) != want {
+		if failure := (*reasonError)(nil); !errors.As(err, &failure) || string(failure.reason) != want {
 			t.Errorf("error is %v, want %s", err, want)
 		}
 	}

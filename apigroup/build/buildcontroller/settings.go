@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 
 	buildv1 "github.com/openshift/api/build/v1"
-	legacyconfigv1 "github.com/openshift/api/legacyconfig/v1"
+	legacyv1 "github.com/openshift/api/legacyconfig/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
@@ -18,8 +18,8 @@ import (
 // configurations BuildDefaults and BuildOverrides.
 type Settings struct {
 	// Defaults apply to fields that a build does not set. Overrides always apply.
-	Defaults  legacyconfigv1.BuildDefaultsConfig
-	Overrides legacyconfigv1.BuildOverridesConfig
+	Defaults  legacyv1.BuildDefaultsConfig
+	Overrides legacyv1.BuildOverridesConfig
 }
 
 // SettingsStore contains the current settings.

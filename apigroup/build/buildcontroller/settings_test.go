@@ -5,7 +5,7 @@ import (
 	"time"
 
 	buildv1 "github.com/openshift/api/build/v1"
-	legacyconfigv1 "github.com/openshift/api/legacyconfig/v1"
+	legacyv1 "github.com/openshift/api/legacyconfig/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,13 +16,13 @@ func TestSettingsApplyToBuilds(t *testing.T) {
 	podFactory := newPodFactory(t)
 	label := func(name, value string) buildv1.ImageLabel { return buildv1.ImageLabel{Name: name, Value: value} }
 	settings := &Settings{
-		Defaults: legacyconfigv1.BuildDefaultsConfig{
+		Defaults: legacyv1.BuildDefaultsConfig{
 			GitHTTPProxy: "http://git-proxy", Env: []corev1.EnvVar{{Name: "HTTP_PROXY", Value: "http://default"}, {Name: "NO_PROXY", Value: "example.com"}},
 			ImageLabels: []buildv1.ImageLabel{label("a", "default"), label("b", "default")}, NodeSelector: map[string]string{"disk": "ssd"},
 			Annotations: map[string]string{"from": "default", buildv1.BuildAnnotation: "forged"},
 			Resources:   corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": resource.MustParse("1"), "memory": resource.MustParse("1Gi")}},
 		},
-		Overrides: legacyconfigv1.BuildOverridesConfig{
+		Overrides: legacyv1.BuildOverridesConfig{
 			ForcePull: true, ImageLabels: []buildv1.ImageLabel{label("b", "override")}, NodeSelector: map[string]string{"zone": "build"},
 			Annotations: map[string]string{"team": "platform"}, Tolerations: []corev1.Toleration{{Key: "builds", Operator: "Exists"}},
 		},

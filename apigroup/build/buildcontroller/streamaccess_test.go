@@ -9,7 +9,7 @@ import (
 	buildfake "github.com/openshift/client-go/build/clientset/versioned/fake"
 	buildlisters "github.com/openshift/client-go/build/listers/build/v1"
 	imagelisters "github.com/openshift/client-go/image/listers/image/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
+	kubeauthorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,7 +24,7 @@ import (
 func granted(account, verb, namespace string) streamAccess {
 	kube := fake.NewClientset()
 	kube.PrependReactor("create", "subjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		review := action.(clienttesting.CreateAction).GetObject().DeepCopyObject().(*authorizationv1.SubjectAccessReview)
+		review := action.(clienttesting.CreateAction).GetObject().DeepCopyObject().(*kubeauthorizationv1.SubjectAccessReview)
 		asked := review.Spec.ResourceAttributes
 		review.Status.Allowed = (review.Spec.User == account || slices.Contains(review.Spec.Groups, account)) && asked.Verb == verb && asked.Namespace == namespace &&
 			asked.Group == "image.openshift.io" && asked.Resource == "imagestreams" && asked.Subresource == "layers"

@@ -7,22 +7,22 @@ import (
 	"time"
 
 	imagev1 "github.com/openshift/api/image/v1"
-	"github.com/openshift/client-go/image/clientset/versioned/fake"
+	imagefake "github.com/openshift/client-go/image/clientset/versioned/fake"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	clienttest "k8s.io/client-go/testing"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/slipway-platform/slipway/controller"
 )
 
 // importer is an API server that notes imports and answers them with err.
-func importer(err error) (*fake.Clientset, *[]*imagev1.ImageStreamImport) {
-	client, asked := fake.NewSimpleClientset(), &[]*imagev1.ImageStreamImport{}
-	client.PrependReactor("create", "imagestreamimports", func(action clienttest.Action) (bool, runtime.Object, error) {
-		made := action.(clienttest.CreateAction).GetObject().(*imagev1.ImageStreamImport)
+func importer(err error) (*imagefake.Clientset, *[]*imagev1.ImageStreamImport) {
+	client, asked := imagefake.NewSimpleClientset(), &[]*imagev1.ImageStreamImport{}
+	client.PrependReactor("create", "imagestreamimports", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		made := action.(clienttesting.CreateAction).GetObject().(*imagev1.ImageStreamImport)
 		*asked = append(*asked, made)
 		return true, made, err
 	})

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	metadatafake "k8s.io/client-go/metadata/fake"
-	kubetesting "k8s.io/client-go/testing"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/slipway-platform/slipway/apigroup/image/record"
@@ -75,7 +75,7 @@ func TestRecordsOfDeletedProjectsEnd(t *testing.T) {
 	}
 	images := deps.Metadata.Resource(imagev1.GroupVersion.WithResource("images"))
 	isLimited := true
-	client.PrependReactor("patch", "images", func(kubetesting.Action) (bool, runtime.Object, error) {
+	client.PrependReactor("patch", "images", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return isLimited, nil, apierrors.NewInternalError(errors.New("too many large objects"))
 	})
 	if err := r.reconcile(t.Context(), "old"); err == nil {

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	imagev1 "github.com/openshift/api/image/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
+	kubeauthorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
@@ -66,9 +66,9 @@ func Authorized(by authorizer.Authorizer) Check {
 // Reviewed returns a check with access reviews.
 func Reviewed(by authorizationclient.SubjectAccessReviewsGetter) Check {
 	return func(ctx context.Context, account user.Info, verb, namespace, stream string) (bool, error) {
-		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		review := &kubeauthorizationv1.SubjectAccessReview{Spec: kubeauthorizationv1.SubjectAccessReviewSpec{
 			User: account.GetName(), Groups: account.GetGroups(),
-			ResourceAttributes: &authorizationv1.ResourceAttributes{
+			ResourceAttributes: &kubeauthorizationv1.ResourceAttributes{
 				Verb: verb, Namespace: namespace, Group: imagev1.GroupName, Version: imagev1.GroupVersion.Version,
 				Resource: "imagestreams", Subresource: "layers", Name: stream,
 			},

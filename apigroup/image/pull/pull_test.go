@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
+	kubeauthorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -40,7 +40,7 @@ func TestChecksRequireSameRight(t *testing.T) {
 	}
 	kube := fake.NewClientset()
 	kube.PrependReactor("create", "subjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		review := action.(clienttesting.CreateAction).GetObject().DeepCopyObject().(*authorizationv1.SubjectAccessReview)
+		review := action.(clienttesting.CreateAction).GetObject().DeepCopyObject().(*kubeauthorizationv1.SubjectAccessReview)
 		a := review.Spec.ResourceAttributes
 		review.Status.Allowed = decide(review.Spec.User, authorizer.AttributesRecord{
 			Verb: a.Verb, Namespace: a.Namespace, Name: a.Name, APIGroup: a.Group, Resource: a.Resource, Subresource: a.Subresource})

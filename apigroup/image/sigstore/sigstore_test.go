@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	imagev1 "github.com/openshift/api/image/v1"
-	"github.com/openshift/client-go/image/clientset/versioned/fake"
+	imagefake "github.com/openshift/client-go/image/clientset/versioned/fake"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clienttesting "k8s.io/client-go/testing"
 
@@ -102,7 +102,7 @@ func TestSignaturesOfStoreAreImported(t *testing.T) {
 	image := &imagev1.Image{ObjectMeta: metav1.ObjectMeta{Name: id}, DockerImageReference: "registry.example.com/team/app@" + id}
 	importer := &Importer{Outbound: outbound.New(outbound.Policy{}), Directory: written(t, "docker: {registry.example.com: {sigstore: "+server.URL+"/store}}")}
 	imported := func(image *imagev1.Image) (contents, names []string, err error) {
-		client := fake.NewSimpleClientset(image) //nolint: the generated client of images has no other
+		client := imagefake.NewSimpleClientset(image) //nolint: the generated client of images has no other
 		err = importer.reconcile(t.Context(), client.ImageV1(), id)
 		for _, action := range client.Actions() {
 			if made, ok := action.(clienttesting.CreateAction); ok {

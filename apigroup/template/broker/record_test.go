@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	kubefake "k8s.io/client-go/kubernetes/fake"
-	clienttest "k8s.io/client-go/testing"
+	clienttesting "k8s.io/client-go/testing"
 )
 
 // recordWith returns the record of the instance `one` in the project `shop`.
@@ -36,12 +36,12 @@ func TestBindRetriesConflictingRecordUpdates(t *testing.T) {
 	} {
 		client := templatefake.NewSimpleClientset(recordWith("1", "others")) //nolint: the generated client of templates has no other
 		conflicts := 1
-		client.PrependReactor("update", "brokertemplateinstances", func(clienttest.Action) (bool, runtime.Object, error) {
+		client.PrependReactor("update", "brokertemplateinstances", func(clienttesting.Action) (bool, runtime.Object, error) {
 			conflicts--
 			return conflicts >= 0, nil, apierrors.NewConflict(templatev1.Resource("brokertemplateinstances"), "one", nil)
 		})
 		unread := tt.unread
-		client.PrependReactor("get", "brokertemplateinstances", func(clienttest.Action) (bool, runtime.Object, error) {
+		client.PrependReactor("get", "brokertemplateinstances", func(clienttesting.Action) (bool, runtime.Object, error) {
 			return unread != nil, nil, unread
 		})
 		b := &broker{client: client}

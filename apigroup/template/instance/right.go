@@ -5,12 +5,12 @@ import (
 	"fmt"
 
 	templatev1 "github.com/openshift/api/template/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
+	kubeauthorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func attributes(verb, group, resource, namespace, name string) authorizationv1.ResourceAttributes {
-	return authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource, Namespace: namespace, Name: name}
+func attributes(verb, group, resource, namespace, name string) kubeauthorizationv1.ResourceAttributes {
+	return kubeauthorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource, Namespace: namespace, Name: name}
 }
 
 // mayCreate checks that a requester may create an object.
@@ -21,13 +21,13 @@ func (l *reconciler) mayCreate(ctx context.Context, requester *templatev1.Templa
 
 // may returns nil if a requester has a right, and a failure otherwise.
 func (l *reconciler) may(ctx context.Context, requester *templatev1.TemplateInstanceRequester,
-	what authorizationv1.ResourceAttributes) error {
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+	what kubeauthorizationv1.ResourceAttributes) error {
+	review := &kubeauthorizationv1.SubjectAccessReview{Spec: kubeauthorizationv1.SubjectAccessReviewSpec{
 		ResourceAttributes: &what, User: requester.Username, UID: requester.UID, Groups: requester.Groups,
-		Extra: map[string]authorizationv1.ExtraValue{},
+		Extra: map[string]kubeauthorizationv1.ExtraValue{},
 	}}
 	for key, values := range requester.Extra {
-		review.Spec.Extra[key] = authorizationv1.ExtraValue(values)
+		review.Spec.Extra[key] = kubeauthorizationv1.ExtraValue(values)
 	}
 	result, err := l.kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 	if err != nil {

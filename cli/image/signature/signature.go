@@ -23,7 +23,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	authentication "k8s.io/client-go/kubernetes/typed/authentication/v1"
+	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	"k8s.io/client-go/util/homedir"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/kubectl/pkg/cmd/util"
@@ -100,7 +100,7 @@ func (v *verifying) connect(ctx context.Context, factory util.Factory) error {
 		return err
 	}
 	v.images = client.Images()
-	reviews, err := authentication.NewForConfig(config)
+	reviews, err := authenticationclient.NewForConfig(config)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	imagev1 "github.com/openshift/api/image/v1"
-	"github.com/openshift/client-go/image/clientset/versioned/fake"
+	imagefake "github.com/openshift/client-go/image/clientset/versioned/fake"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -82,7 +82,7 @@ func signed(contents ...[]byte) *imagev1.Image {
 }
 
 // verify runs the command against an image; v is what flags say.
-func verify(t *testing.T, v *verifying, client *fake.Clientset) (stdout, stderr string, err error) {
+func verify(t *testing.T, v *verifying, client *imagefake.Clientset) (stdout, stderr string, err error) {
 	t.Helper()
 	streams, _, out, errOut := genericiooptions.NewTestIOStreams()
 	v.IOStreams, v.user, v.images = streams, "auditor", client.ImageV1().Images()
@@ -95,7 +95,7 @@ func verify(t *testing.T, v *verifying, client *fake.Clientset) (stdout, stderr 
 
 func TestGnuPGSignaturesAreVerifiedAndSaved(t *testing.T) {
 	good, other := newSigner(t), newSigner(t)
-	client := fake.NewSimpleClientset(signed(
+	client := imagefake.NewSimpleClientset(signed(
 		good.gpg(text(image, identity), "--sign"), other.gpg(text(image, identity), "--sign"), good.gpg(text(image, "elsewhere.example.com/app:v1"), "--sign"),
 	))
 	trusted := func() (all []string) {
@@ -164,7 +164,7 @@ func TestInvalidSignaturesAreRejected(t *testing.T) {
 		"read signed text":     s.gpg("text", "--sign"),
 		"ends before":          message[:len(message)-100],
 	} {
-		_, problems, err := verify(t, &verifying{identity: identity, keyFile: s.key()}, fake.NewSimpleClientset(signed(content)))
+		_, problems, err := verify(t, &verifying{identity: identity, keyFile: s.key()}, imagefake.NewSimpleClientset(signed(content)))
 		if err == nil || !strings.Contains(err.Error(), "none of the 1 signatures") {
 			t.Errorf("%q: %v", want, err)
 		}
@@ -178,14 +178,14 @@ func TestVerifyReportsInvalidArguments(t *testing.T) {
 	for want, v := range map[string]*verifying{
 		"--expected-identity": {}, "--remove-all without": {removeAll: true, save: true}, "read public keys": {identity: identity, keyFile: "missing"},
 	} {
-		if _, _, err := verify(t, v, fake.NewSimpleClientset(signed())); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := verify(t, v, imagefake.NewSimpleClientset(signed())); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
 	if err := (&verifying{identity: identity}).validate([]string{"app:v1"}); err == nil || !strings.Contains(err.Error(), "by its digest") {
 		t.Errorf("a name: %v", err)
 	}
-	if _, _, err := verify(t, &verifying{identity: identity, keyFile: newSigner(t).key()}, fake.NewSimpleClientset(signed())); err == nil || !strings.Contains(err.Error(), "has no signatures") {
+	if _, _, err := verify(t, &verifying{identity: identity, keyFile: newSigner(t).key()}, imagefake.NewSimpleClientset(signed())); err == nil || !strings.Contains(err.Error(), "has no signatures") {
 		t.Errorf("an image without signatures: %v", err)
 	}
 }

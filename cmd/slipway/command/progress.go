@@ -7,9 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/term"
+
 	"github.com/slipway-platform/slipway/supervisor"
 	"github.com/slipway-platform/slipway/supervisor/component"
-	"golang.org/x/term"
 )
 
 // progress shows the start of the components: on a terminal as a table that is redrawn in place,

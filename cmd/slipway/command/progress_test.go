@@ -2,11 +2,12 @@ package command
 
 import (
 	"bytes"
-	"github.com/slipway-platform/slipway/supervisor"
-	"github.com/slipway-platform/slipway/supervisor/component"
 	"regexp"
 	"testing"
 	"time"
+
+	"github.com/slipway-platform/slipway/supervisor"
+	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
 func TestProgressPrintsALineForEachEventWithoutATerminal(t *testing.T) {

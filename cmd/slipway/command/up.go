@@ -11,11 +11,12 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/slipway-platform/slipway/platform"
 	"github.com/slipway-platform/slipway/supervisor"
 	"github.com/slipway-platform/slipway/supervisor/component"
 	"github.com/slipway-platform/slipway/supervisor/logfile"
-	"github.com/spf13/cobra"
 )
 
 // startTimeout limits a start. The first start on a slow disk takes half a minute.

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -62,7 +62,7 @@ func (o *Objects[T]) Get(_ context.Context, name string) (T, error) {
 	defer o.mutex.Unlock()
 	object, ok := o.objects[name]
 	if !ok {
-		return object, kerrors.NewNotFound(o.Resource, name)
+		return object, apierrors.NewNotFound(o.Resource, name)
 	}
 	return object.DeepCopyObject().(T), nil
 }
@@ -79,7 +79,7 @@ func (o *Objects[T]) Where(_ context.Context, field, value string) ([]T, error) 
 func (o *Objects[T]) Create(_ context.Context, object T) (T, error) {
 	return o.put("create", object, func(accessor metav1.Object, _ T, exists bool) error {
 		if exists {
-			return kerrors.NewAlreadyExists(o.Resource, accessor.GetName())
+			return apierrors.NewAlreadyExists(o.Resource, accessor.GetName())
 		}
 		if accessor.GetUID() == "" {
 			accessor.SetUID(types.UID("uid-" + strconv.Itoa(o.version)))
@@ -95,11 +95,11 @@ func (o *Objects[T]) Create(_ context.Context, object T) (T, error) {
 func (o *Objects[T]) Update(_ context.Context, object T) (T, error) {
 	return o.put("update", object, func(accessor metav1.Object, old T, exists bool) error {
 		if !exists {
-			return kerrors.NewNotFound(o.Resource, accessor.GetName())
+			return apierrors.NewNotFound(o.Resource, accessor.GetName())
 		}
 		before, err := meta.Accessor(old)
 		if err == nil && before.GetResourceVersion() != accessor.GetResourceVersion() {
-			return kerrors.NewConflict(o.Resource, accessor.GetName(), nil)
+			return apierrors.NewConflict(o.Resource, accessor.GetName(), nil)
 		}
 		return err
 	})
@@ -134,7 +134,7 @@ func (o *Objects[T]) Delete(_ context.Context, name string) error {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	if _, ok := o.objects[name]; !ok {
-		return kerrors.NewNotFound(o.Resource, name)
+		return apierrors.NewNotFound(o.Resource, name)
 	}
 	if o.Fail != nil {
 		if err := o.Fail("delete", name); err != nil {

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"path"
 
-	appsv1 "k8s.io/api/apps/v1"
+	kubeappsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -135,9 +135,9 @@ func (c Config) deployment() runtime.Object {
 		Containers: []corev1.Container{c.container(), sidecar},
 		Volumes:    []corev1.Volume{{Name: "socket", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
 	}
-	return &appsv1.Deployment{
-		TypeMeta: metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment"}, ObjectMeta: c.meta("-controller"),
-		Spec: appsv1.DeploymentSpec{
+	return &kubeappsv1.Deployment{
+		TypeMeta: metav1.TypeMeta{APIVersion: kubeappsv1.SchemeGroupVersion.String(), Kind: "Deployment"}, ObjectMeta: c.meta("-controller"),
+		Spec: kubeappsv1.DeploymentSpec{
 			Replicas: &c.Replicas, Selector: &metav1.LabelSelector{MatchLabels: c.labels("-controller")},
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: c.labels("-controller")}, Spec: spec},
 		},

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
+	kubeappsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -33,7 +33,7 @@ func pick[T any](t *testing.T, c Config) T {
 }
 
 func TestDaemonSetMounts(t *testing.T) {
-	spec := pick[*appsv1.DaemonSet](t, config()).Spec.Template.Spec
+	spec := pick[*kubeappsv1.DaemonSet](t, config()).Spec.Template.Spec
 	volumes := map[string]*corev1.HostPathVolumeSource{}
 	for _, v := range spec.Volumes {
 		volumes[v.Name] = v.HostPath
@@ -65,7 +65,7 @@ func TestDaemonSetMounts(t *testing.T) {
 func TestControllersElectLeaderAndShareSocket(t *testing.T) {
 	c := config()
 	c.NodeSelector = map[string]string{"node-role.kubernetes.io/infra": ""}
-	spec := pick[*appsv1.Deployment](t, c).Spec
+	spec := pick[*kubeappsv1.Deployment](t, c).Spec
 	if *spec.Replicas != 2 || spec.Template.Spec.Volumes[0].EmptyDir == nil {
 		t.Errorf("Deployment %+v", spec)
 	}

@@ -3,7 +3,7 @@ package manifest
 import (
 	"path"
 
-	appsv1 "k8s.io/api/apps/v1"
+	kubeappsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -38,9 +38,9 @@ func (c Config) daemonSet() runtime.Object {
 			hostPath("devices", "/dev", corev1.HostPathDirectory),
 		},
 	}
-	return &appsv1.DaemonSet{
-		TypeMeta: metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "DaemonSet"}, ObjectMeta: c.meta("-node"),
-		Spec: appsv1.DaemonSetSpec{
+	return &kubeappsv1.DaemonSet{
+		TypeMeta: metav1.TypeMeta{APIVersion: kubeappsv1.SchemeGroupVersion.String(), Kind: "DaemonSet"}, ObjectMeta: c.meta("-node"),
+		Spec: kubeappsv1.DaemonSetSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: c.labels("-node")},
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: c.labels("-node")}, Spec: spec},
 		},

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
+	kubeauthorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -91,16 +91,16 @@ func grant(t *testing.T, c *kit.Cluster, actors []actor) {
 
 // review asks the API server whether an actor has a right.
 func (a actor) review(ctx context.Context, c *kit.Cluster, right cell) (bool, error) {
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: a.UserName, Groups: a.Groups}}
+	review := &kubeauthorizationv1.SubjectAccessReview{Spec: kubeauthorizationv1.SubjectAccessReviewSpec{User: a.UserName, Groups: a.Groups}}
 	if right.scope == "path" {
-		review.Spec.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Verb: right.verb, Path: right.resource}
+		review.Spec.NonResourceAttributes = &kubeauthorizationv1.NonResourceAttributes{Verb: right.verb, Path: right.resource}
 	} else {
 		resource, name, _ := strings.Cut(strings.TrimSuffix(right.resource, "]"), "[")
 		resource, subresource, _ := strings.Cut(resource, "/")
 		if namespace := a.namespace(right.scope); isNamespace(resource) && name == "" {
 			name = namespace
 		}
-		review.Spec.ResourceAttributes = &authorizationv1.ResourceAttributes{
+		review.Spec.ResourceAttributes = &kubeauthorizationv1.ResourceAttributes{
 			Namespace: a.namespace(right.scope), Verb: right.verb, Group: right.group, Version: "*",
 			Resource: resource, Subresource: subresource, Name: name,
 		}

@@ -6,13 +6,11 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-
-	storagev1 "k8s.io/api/storage/v1"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/slipway-platform/slipway/test/kit"
 )

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -203,7 +203,7 @@ func TestTemplatesAreProcessed(t *testing.T) {
 	if want := `{"apiVersion":"v1","kind":"Service","metadata":{"labels":{"app":"shop"},"name":"shop"},"spec":{"ports":[{"port":8080}]}}`; string(object) != want {
 		t.Errorf("object is %s", object)
 	}
-	if _, err := process(strings.Replace(template, `"value": "shop"`, `"value": ""`, 1)); !errors.IsInvalid(err) {
+	if _, err := process(strings.Replace(template, `"value": "shop"`, `"value": ""`, 1)); !apierrors.IsInvalid(err) {
 		t.Errorf("without a required value: %v", err)
 	}
 }
@@ -221,7 +221,7 @@ func TestQuotaCountsOurResources(t *testing.T) {
 	for _, path := range []string{"/apis/route.openshift.io/v1", "/oapi/v1", "/api/v1"} {
 		err := c.Client.CoreV1().RESTClient().Post().AbsPath(path+"/namespaces/"+c.Namespace+"/routes").
 			SetHeader("Content-Type", "application/json").Body([]byte(oldRoute)).Do(t.Context()).Error()
-		if !errors.IsForbidden(err) || !strings.Contains(err.Error(), "exceeded quota: few") {
+		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "exceeded quota: few") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

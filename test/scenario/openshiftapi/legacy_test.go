@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -86,7 +86,7 @@ func TestKindsWithoutAGroup(t *testing.T) {
 	if err := client.Delete().AbsPath(base + "/front").Do(t.Context()).Error(); err != nil {
 		t.Fatal(err)
 	}
-	if err := client.Get().AbsPath(group + "/front").Do(t.Context()).Error(); !errors.IsNotFound(err) {
+	if err := client.Get().AbsPath(group + "/front").Do(t.Context()).Error(); !apierrors.IsNotFound(err) {
 		t.Errorf("after deletion: %v", err)
 	}
 }
@@ -135,7 +135,7 @@ func TestRolesNeedNotKnowTheOldNames(t *testing.T) {
 	}
 	c.WaitFor("eve's right", func(context.Context) error { return get("/oapi/v1/namespaces/" + c.Namespace + "/routes") })
 	for _, path := range []string{"/oapi/v1/namespaces/" + c.Namespace + "/templates", "/oapi/v1/routes", "/api/v1/namespaces/" + c.Namespace + "/templates"} {
-		if err := get(path); !errors.IsForbidden(err) {
+		if err := get(path); !apierrors.IsForbidden(err) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -51,7 +51,7 @@ func TestEveryResourceHasEveryVerb(t *testing.T) {
 			// Finalizers first.
 			c.WaitFor("the end of "+b.GetName()+" with its collection", func(ctx context.Context) error {
 				_, err := client.Get(ctx, b.GetName(), metav1.GetOptions{})
-				if errors.IsNotFound(err) {
+				if apierrors.IsNotFound(err) {
 					return nil
 				}
 				return fmt.Errorf("it is there: %v", err)
@@ -66,7 +66,7 @@ func checkRefusals(t *testing.T, client dynamic.ResourceInterface, object *unstr
 	if _, err := client.Create(t.Context(), object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
 		t.Fatalf("dry run: %v", err)
 	}
-	if _, err := client.Get(t.Context(), object.GetName(), metav1.GetOptions{}); !errors.IsNotFound(err) {
+	if _, err := client.Get(t.Context(), object.GetName(), metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Fatalf("after a dry run: %v", err)
 	}
 	unknown := object.DeepCopy()
@@ -142,7 +142,7 @@ func checkApply(t *testing.T, client dynamic.ResourceInterface, object *unstruct
 	if err != nil || both.GetLabels()["made"] != "once" || both.GetLabels()["other"] != "yes" {
 		t.Fatalf("labels of two managers are %v, %v", both.GetLabels(), err)
 	}
-	if _, err := apply("two", "made", "twice", false); !errors.IsConflict(err) {
+	if _, err := apply("two", "made", "twice", false); !apierrors.IsConflict(err) {
 		t.Fatalf("taking another manager's label: %v", err)
 	}
 	if forced, err := apply("two", "made", "twice", true); err != nil || forced.GetLabels()["made"] != "twice" {
@@ -160,7 +160,7 @@ func checkLists(t *testing.T, client dynamic.ResourceInterface, labelled, other 
 	if err != nil || len(found.Items) != 1 || found.Items[0].GetName() != other {
 		t.Fatalf("by field: %v, %v", found, err)
 	}
-	if _, err := client.List(t.Context(), metav1.ListOptions{FieldSelector: "spec.unheardOf=x"}); !errors.IsBadRequest(err) {
+	if _, err := client.List(t.Context(), metav1.ListOptions{FieldSelector: "spec.unheardOf=x"}); !apierrors.IsBadRequest(err) {
 		t.Fatalf("by a field that is no selector: %v", err)
 	}
 	seen := map[string]bool{}
@@ -221,7 +221,7 @@ func checkFinalizer(t *testing.T, client dynamic.ResourceInterface, name string)
 		t.Fatalf("held object: %v, %v", held, err)
 	}
 	patch(`{"metadata": {"finalizers": null}}`)
-	if _, err := client.Get(t.Context(), name, metav1.GetOptions{}); !errors.IsNotFound(err) {
+	if _, err := client.Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Fatalf("object that was let go: %v", err)
 	}
 }

@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-platform/slipway/internal/certtest"
-
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
