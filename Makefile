@@ -14,7 +14,7 @@ LDFLAGS := -s -w -X github.com/slipway-platform/slipway/internal/version.slipway
 	$(X).gitVersion=$(KUBE) $(X).gitMajor=$(word 1,$(KUBEVER)) $(X).gitMinor=$(word 2,$(KUBEVER)) \
 	$(X).gitTreeState=clean $(X).buildDate=1970-01-01T00:00:00Z
 
-.PHONY: help up down build setup payload console sbom docs oc-all test check unit scenario flows s3 bench soak lint golangci shape coverage clean
+.PHONY: help up down build setup payload console sbom docs oc-all test check checked unit scenario flows s3 bench soak lint golangci shape coverage clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,7 +55,11 @@ oc-all: ## build the client for linux, darwin and windows
 test: build sbom lint unit oc-all scenario s3 ## run everything and print the time by package; needs root
 	@$(GO) run ./hack/gotest -report bin/times
 
-check: build ## build, lint and test what a change can break (BASE=main); it boots no cluster
+check: ## build, lint and test what a change can break (BASE=main); it boots no cluster
+	@start=$$SECONDS && $(MAKE) --no-print-directory checked && mkdir -p bin/times && \
+	echo $$((SECONDS - start)) >bin/times/check && echo "make check took $$(cat bin/times/check) s"
+
+checked: build
 	@changed=$$($(GO) run ./hack/affected -base $(or $(BASE),main) -changed | tr '\n' ' ') && \
 	packages=$$($(GO) run ./hack/affected -base $(or $(BASE),main)) && \
 	if test -z "$$packages"; then echo 'no package has changed'; exit; fi && \

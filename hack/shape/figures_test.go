@@ -57,3 +57,41 @@ func TestFigures(t *testing.T) {
 		}
 	}
 }
+
+func TestStructureNamesCodeOutsideOfItsPlace(t *testing.T) {
+	const queue = "\n\nvar q = workqueue.NewTyped[string]()\n// workqueue.NewTyped\n"
+	var out strings.Builder
+	writeStructure(&out, testSources(t, map[string]string{
+		"controller/run.go":       "package controller" + queue,
+		"apigroup/apps/a.go":      "package apps" + queue,
+		"apigroup/apps/a_test.go": "package apps" + queue,
+	}))
+	if want := "Work queues outside of controller: 1\n          apigroup/apps/a.go:3\n\nInformer"; !strings.Contains(out.String(), want) {
+		t.Errorf("structure lacks %q:\n%s", want, out.String())
+	}
+}
+
+func TestDocumentFigures(t *testing.T) {
+	var out strings.Builder
+	writeDocuments(&out, map[string]string{"README.md": "[a](b), [c](d)\n| e |\n", "docs/x.md": "| one two | three four five |\n"})
+	for _, want := range []string{"README.md: 2 links, 1 rows of tables\n", "largest cell of a table: 3, docs/x.md\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("figures lack %q:\n%s", want, out.String())
+		}
+	}
+}
+
+func TestTimeOfCheckIsPrinted(t *testing.T) {
+	root := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(root, "bin/times"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, checkTime), []byte("142\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	writeCheckTime(&out, root)
+	if want := "\nSeconds of the last make check: 142\n"; out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}

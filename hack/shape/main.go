@@ -1,6 +1,7 @@
 // Command shape prints the shape of the repository: for every package its lines of code and of
 // tests, its purpose, and which of our packages it imports. Then it prints figures of the whole:
-// sizes of files and functions, tests by folder, repetitions. It does not judge; the rules are in
+// sizes of files and functions, tests by folder, repetitions, code that belongs to few places,
+// documents, and the time of the last `make check`. It does not judge; the rules are in
 // internal/repocheck.
 //
 //	go run ./hack/shape
@@ -32,5 +33,12 @@ func run(root string) error {
 	out := bufio.NewWriter(os.Stdout)
 	report(out, packages)
 	writeFigures(out, sources)
+	writeStructure(out, sources)
+	documents, err := loadDocuments(root)
+	if err != nil {
+		return err
+	}
+	writeDocuments(out, documents)
+	writeCheckTime(out, root)
 	return out.Flush()
 }

@@ -23,30 +23,52 @@ type source struct {
 	tokens *token.FileSet
 }
 
-// loadSources reads the Go files that git tracks or would track, without those in testdata.
-func loadSources(root string) ([]source, error) {
-	list := exec.Command("git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.go")
+// loadFiles reads the files with an extension that git tracks or would track, without those in
+// testdata, sorted by path.
+func loadFiles(root, extension string, visit func(name string, content []byte) error) error {
+	list := exec.Command("git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*"+extension)
 	list.Dir = root
 	out, err := list.Output()
 	if err != nil {
-		return nil, fmt.Errorf("list files with git: %w", err)
+		return fmt.Errorf("list files with git: %w", err)
 	}
-	var sources []source
 	for name := range strings.SplitSeq(string(bytes.TrimSuffix(out, []byte{0})), "\x00") {
 		content, err := os.ReadFile(filepath.Join(root, name))
-		if os.IsNotExist(err) || strings.Contains("/"+name, "/testdata/") {
+		if name == "" || os.IsNotExist(err) || strings.Contains("/"+name, "/testdata/") {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read source: %w", err)
+			return fmt.Errorf("read file: %w", err)
 		}
+		if err := visit(name, content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loadDocuments returns the text of each Markdown file by its path.
+func loadDocuments(root string) (map[string]string, error) {
+	documents := map[string]string{}
+	err := loadFiles(root, ".md", func(name string, content []byte) error {
+		documents[name] = string(content)
+		return nil
+	})
+	return documents, err
+}
+
+// loadSources reads and parses Go files.
+func loadSources(root string) ([]source, error) {
+	var sources []source
+	err := loadFiles(root, ".go", func(name string, content []byte) (err error) {
 		s := source{path: name, lines: strings.Split(string(content), "\n"), code: countCode(content), tokens: token.NewFileSet()}
 		if s.syntax, err = parser.ParseFile(s.tokens, name, content, parser.ParseComments|parser.SkipObjectResolution); err != nil {
-			return nil, fmt.Errorf("parse source: %w", err)
+			return fmt.Errorf("parse source: %w", err)
 		}
 		sources = append(sources, s)
-	}
-	return sources, nil
+		return nil
+	})
+	return sources, err
 }
 
 // isTest tells whether a file belongs to the tests rather than to the product or its tools.

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// construct is a kind of code that belongs to few places.
+type construct struct {
+	title   string
+	pattern *regexp.Regexp
+	// outside are prefixes of paths that are not counted: the places where the code belongs, and
+	// clients, each of which is a process of its own.
+	outside []string
+}
+
+// constructs returns what STYLE.md and ARCHITECTURE.md allow in one place.
+func constructs() []construct {
+	of := func(title, pattern string, outside ...string) construct {
+		return construct{title, regexp.MustCompile(pattern), outside}
+	}
+	return []construct{
+		of("Work queues outside of controller", `\bworkqueue\.New`, "controller/"),
+		of("Informer factories outside of controller/deps.go", `\bNew(?:Filtered)?SharedInformerFactory`, "controller/deps.go", "cli/"),
+		of("Clients from a kubeconfig outside of cli", `\bclientcmd\.(?:BuildConfig|RESTConfig)`, "cli/", "examples/"),
+		of("Clients from a configuration outside of cli and controller/deps.go", `\.NewForConfig\(`, "controller/deps.go", "cli/", "examples/"),
+		of("Readers of tar archives", `\btar\.NewReader\(`),
+	}
+}
+
+// writeStructure prints where code is that belongs to few places.
+func writeStructure(w io.Writer, sources []source) {
+	for _, c := range constructs() {
+		var places []string
+		for _, s := range sources {
+			if !s.isTest() && !strings.HasPrefix(s.path, "hack/") && !hasAnyPrefix(s.path, c.outside) {
+				places = append(places, c.places(s)...)
+			}
+		}
+		fmt.Fprintf(w, "\n%s: %d\n", c.title, len(places))
+		for _, place := range places {
+			fmt.Fprintf(w, "          %s\n", place)
+		}
+	}
+}
+
+func (c construct) places(s source) (places []string) {
+	for i, line := range s.lines {
+		if c.pattern.MatchString(line) && !strings.HasPrefix(strings.TrimSpace(line), "//") {
+			places = append(places, fmt.Sprintf("%s:%d", s.path, i+1))
+		}
+	}
+	return places
+}
+
+func hasAnyPrefix(text string, prefixes []string) bool {
+	for _, prefix := range prefixes {
+		if strings.HasPrefix(text, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	webLink = regexp.MustCompile(`\]\([^)]+\)`)
+	// cell matches a cell of a table of Markdown.
+	cell = regexp.MustCompile(`[^|]+`)
+)
+
+// writeDocuments prints figures of documents by their paths: of the README, and the largest cell of
+// a table.
+func writeDocuments(w io.Writer, documents map[string]string) {
+	readme := documents["README.md"]
+	rows := 0
+	for line := range strings.Lines(readme) {
+		if strings.HasPrefix(line, "|") {
+			rows++
+		}
+	}
+	fmt.Fprintf(w, "\nREADME.md: %d links, %d rows of tables\n", len(webLink.FindAllString(readme, -1)), rows)
+	words, place := 0, ""
+	for name, text := range documents {
+		for line := range strings.Lines(text) {
+			if !strings.HasPrefix(strings.TrimSpace(line), "|") {
+				continue
+			}
+			for _, text := range cell.FindAllString(line, -1) {
+				if count := len(strings.Fields(text)); count > words || count == words && name < place {
+					words, place = count, name
+				}
+			}
+		}
+	}
+	fmt.Fprintf(w, "\nWords in the largest cell of a table: %d, %s\n", words, place)
+}
+
+// checkTime is the file in which `make check` records its duration in seconds.
+const checkTime = "bin/times/check"
+
+// writeCheckTime prints the duration of the last `make check`, if there was one. The times of `make
+// test` are printed at its end.
+func writeCheckTime(w io.Writer, root string) {
+	if seconds, err := os.ReadFile(filepath.Join(root, checkTime)); err == nil {
+		fmt.Fprintf(w, "\nSeconds of the last make check: %s\n", strings.TrimSpace(string(seconds)))
+	}
+}
