@@ -80,11 +80,11 @@ func (d *documents) list() error {
 	for path := range d.services {
 		recorder := responsewriter.NewInMemoryResponseWriter()
 		d.build(path).HandleDiscovery(recorder, request)
-		var one handler3.OpenAPIV3Discovery
-		if err := json.Unmarshal(recorder.Data(), &one); err != nil {
+		var discovery handler3.OpenAPIV3Discovery
+		if err := json.Unmarshal(recorder.Data(), &discovery); err != nil {
 			return fmt.Errorf("list OpenAPI document of %q: %w", path, err)
 		}
-		for path, document := range one.Paths {
+		for path, document := range discovery.Paths {
 			all.Paths[path] = document
 		}
 	}
@@ -116,9 +116,9 @@ func (d *documents) document(path string) *handler3.OpenAPIService {
 	if recent := d.recent[path].Value(); recent != nil {
 		return recent
 	}
-	built := d.build(path)
-	d.recent[path] = weak.Make(built)
-	return built
+	service := d.build(path)
+	d.recent[path] = weak.Make(service)
+	return service
 }
 
 func (d *documents) build(path string) *handler3.OpenAPIService {

@@ -57,8 +57,8 @@ type Authorizer struct{ authorizer.Authorizer }
 // the same name are an error.
 func (s *Server) Secure(config *genericserver.Config) (err error) {
 	if len(s.hooks.Authenticators) > 0 {
-		ours := group.NewAuthenticatedGroupAdder(authentication.New(s.hooks.Authenticators...))
-		config.Authentication.Authenticator = authentication.New(ours, config.Authentication.Authenticator)
+		request := group.NewAuthenticatedGroupAdder(authentication.New(s.hooks.Authenticators...))
+		config.Authentication.Authenticator = authentication.New(request, config.Authentication.Authenticator)
 	}
 	config.Authentication.Authenticator = tokenFirst{config.Authentication.Authenticator}
 	if len(s.hooks.Authorizers) > 0 {
@@ -85,12 +85,12 @@ func (s *Server) Filter(chain http.Handler, public func(http.Handler) http.Handl
 	chain = s.redirectLegacy(s.concealPaths(chain)) // conceals the path of every name of a resource
 	filtered := chain
 	if handlers > 0 {
-		served := public(mux)
+		handler := public(mux)
 		filtered = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			// The multiplexer only matches. It would redirect paths that it cleans, and those
 			// belong to the chain.
 			if _, pattern := mux.Handler(r); pattern != "" {
-				served.ServeHTTP(w, r)
+				handler.ServeHTTP(w, r)
 				return
 			}
 			chain.ServeHTTP(w, r)

@@ -41,7 +41,7 @@ func TestPublicHandlersHaveASeparateChain(t *testing.T) {
 			{Path: "/private", Handler: words("private")},
 		},
 	}}
-	served := s.Filter(words("chain"), filter("public"))
+	handler := s.Filter(words("chain"), filter("public"))
 	for path, want := range map[string]string{
 		"/login":           "first>second>public>login",
 		"/login/x":         "first>second>chain",
@@ -50,7 +50,7 @@ func TestPublicHandlersHaveASeparateChain(t *testing.T) {
 		"/api//v1":         "first>second>chain",
 	} {
 		resp := httptest.NewRecorder()
-		served.ServeHTTP(resp, httptest.NewRequest(http.MethodGet, path, nil))
+		handler.ServeHTTP(resp, httptest.NewRequest(http.MethodGet, path, nil))
 		if got := resp.Body.String(); got != want {
 			t.Errorf("%s: %q, want %q", path, got, want)
 		}
@@ -83,13 +83,13 @@ func TestOurAuthenticatorsComeFirst(t *testing.T) {
 }
 
 func TestOurAuthorizersComeFirst(t *testing.T) {
-	ours := authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+	allow := authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 		if a.GetVerb() == "delete" {
 			return authorizer.DecisionDeny, "never", nil
 		}
 		return authorizer.DecisionNoOpinion, "", nil
 	})
-	s := &Server{hooks: Hooks{Authorizers: []union.NamedAuthorizer{{AuthorizerName: "ours", Authorizer: ours}}}}
+	s := &Server{hooks: Hooks{Authorizers: []union.NamedAuthorizer{{AuthorizerName: "ours", Authorizer: allow}}}}
 	config := &genericserver.Config{}
 	config.Authorization.Authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
 	if err := s.Secure(config); err != nil {
@@ -150,8 +150,8 @@ func TestPathsOfOldNamesAreConcealed(t *testing.T) {
 			if want := "/oapi/v1/namespaces/shop/routes/a/redacted"; r.URL.Path != want || r.RequestURI != want {
 				t.Errorf("%s: the chain sees %s and %s", resource, r.URL.Path, r.RequestURI)
 			}
-			if whole := withWholeURL(r).URL.Path; whole != "/oapi/v1/namespaces/shop/routes/a/treasure" {
-				t.Errorf("%s: the request is read as %s", resource, whole)
+			if full := withWholeURL(r).URL.Path; full != "/oapi/v1/namespaces/shop/routes/a/treasure" {
+				t.Errorf("%s: the request is read as %s", resource, full)
 			}
 		}), nil).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/api/v1/namespaces/shop/"+resource+"/a/treasure", nil))
 	}

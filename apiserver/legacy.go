@@ -47,8 +47,8 @@ func (l *legacy) add(scheme *runtime.Scheme, group string, served map[string]res
 			continue
 		}
 		for _, kind := range kinds {
-			_, own := storage.(rest.GroupVersionKindProvider)
-			if kind.GroupVersion() == legacyVersion || own {
+			_, ok := storage.(rest.GroupVersionKindProvider)
+			if kind.GroupVersion() == legacyVersion || ok {
 				l.storage[name] = storage
 				l.groups[strings.Split(name, "/")[0]] = group
 			}

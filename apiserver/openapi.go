@@ -69,32 +69,32 @@ func (s *Server) definitions(kube common.GetOpenAPIDefinitions) common.GetOpenAP
 			}
 			all[path] = definition
 		}
-		used := map[string]common.OpenAPIDefinition{}
+		definitions := map[string]common.OpenAPIDefinition{}
 		for name := range all {
 			if strings.HasPrefix(name, machinery) || packages[name[:strings.LastIndex(name, ".")]] {
-				addWithDependencies(used, all, name)
+				addWithDependencies(definitions, all, name)
 			}
 		}
 		for kind, goType := range s.scheme.AllKnownTypes() {
 			if kind.Group != "" { // Kubernetes kinds that a subresource returns, such as Scale
-				addWithDependencies(used, all, friendly(goType.PkgPath()+"."+goType.Name()))
+				addWithDependencies(definitions, all, friendly(goType.PkgPath()+"."+goType.Name()))
 			}
 		}
-		return used
+		return definitions
 	}
 }
 
 // machinery is the name prefix of the definitions that every API server needs.
 const machinery = "io.k8s.apimachinery."
 
-func addWithDependencies(used, all map[string]common.OpenAPIDefinition, name string) {
+func addWithDependencies(definitions, all map[string]common.OpenAPIDefinition, name string) {
 	definition, exists := all[name]
-	if _, added := used[name]; added || !exists {
+	if _, added := definitions[name]; added || !exists {
 		return
 	}
-	used[name] = definition
+	definitions[name] = definition
 	for _, dependency := range definition.Dependencies {
-		addWithDependencies(used, all, dependency)
+		addWithDependencies(definitions, all, dependency)
 	}
 }
 

@@ -64,9 +64,9 @@ func conceal(next http.Handler) http.Handler {
 			http.Error(w, "The request cannot be read.", http.StatusBadRequest)
 			return
 		}
-		whole := r.WithContext(r.Context())
-		whole.Body = io.NopCloser(bytes.NewReader(body))
-		shown := r.WithContext(context.WithValue(r.Context(), concealed{}, whole))
+		request := r.WithContext(r.Context())
+		request.Body = io.NopCloser(bytes.NewReader(body))
+		shown := r.WithContext(context.WithValue(r.Context(), concealed{}, request))
 		shown.Body, shown.Header = http.NoBody, http.Header{}
 		for _, name := range []string{"Accept", "User-Agent", "X-Forwarded-For", "X-Real-Ip"} {
 			if values := r.Header.Values(name); len(values) > 0 {
@@ -82,12 +82,12 @@ func conceal(next http.Handler) http.Handler {
 // reveal passes next the complete request.
 func reveal(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		whole, ok := r.Context().Value(concealed{}).(*http.Request)
+		request, ok := r.Context().Value(concealed{}).(*http.Request)
 		if !ok {
 			http.Error(w, "The request cannot be read.", http.StatusInternalServerError)
 			return
 		}
-		next.ServeHTTP(w, whole.WithContext(r.Context()))
+		next.ServeHTTP(w, request.WithContext(r.Context()))
 	})
 }
 
@@ -118,10 +118,10 @@ func (s *Server) concealPaths(next http.Handler) http.Handler {
 			path = conceal(path)
 		}
 		if path != r.URL.Path {
-			shown := *r.URL
-			shown.Path, shown.RawPath = path, ""
+			target := *r.URL
+			target.Path, target.RawPath = path, ""
 			r = r.WithContext(context.WithValue(r.Context(), wholeURL{}, r.URL))
-			r.URL, r.RequestURI = &shown, shown.RequestURI()
+			r.URL, r.RequestURI = &target, target.RequestURI()
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -129,11 +129,11 @@ func (s *Server) concealPaths(next http.Handler) http.Handler {
 
 // withWholeURL returns the request as the client sent it.
 func withWholeURL(r *http.Request) *http.Request {
-	whole, ok := r.Context().Value(wholeURL{}).(*url.URL)
+	target, ok := r.Context().Value(wholeURL{}).(*url.URL)
 	if !ok {
 		return r
 	}
 	r = r.WithContext(r.Context())
-	r.URL = whole
+	r.URL = target
 	return r
 }

@@ -13,10 +13,10 @@ import (
 
 // TestChainSeesNoSecrets sends a request with a secret in each place through conceal and reveal.
 func TestChainSeesNoSecrets(t *testing.T) {
-	var shown bytes.Buffer
+	var buf bytes.Buffer
 	handler := conceal(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_ = r.Write(&shown)
-		shown.WriteString(r.RequestURI + r.URL.String())
+		_ = r.Write(&buf)
+		buf.WriteString(r.RequestURI + r.URL.String())
 		r.Header.Del("Authorization") // as upstream does
 		reveal(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			user, password, _ := r.BasicAuth()
@@ -36,12 +36,12 @@ func TestChainSeesNoSecrets(t *testing.T) {
 		t.Errorf("the handler sees %q", got)
 	}
 	for _, secret := range []string{"treasure", "bob", "system:admin", "Basic"} {
-		if strings.Contains(shown.String(), secret) {
-			t.Errorf("the chain sees %s in\n%s", secret, shown.String())
+		if strings.Contains(buf.String(), secret) {
+			t.Errorf("the chain sees %s in\n%s", secret, buf.String())
 		}
 	}
-	if !strings.Contains(shown.String(), "curl") {
-		t.Errorf("the chain does not see the user agent:\n%s", shown.String())
+	if !strings.Contains(buf.String(), "curl") {
+		t.Errorf("the chain does not see the user agent:\n%s", buf.String())
 	}
 }
 

@@ -39,7 +39,7 @@ type original struct{}
 
 // Serve serves a request and records who sent it and how it ended. It calls next for the user of a
 // valid token and refused for an invalid one.
-func (r *Recorder) Serve(w http.ResponseWriter, req *http.Request, recorded Recorded, next, refused http.Handler) {
+func (r *Recorder) Serve(w http.ResponseWriter, req *http.Request, recorded Recorded, next, handler http.Handler) {
 	var config *genericserver.Config
 	if r != nil {
 		config = r.config.Load()
@@ -55,7 +55,7 @@ func (r *Recorder) Serve(w http.ResponseWriter, req *http.Request, recorded Reco
 		})
 	}
 	chain := filters.WithAudit(unwrap(next), config.AuditBackend, config.AuditPolicyRuleEvaluator, nil)
-	failed := filters.WithFailedAuthenticationAudit(unwrap(refused), config.AuditBackend, config.AuditPolicyRuleEvaluator)
+	failed := filters.WithFailedAuthenticationAudit(unwrap(handler), config.AuditBackend, config.AuditPolicyRuleEvaluator)
 	chain = filters.WithAuthentication(chain, auth, failed, config.Authentication.APIAudiences, nil)
 	filters.WithAuditInit(chain).ServeHTTP(w, recorded.shown(req))
 }
@@ -80,8 +80,8 @@ func (r Recorded) shown(req *http.Request) *http.Request {
 
 // unwrap gives next the request that the server got.
 func unwrap(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, shown *http.Request) {
-		req, ok := shown.Context().Value(original{}).(*http.Request)
+	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		req, ok := request.Context().Value(original{}).(*http.Request)
 		if !ok {
 			http.Error(w, "The request cannot be read.", http.StatusInternalServerError)
 			return

@@ -118,7 +118,7 @@ func (r Resource[T]) register(scheme *runtime.Scheme, gv schema.GroupVersion) er
 
 // fieldLabel rejects unknown field selectors.
 func (r Resource[T]) fieldLabel(label, value string) (string, string, error) {
-	if _, ours := r.Fields[label]; ours || label == "metadata.name" || label == "metadata.namespace" {
+	if _, ok := r.Fields[label]; ok || label == "metadata.name" || label == "metadata.namespace" {
 		return label, value, nil
 	}
 	return "", "", fmt.Errorf("field label not supported: %s", label)

@@ -138,10 +138,10 @@ func TestValidationSeesMetadataAndTheOldObject(t *testing.T) {
 func TestDefaultsReachObjectsAndLists(t *testing.T) {
 	scheme := sampleScheme(t)
 	list := &routev1.RouteList{Items: []routev1.Route{*route(nil), *route(nil)}}
-	one := route(nil)
+	item := route(nil)
 	scheme.Default(list)
-	scheme.Default(one)
-	for _, r := range append(list.Items, *one) {
+	scheme.Default(item)
+	for _, r := range append(list.Items, *item) {
 		if r.Spec.WildcardPolicy != routev1.WildcardPolicyNone {
 			t.Errorf("wildcardPolicy is %q", r.Spec.WildcardPolicy)
 		}

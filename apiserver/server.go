@@ -92,11 +92,11 @@ func New(features []Feature, base Base) (*Server, error) {
 
 // GroupVersions returns the group versions that the server serves, in the order of its features.
 func (s *Server) GroupVersions() []schema.GroupVersion {
-	var served []schema.GroupVersion
+	var versions []schema.GroupVersion
 	for _, group := range s.groups {
-		served = append(served, group.GroupVersion)
+		versions = append(versions, group.GroupVersion)
 	}
-	return served
+	return versions
 }
 
 // Link creates the generic API server; next is the link that serves every other group.

@@ -55,12 +55,12 @@ func (columns table[T]) ConvertToTable(_ context.Context, object, options runtim
 		list, isList = accessor.GetListMeta(), true
 	}
 	if !isList {
-		one, ok := object.(T)
+		item, ok := object.(T)
 		if !ok {
 			return nil, fmt.Errorf("print %T: not a %T", object, *new(T))
 		}
-		result.ResourceVersion = one.GetResourceVersion()
-		result.Rows = []metav1.TableRow{columns.row(one)}
+		result.ResourceVersion = item.GetResourceVersion()
+		result.Rows = []metav1.TableRow{columns.row(item)}
 		return result, nil
 	}
 	result.ResourceVersion, result.Continue = list.GetResourceVersion(), list.GetContinue()

@@ -35,12 +35,12 @@ func newApplier(deps *controller.Deps) *applier {
 }
 
 // apply applies objects. Those whose kind is not served yet are returned.
-func (a *applier) apply(ctx context.Context, objects []*unstructured.Unstructured) (late []*unstructured.Unstructured, err error) {
+func (a *applier) apply(ctx context.Context, objects []*unstructured.Unstructured) (remaining []*unstructured.Unstructured, err error) {
 	for _, object := range objects {
 		kind := object.GroupVersionKind()
 		mapping, err := a.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 		if meta.IsNoMatchError(err) {
-			late = append(late, object)
+			remaining = append(remaining, object)
 			continue
 		}
 		if err != nil {
@@ -54,7 +54,7 @@ func (a *applier) apply(ctx context.Context, objects []*unstructured.Unstructure
 			return nil, fmt.Errorf("apply %s %q: %w", kind.Kind, object.GetName(), err)
 		}
 	}
-	return late, nil
+	return remaining, nil
 }
 
 // insist applies objects until their kinds are served, which takes a second when the definition has
@@ -68,9 +68,9 @@ func (a *applier) insist(ctx context.Context, objects []*unstructured.Unstructur
 		case <-time.After(delay):
 		}
 		a.mapper.Reset()
-		late, err := a.apply(ctx, objects)
+		remaining, err := a.apply(ctx, objects)
 		if err == nil {
-			objects = late
+			objects = remaining
 		}
 		if delay == most && ctx.Err() == nil {
 			slog.Warn("objects that every cluster has are missing", "number", len(objects), "error", err)

@@ -47,7 +47,7 @@ func (o *Objects) Run(ctx context.Context, ready func()) error {
 	// The policy comes first: the components of the nodes wait for their roles.
 	err = reconcile(ctx, o.Deps)
 	applier := newApplier(o.Deps)
-	late, applyErr := applier.apply(ctx, objects)
+	remaining, applyErr := applier.apply(ctx, objects)
 	err = errors.Join(err, applyErr)
 	if ctx.Err() != nil {
 		return nil
@@ -56,7 +56,7 @@ func (o *Objects) Run(ctx context.Context, ready func()) error {
 		return err
 	}
 	ready()
-	applier.insist(ctx, late)
+	applier.insist(ctx, remaining)
 	<-ctx.Done()
 	return nil
 }

@@ -21,13 +21,13 @@ const infrastructure = "openshift-infra"
 // exist stay as they are; `oc adm policy reconcile-sccs` brings them back to the defaults.
 func createConstraints(ctx context.Context, client dynamic.Interface) error {
 	resource := client.Resource(securityv1.GroupVersion.WithResource("securitycontextconstraints"))
-	found, err := resource.List(ctx, metav1.ListOptions{})
+	list, err := resource.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return fmt.Errorf("list security context constraints: %w", err)
 	}
 	exists := map[string]bool{}
-	for i := range found.Items {
-		exists[found.Items[i].GetName()] = true
+	for i := range list.Items {
+		exists[list.Items[i].GetName()] = true
 	}
 	for _, c := range scc.BuiltIn(infrastructure) {
 		if exists[c.Name] {

@@ -38,9 +38,9 @@ func TestWhatIsMadeOnceIsTheAdministratorsAfterwards(t *testing.T) {
 		if err := put(t.Context(), client, object); err != nil {
 			t.Fatal(err)
 		}
-		kept, err := client.Get(t.Context(), object.GetName(), metav1.GetOptions{})
-		if err != nil || kept.Object["reclaimPolicy"] != "Retain" {
-			t.Errorf("the changed class has become %v, %v", kept, err)
+		remaining, err := client.Get(t.Context(), object.GetName(), metav1.GetOptions{})
+		if err != nil || remaining.Object["reclaimPolicy"] != "Retain" {
+			t.Errorf("the changed class has become %v, %v", remaining, err)
 		}
 		return
 	}

@@ -30,7 +30,7 @@ func reconcilePolicy(ctx context.Context, client kubernetes.Interface) error {
 	if err != nil {
 		return err
 	}
-	stored, err := storedPolicy(ctx, client)
+	current, err := storedPolicy(ctx, client)
 	if err != nil {
 		return err
 	}
@@ -38,28 +38,28 @@ func reconcilePolicy(ctx context.Context, client kubernetes.Interface) error {
 	work.SetLimit(writers)
 	for i := range roles {
 		role := &roles[i]
-		if existing, ok := stored.roles[role.Name]; ok && policy.Protected(existing) {
+		if existing, ok := current.roles[role.Name]; ok && policy.Protected(existing) {
 			continue
 		}
-		work.Go(func() error { return reconcileRole(client, role, stored) })
+		work.Go(func() error { return reconcileRole(client, role, current) })
 	}
 	for i := range bindings {
 		binding := &bindings[i]
-		if existing, ok := stored.bindings[binding.Name]; ok && policy.Protected(existing) {
+		if existing, ok := current.bindings[binding.Name]; ok && policy.Protected(existing) {
 			continue
 		}
-		work.Go(func() error { return reconcileBinding(client, binding, stored) })
+		work.Go(func() error { return reconcileBinding(client, binding, current) })
 	}
 	return work.Wait()
 }
 
-func reconcileRole(client kubernetes.Interface, role *rbacv1.ClusterRole, stored *stored) error {
-	wanted := reconciliation.ReconcileRoleOptions{
+func reconcileRole(client kubernetes.Interface, role *rbacv1.ClusterRole, existing *stored) error {
+	options := reconciliation.ReconcileRoleOptions{
 		Role: reconciliation.ClusterRoleRuleOwner{ClusterRole: role}, Confirm: true,
-		Client: &firstRole{reconciliation.ClusterRoleModifier{Client: client.RbacV1().ClusterRoles()}, stored, false},
+		Client: &firstRole{reconciliation.ClusterRoleModifier{Client: client.RbacV1().ClusterRoles()}, existing, false},
 	}
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		_, err := wanted.Run()
+		_, err := options.Run()
 		return err
 	})
 	if err != nil {
@@ -68,13 +68,13 @@ func reconcileRole(client kubernetes.Interface, role *rbacv1.ClusterRole, stored
 	return nil
 }
 
-func reconcileBinding(client kubernetes.Interface, binding *rbacv1.ClusterRoleBinding, stored *stored) error {
-	wanted := reconciliation.ReconcileRoleBindingOptions{
+func reconcileBinding(client kubernetes.Interface, binding *rbacv1.ClusterRoleBinding, existing *stored) error {
+	options := reconciliation.ReconcileRoleBindingOptions{
 		RoleBinding: reconciliation.ClusterRoleBindingAdapter{ClusterRoleBinding: binding}, Confirm: true,
-		Client: &firstBinding{reconciliation.ClusterRoleBindingClientAdapter{Client: client.RbacV1().ClusterRoleBindings()}, stored, false},
+		Client: &firstBinding{reconciliation.ClusterRoleBindingClientAdapter{Client: client.RbacV1().ClusterRoleBindings()}, existing, false},
 	}
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		_, err := wanted.Run()
+		_, err := options.Run()
 		return err
 	})
 	if err != nil {
@@ -98,14 +98,14 @@ func storedPolicy(ctx context.Context, client kubernetes.Interface) (*stored, er
 	if err != nil {
 		return nil, fmt.Errorf("list cluster role bindings: %w", err)
 	}
-	found := &stored{map[string]*rbacv1.ClusterRole{}, map[string]*rbacv1.ClusterRoleBinding{}}
+	existing := &stored{map[string]*rbacv1.ClusterRole{}, map[string]*rbacv1.ClusterRoleBinding{}}
 	for i := range roles.Items {
-		found.roles[roles.Items[i].Name] = &roles.Items[i]
+		existing.roles[roles.Items[i].Name] = &roles.Items[i]
 	}
 	for i := range bindings.Items {
-		found.bindings[bindings.Items[i].Name] = &bindings.Items[i]
+		existing.bindings[bindings.Items[i].Name] = &bindings.Items[i]
 	}
-	return found, nil
+	return existing, nil
 }
 
 // firstRole answers the first question for a role from what was listed, later ones from the server:

@@ -10,10 +10,10 @@ import (
 )
 
 func TestReconcileAddsWhatIsMissingAndKeepsTheRest(t *testing.T) {
-	own := rbacv1.PolicyRule{Verbs: []string{"get"}, APIGroups: []string{"example.com"}, Resources: []string{"things"}}
+	rule := rbacv1.PolicyRule{Verbs: []string{"get"}, APIGroups: []string{"example.com"}, Resources: []string{"things"}}
 	guest := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: "User", Name: "guest"}
 	client := fake.NewClientset(
-		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "basic-user"}, Rules: []rbacv1.PolicyRule{own}},
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "basic-user"}, Rules: []rbacv1.PolicyRule{rule}},
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "sudoer", Annotations: map[string]string{rbacv1.AutoUpdateAnnotationKey: "false"}}},
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "cluster-status", Annotations: map[string]string{"openshift.io/reconcile-protect": "true"}}},
 		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "basic-users"}, Subjects: []rbacv1.Subject{guest},
@@ -25,18 +25,18 @@ func TestReconcileAddsWhatIsMissingAndKeepsTheRest(t *testing.T) {
 		t.Fatal(err)
 	}
 	role := func(name string) *rbacv1.ClusterRole {
-		found, err := client.RbacV1().ClusterRoles().Get(t.Context(), name, metav1.GetOptions{})
+		role, err := client.RbacV1().ClusterRoles().Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return found
+		return role
 	}
 	binding := func(name string) *rbacv1.ClusterRoleBinding {
-		found, err := client.RbacV1().ClusterRoleBindings().Get(t.Context(), name, metav1.GetOptions{})
+		binding, err := client.RbacV1().ClusterRoleBindings().Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return found
+		return binding
 	}
 	if basic := role("basic-user"); len(basic.Rules) < 5 || !slices.ContainsFunc(basic.Rules, func(r rbacv1.PolicyRule) bool { return r.Resources[0] == "things" }) {
 		t.Errorf("basic-user has rules %v, want the defaults and the administrator's own", basic.Rules)

@@ -19,16 +19,16 @@ func ofKind(t *testing.T, kind string) map[string]*unstructured.Unstructured {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]*unstructured.Unstructured{}
+	samples := map[string]*unstructured.Unstructured{}
 	for _, object := range all {
 		if object.GetNamespace() != "openshift" || object.GetAnnotations()[onceAnnotation] == "" {
 			t.Errorf("%s %q is not made once in the project openshift", object.GetKind(), object.GetName())
 		}
 		if object.GetKind() == kind {
-			found[object.GetName()] = object
+			samples[object.GetName()] = object
 		}
 	}
-	return found
+	return samples
 }
 
 func TestStreamsOfLanguagesAreBuildersWithAnExample(t *testing.T) {
@@ -37,7 +37,7 @@ func TestStreamsOfLanguagesAreBuildersWithAnExample(t *testing.T) {
 		t.Errorf("there are streams %s", names)
 	}
 	for name, stream := range streams {
-		if shown := stream.GetAnnotations()["openshift.io/display-name"]; shown == "" {
+		if output := stream.GetAnnotations()["openshift.io/display-name"]; output == "" {
 			t.Errorf("stream %q has no name that people are shown", name)
 		}
 		tags, _, err := unstructured.NestedSlice(stream.Object, "spec", "tags")
@@ -68,15 +68,15 @@ func TestQuickstartsUseTheParametersThatTheyHave(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		used, declared := map[string]bool{}, map[string]bool{}
+		inUse, declared := map[string]bool{}, map[string]bool{}
 		for _, match := range reference.FindAllSubmatch(text, -1) {
-			used[string(match[1])] = true
+			inUse[string(match[1])] = true
 		}
 		for _, parameter := range template.Object["parameters"].([]any) {
 			declared[parameter.(map[string]any)["name"].(string)] = true
 		}
-		if !maps.Equal(used, declared) {
-			t.Errorf("template %q uses the parameters %v and has %v", name, used, declared)
+		if !maps.Equal(inUse, declared) {
+			t.Errorf("template %q uses the parameters %v and has %v", name, inUse, declared)
 		}
 	}
 }

@@ -90,7 +90,7 @@ func TestScriptsOfSourceTakePrecedence(t *testing.T) {
 func TestFailedSourceBuildHasReason(t *testing.T) {
 	s := newFixture(t)
 	image := builderImage(s, "1001")
-	for what, tt := range map[string]struct {
+	for name, tt := range map[string]struct {
 		image  func() string
 		script string
 		reason buildv1.StatusReason
@@ -104,7 +104,7 @@ func TestFailedSourceBuildHasReason(t *testing.T) {
 		spec := binary(buildv1.BuildStrategy{SourceStrategy: &buildv1.SourceBuildStrategy{From: corev1.ObjectReference{Name: tt.image()}}})
 		build, log, err := s.build(spec, bytes.NewReader(tarOf(t, map[string]string{".s2i/bin/assemble": tt.script})))
 		if err == nil || build.Status.Reason != tt.reason || build.Status.Message == "" {
-			t.Errorf("%s: %v, reason %q\n%s", what, err, build.Status.Reason, log)
+			t.Errorf("%s: %v, reason %q\n%s", name, err, build.Status.Reason, log)
 		}
 	}
 }

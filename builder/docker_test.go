@@ -96,7 +96,7 @@ func TestSkipLayersSquashesLayers(t *testing.T) {
 func TestImageIsPushedOnlyIfHookSucceeds(t *testing.T) {
 	s := newFixture(t)
 	base := s.base("one", nil, v1.Config{Env: []string{"WORD=hooked", "PATH=/bin"}, Entrypoint: []string{"echo", "entered"}})
-	for what, tt := range map[string]struct {
+	for name, tt := range map[string]struct {
 		hook   buildv1.BuildPostCommitSpec
 		output string
 		ok     bool
@@ -111,10 +111,10 @@ func TestImageIsPushedOnlyIfHookSucceeds(t *testing.T) {
 		spec.PostCommit = tt.hook
 		build, log, err := s.build(spec, nil)
 		if (err == nil) != tt.ok || !strings.Contains(log, tt.output) {
-			t.Errorf("%s: %v\n%s", what, err, log)
+			t.Errorf("%s: %v\n%s", name, err, log)
 		}
 		if !tt.ok && (build.Status.Reason != buildv1.StatusReasonPostCommitHookFailed || strings.Contains(log, "Pushing")) {
-			t.Errorf("%s: reason %q\n%s", what, build.Status.Reason, log)
+			t.Errorf("%s: reason %q\n%s", name, build.Status.Reason, log)
 		}
 	}
 }
@@ -130,7 +130,7 @@ func TestFailedBuildHasReason(t *testing.T) {
 	noImage.Source.Images = []buildv1.ImageSource{{From: corev1.ObjectReference{Name: base}, Paths: []buildv1.ImageSourcePath{{SourcePath: "/none", DestinationDir: "x"}}}}
 	repository := inline("FROM "+base, buildv1.DockerBuildStrategy{})
 	repository.Source.Git = &buildv1.GitBuildSource{URI: "http://169.254.169.254/latest"}
-	for what, tt := range map[string]struct {
+	for name, tt := range map[string]struct {
 		spec   buildv1.CommonSpec
 		reason buildv1.StatusReason
 	}{
@@ -144,7 +144,7 @@ func TestFailedBuildHasReason(t *testing.T) {
 	} {
 		build, log, err := s.build(tt.spec, bytes.NewReader(tarOf(t, map[string]string{"file": ""})))
 		if err == nil || build.Status.Reason != tt.reason || build.Status.Message == "" || build.Status.Phase != buildv1.BuildPhaseFailed {
-			t.Errorf("%s: %v, status %+v\n%s", what, err, build.Status, log)
+			t.Errorf("%s: %v, status %+v\n%s", name, err, build.Status, log)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 func TestAdaptDockerfile(t *testing.T) {
 	env := []corev1.EnvVar{{Name: "A", Value: `say "hi" for $5 \o/`}}
-	for what, tt := range map[string]struct {
+	for name, tt := range map[string]struct {
 		text, from string
 		env        []corev1.EnvVar
 		want       string
@@ -30,10 +30,10 @@ func TestAdaptDockerfile(t *testing.T) {
 	} {
 		got, err := adapt([]byte(tt.text), tt.from, tt.env)
 		if err != nil {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: %v", name, err)
 		}
 		if diff := cmp.Diff(tt.want, string(got)); diff != "" {
-			t.Errorf("%s:\n%s", what, diff)
+			t.Errorf("%s:\n%s", name, diff)
 		}
 	}
 }

@@ -84,11 +84,11 @@ func (r *run) lock(ctx context.Context, file *os.File) error {
 
 // acquire starts to use the store. It deletes the layers of an unclean store or of another version.
 func (s *store) acquire(version string) (hasLayers bool, err error) {
-	stored, err := os.ReadFile(s.cleanMark())
+	data, err := os.ReadFile(s.cleanMark())
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return false, err
 	}
-	if hasLayers = err == nil && string(stored) == version; !hasLayers {
+	if hasLayers = err == nil && string(data) == version; !hasLayers {
 		if err := os.RemoveAll(s.root()); err != nil {
 			return false, err
 		}

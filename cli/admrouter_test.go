@@ -31,7 +31,7 @@ func TestRouterDryRunPrintsObjects(t *testing.T) {
 func TestRouterObjectsContainFiles(t *testing.T) {
 	authority := certtest.New(t)
 	pair := authority.Issue(t, "any", "any.example.com")
-	whole, key := filepath.Join(t.TempDir(), "whole.pem"), filepath.Join(t.TempDir(), "id")
+	full, key := filepath.Join(t.TempDir(), "whole.pem"), filepath.Join(t.TempDir(), "id")
 	var content []byte
 	for _, file := range []string{pair.CertFile, pair.KeyFile} {
 		part, err := os.ReadFile(file)
@@ -40,13 +40,13 @@ func TestRouterObjectsContainFiles(t *testing.T) {
 		}
 		content = append(content, part...)
 	}
-	if err := os.WriteFile(whole, content, 0o600); err != nil {
+	if err := os.WriteFile(full, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(key, []byte("ssh"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	stdout, stderr, code := client(t, "oc", nil, "--namespace=shop", "adm", "router", "--dry-run", "-o", "yaml", "--default-cert", whole,
+	stdout, stderr, code := client(t, "oc", nil, "--namespace=shop", "adm", "router", "--dry-run", "-o", "yaml", "--default-cert", full,
 		"--mutual-tls-auth=required", "--mutual-tls-auth-ca", pair.CertFile, "--mutual-tls-auth-crl", pair.CertFile, "--mutual-tls-auth-filter=CN=a", "--external-host-private-key", key)
 	if code != 0 {
 		t.Fatal(stderr)

@@ -124,9 +124,9 @@ func TestFlagsOfOpenShift3AreAccepted(t *testing.T) {
 }
 
 func TestHostClusterIsUsedWithoutKubeconfig(t *testing.T) {
-	dataDir, own := t.TempDir(), filepath.Join(t.TempDir(), "own")
+	dataDir, kubeconfig := t.TempDir(), filepath.Join(t.TempDir(), "own")
 	writeKubeconfig(t, filepath.Join(dataDir, "admin.kubeconfig"), "https://host:8443")
-	writeKubeconfig(t, own, "https://own:6443")
+	writeKubeconfig(t, kubeconfig, "https://own:6443")
 	show := []string{"config", "view", "-o", "jsonpath={.clusters[*].cluster.server}"}
 	tests := []struct {
 		name string
@@ -135,8 +135,8 @@ func TestHostClusterIsUsedWithoutKubeconfig(t *testing.T) {
 		want string
 	}{
 		{"nothing is set", nil, show, "https://host:8443"},
-		{"KUBECONFIG wins", []string{"KUBECONFIG=" + own}, show, "https://own:6443"},
-		{"--kubeconfig wins", nil, append(slices.Clone(show), "--kubeconfig", own), "https://own:6443"},
+		{"KUBECONFIG wins", []string{"KUBECONFIG=" + kubeconfig}, show, "https://own:6443"},
+		{"--kubeconfig wins", nil, append(slices.Clone(show), "--kubeconfig", kubeconfig), "https://own:6443"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -35,8 +35,8 @@ func TestOpenShift3CommandsAreServedAsDocumented(t *testing.T) {
 			t.Errorf("%s:%d: %d columns, want 4", openshift3, number+1, len(columns))
 			continue
 		}
-		listed := slices.Concat(strings.Fields(columns[1]), strings.Fields(columns[2]))
-		served, missing := sortFlags(commandOf(root, columns[0]), listed)
+		names := slices.Concat(strings.Fields(columns[1]), strings.Fields(columns[2]))
+		served, missing := sortFlags(commandOf(root, columns[0]), names)
 		has, lacks := strings.Join(served, " "), strings.Join(missing, " ")
 		isMissing := commandOf(root, columns[0]) == nil
 		if has != columns[1] || lacks != columns[2] {
@@ -47,7 +47,7 @@ func TestOpenShift3CommandsAreServedAsDocumented(t *testing.T) {
 			t.Errorf("%s:%d: %s: reason %q: a reason is needed if the command or a flag is missing, and only then", openshift3, number+1, columns[0], columns[3])
 		}
 		commands[0]++
-		flags[0], flags[1] = flags[0]+len(listed), flags[1]+len(served)
+		flags[0], flags[1] = flags[0]+len(names), flags[1]+len(served)
 		if !isMissing {
 			commands[1]++
 		}
@@ -71,16 +71,16 @@ func commandOf(root *cobra.Command, path string) *cobra.Command {
 }
 
 // sortFlags sorts flags by whether a command has them.
-func sortFlags(command *cobra.Command, flags []string) (served, missing []string) {
+func sortFlags(command *cobra.Command, flags []string) (names, missing []string) {
 	slices.Sort(flags)
 	for _, name := range flags {
 		if command != nil && hasFlag(command, name) {
-			served = append(served, name)
+			names = append(names, name)
 		} else {
 			missing = append(missing, name)
 		}
 	}
-	return served, missing
+	return names, missing
 }
 
 func hasFlag(command *cobra.Command, name string) bool {

@@ -38,8 +38,8 @@ func renameLate(root *cobra.Command, name string, args []string) {
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		rename(root, name)
 	}
-	if called, _, err := root.Find(args); err == nil { // printed before it runs, if it is deprecated
-		called.Deprecated = renameText(called.Deprecated, name)
+	if command, _, err := root.Find(args); err == nil { // printed before it runs, if it is deprecated
+		command.Deprecated = renameText(command.Deprecated, name)
 	}
 }
 

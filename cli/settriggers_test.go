@@ -71,13 +71,13 @@ func TestTriggersOfBuildsAreListedAndRemoved(t *testing.T) {
 		}
 		return stdout
 	}
-	listed := strings.Join(strings.Fields(read()), " ")
+	output := strings.Join(strings.Fields(read()), " ")
 	for _, want := range []string{
 		"NAME TYPE VALUE AUTO", "buildconfigs/front config true", "buildconfigs/front image other:1 true",
 		"buildconfigs/front github " + secrets[0][1], "buildconfigs/front webhook " + secrets[1][1],
 	} {
-		if !strings.Contains(listed, want) {
-			t.Errorf("there is no %q in %s", want, listed)
+		if !strings.Contains(output, want) {
+			t.Errorf("there is no %q in %s", want, output)
 		}
 	}
 	const types = `jsonpath={.spec.triggers[*].type}`

@@ -164,13 +164,13 @@ func checkPorts(claims []claim) Problems {
 				!(hostA == hostB || unspecified(hostA) || unspecified(hostB)) {
 				continue
 			}
-			mine, other := a, b
+			claim, other := a, b
 			if _, ok := a.document.lines[a.key]; !ok {
-				mine, other = b, a // report the key that a file sets
+				claim, other = b, a // report the key that a file sets
 			}
-			check := checker{document: mine.document}
-			check.fail(mine.key, "is %q, but the %s's %s is %q; choose another port",
-				mine.address, other.kind, other.key, other.address)
+			check := checker{document: claim.document}
+			check.fail(claim.key, "is %q, but the %s's %s is %q; choose another port",
+				claim.address, other.kind, other.key, other.address)
 			problems = append(problems, check.problems...)
 		}
 	}

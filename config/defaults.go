@@ -107,12 +107,12 @@ func defaultAudit() legacyv1.AuditConfig {
 
 // apart reports whether a network overlaps no network of the cluster. It skips invalid networks.
 func apart(network string, c *legacyv1.MasterNetworkConfig) bool {
-	used := []string{c.ServiceNetworkCIDR}
+	inUse := []string{c.ServiceNetworkCIDR}
 	for _, entry := range c.ClusterNetworks {
-		used = append(used, entry.CIDR)
+		inUse = append(inUse, entry.CIDR)
 	}
 	candidate := netip.MustParsePrefix(network)
-	return !slices.ContainsFunc(used, func(text string) bool {
+	return !slices.ContainsFunc(inUse, func(text string) bool {
 		other, err := netip.ParsePrefix(text)
 		return err == nil && other.Overlaps(candidate)
 	})

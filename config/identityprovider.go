@@ -160,11 +160,11 @@ func defaultOAuth(c *MasterConfig, dataDir string) {
 // DeveloperFile returns the htpasswd file of the default provider, which the host fills at its
 // first start with a user `developer`. It returns "" if oauthConfig configures other providers.
 func (c *Config) DeveloperFile() string {
-	own := usersFile(c.DataDir)
+	path := usersFile(c.DataDir)
 	for _, provider := range c.Master.IdentityProviders() {
 		settings, ok := provider.Settings.(*legacyv1.HTPasswdPasswordIdentityProvider)
-		if ok && settings.File == own {
-			return own
+		if ok && settings.File == path {
+			return path
 		}
 	}
 	return ""

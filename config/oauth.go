@@ -63,44 +63,44 @@ func (c *checker) provider(at string, provider legacyv1.IdentityProvider) {
 	for _, problem := range unknown {
 		c.fail(at+".provider", "%v", problem)
 	}
-	own := at + ".provider."
+	prefix := at + ".provider."
 	switch s := settings.(type) {
 	case *legacyv1.HTPasswdPasswordIdentityProvider:
-		c.required(own+"file", s.File)
+		c.required(prefix+"file", s.File)
 	case *legacyv1.LDAPPasswordIdentityProvider:
-		c.ldap(own, s)
+		c.ldap(prefix, s)
 	case *legacyv1.BasicAuthPasswordIdentityProvider:
-		c.https(own+"url", s.URL)
+		c.https(prefix+"url", s.URL)
 	case *legacyv1.KeystonePasswordIdentityProvider:
-		c.https(own+"url", s.URL)
-		c.required(own+"domainName", s.DomainName)
+		c.https(prefix+"url", s.URL)
+		c.required(prefix+"domainName", s.DomainName)
 	case *legacyv1.RequestHeaderIdentityProvider:
-		c.requestHeader(own, provider, s)
+		c.requestHeader(prefix, provider, s)
 	case *legacyv1.GitHubIdentityProvider:
 		c.registration(at, provider, s.ClientID, s.ClientSecret)
-		c.exclusive(own+"organizations", len(s.Organizations) > 0, own+"teams", len(s.Teams) > 0)
+		c.exclusive(prefix+"organizations", len(s.Organizations) > 0, prefix+"teams", len(s.Teams) > 0)
 		for i, team := range s.Teams {
 			if strings.Count(team, "/") != 1 {
-				c.fail(indexed(own+"teams", i), "is %q, must be organization/team", team)
+				c.fail(indexed(prefix+"teams", i), "is %q, must be organization/team", team)
 			}
 		}
 	case *legacyv1.GitLabIdentityProvider:
 		c.registration(at, provider, s.ClientID, s.ClientSecret)
-		c.https(own+"url", s.URL)
+		c.https(prefix+"url", s.URL)
 	case *legacyv1.GoogleIdentityProvider:
 		c.registration(at, provider, s.ClientID, s.ClientSecret)
 	case *OpenIDIdentityProvider:
 		c.registration(at, provider, s.ClientID, s.ClientSecret)
-		c.https(own+"urls.authorize", s.URLs.Authorize)
-		c.https(own+"urls.token", s.URLs.Token)
+		c.https(prefix+"urls.authorize", s.URLs.Authorize)
+		c.https(prefix+"urls.token", s.URLs.Token)
 		if s.URLs.UserInfo != "" {
-			c.https(own+"urls.userInfo", s.URLs.UserInfo)
+			c.https(prefix+"urls.userInfo", s.URLs.UserInfo)
 		}
 		if s.Issuer != "" {
-			c.https(own+"issuer", s.Issuer)
+			c.https(prefix+"issuer", s.Issuer)
 		}
 		if len(s.Claims.ID) == 0 {
-			c.fail(own+"claims.id", "is missing; name the claim of the unique ID, usually [sub]")
+			c.fail(prefix+"claims.id", "is missing; name the claim of the unique ID, usually [sub]")
 		}
 	}
 }
@@ -131,32 +131,32 @@ func (c *checker) registration(at string, provider legacyv1.IdentityProvider, id
 	}
 }
 
-func (c *checker) ldap(own string, s *legacyv1.LDAPPasswordIdentityProvider) {
+func (c *checker) ldap(prefix string, s *legacyv1.LDAPPasswordIdentityProvider) {
 	server, _, _, err := ldap.ParseURL(s.URL)
 	if err != nil {
-		c.fail(own+"url", "is wrong: %v", err)
+		c.fail(prefix+"url", "is wrong: %v", err)
 	}
 	if s.Insecure && server.Scheme == "ldaps" {
-		c.fail(own+"insecure", "must be false with ldaps://")
+		c.fail(prefix+"insecure", "must be false with ldaps://")
 	}
 	if s.Insecure && s.CA != "" {
-		c.fail(own+"ca", "must be empty when insecure is true")
+		c.fail(prefix+"ca", "must be empty when insecure is true")
 	}
 	if hasPassword := s.BindPassword != (legacyv1.StringSource{}); (s.BindDN != "") != hasPassword {
-		c.fail(own+"bindDN", "and bindPassword must both be given, or neither")
+		c.fail(prefix+"bindDN", "and bindPassword must both be given, or neither")
 	}
 	if len(s.Attributes.ID) == 0 {
-		c.fail(own+"attributes.id", "is missing; name the attribute of the unique ID, usually [dn]")
+		c.fail(prefix+"attributes.id", "is missing; name the attribute of the unique ID, usually [dn]")
 	}
 }
 
-func (c *checker) requestHeader(own string, provider legacyv1.IdentityProvider,
+func (c *checker) requestHeader(prefix string, provider legacyv1.IdentityProvider,
 	s *legacyv1.RequestHeaderIdentityProvider) {
 	if len(s.Headers) == 0 {
-		c.fail(own+"headers", "is missing; name the headers that the proxy sets, such as [X-Remote-User]")
+		c.fail(prefix+"headers", "is missing; name the headers that the proxy sets, such as [X-Remote-User]")
 	}
 	if s.ClientCA == "" {
-		c.fail(own+"clientCA", "is missing; without the authority of the proxy's certificate anyone could set its headers")
+		c.fail(prefix+"clientCA", "is missing; without the authority of the proxy's certificate anyone could set its headers")
 	}
 	for _, address := range []struct {
 		key, value string
@@ -164,9 +164,9 @@ func (c *checker) requestHeader(own string, provider legacyv1.IdentityProvider,
 	}{{"loginURL", s.LoginURL, provider.UseAsLogin}, {"challengeURL", s.ChallengeURL, provider.UseAsChallenger}} {
 		switch {
 		case address.value == "" && address.used:
-			c.fail(own+address.key, "is missing; clients that are not logged in are sent there")
+			c.fail(prefix+address.key, "is missing; clients that are not logged in are sent there")
 		case address.value != "" && !strings.Contains(address.value, "${url}") && !strings.Contains(address.value, "${query}"):
-			c.fail(own+address.key, "is %q, must contain ${url} or ${query}, so that clients find back", address.value)
+			c.fail(prefix+address.key, "is %q, must contain ${url} or ${query}, so that clients find back", address.value)
 		}
 	}
 }

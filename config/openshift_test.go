@@ -151,15 +151,15 @@ func TestViewIsAValidConfigurationWithoutSecrets(t *testing.T) {
 
 	file := filepath.Join(t.TempDir(), "view.yaml")
 	write(t, file, string(view))
-	again, err := Load("/var/lib/slipway", file)
+	config, err := Load("/var/lib/slipway", file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := again.View()
+	second, err := config.View()
 	if err != nil {
 		t.Fatal(err)
 	}
-	secondView := strings.ReplaceAll(string(second), again.master.file, c.master.file)
+	secondView := strings.ReplaceAll(string(second), config.master.file, c.master.file)
 	if diff := cmp.Diff(string(view), secondView); diff != "" {
 		t.Errorf("view of the view differs:\n%s", diff)
 	}

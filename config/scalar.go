@@ -66,14 +66,14 @@ func (d *decoder) unmarshal(node *yaml.Node, target json.Unmarshaler, key string
 		d.record(key, !isZero(value))
 		return
 	}
-	what := "of another form"
+	form := "of another form"
 	switch target.(type) {
 	case *metav1.Duration:
-		what = "a duration such as 36h or 5m"
+		form = "a duration such as 36h or 5m"
 	case *resource.Quantity:
-		what = "a quantity such as 512Mi"
+		form = "a quantity such as 512Mi"
 	}
-	d.fail(node, key, "is %s, must be %s", describe(node), what)
+	d.fail(node, key, "is %s, must be %s", describe(node), form)
 }
 
 // free decodes a free-form value into nil, bool, int64, uint64, float64, string, []any and
@@ -108,9 +108,9 @@ func (d *decoder) free(node *yaml.Node, key string) any {
 }
 
 func (d *decoder) number(node *yaml.Node, key string) any {
-	var whole int64
-	if node.Decode(&whole) == nil && node.ShortTag() == "!!int" {
-		return whole
+	var full int64
+	if node.Decode(&full) == nil && node.ShortTag() == "!!int" {
+		return full
 	}
 	var large uint64
 	if node.Decode(&large) == nil && node.ShortTag() == "!!int" {

@@ -111,12 +111,12 @@ func (c *checker) tls(at string, s *legacyv1.ServingInfo) {
 	if _, err := cliflag.TLSCipherSuites(s.CipherSuites); err != nil {
 		c.fail(at+".cipherSuites", "cannot be used: %v", err)
 	}
-	for i, named := range s.NamedCertificates {
-		one := indexed(at+".namedCertificates", i)
-		c.required(one+".certFile", named.CertFile)
-		c.required(one+".keyFile", named.KeyFile)
-		if len(named.Names) == 0 {
-			c.fail(one+".names", "is missing; name the hosts that the certificate is for")
+	for i, cert := range s.NamedCertificates {
+		name := indexed(at+".namedCertificates", i)
+		c.required(name+".certFile", cert.CertFile)
+		c.required(name+".keyFile", cert.KeyFile)
+		if len(cert.Names) == 0 {
+			c.fail(name+".names", "is missing; name the hosts that the certificate is for")
 		}
 	}
 }
@@ -151,26 +151,26 @@ func (c *checker) networks(m *MasterConfig) []netip.Prefix {
 		c.fail("networkConfig.hostSubnetLength",
 			"is %d, but clusterNetworks begins with %d; keep only clusterNetworks", old, first.HostSubnetLength)
 	}
-	var used []netip.Prefix
+	var prefixes []netip.Prefix
 	for i, entry := range n.ClusterNetworks {
 		at := indexed("networkConfig.clusterNetworks", i)
 		cidr, bits := at+".cidr", at+".hostSubnetLength"
 		if _, ok := c.document.lines["networkConfig.clusterNetworks"]; !ok {
 			cidr, bits = "networkConfig.clusterNetworkCIDR", "networkConfig.hostSubnetLength"
 		}
-		used = append(used, c.clusterNetwork(cidr, bits, entry.CIDR, entry.HostSubnetLength, used))
+		prefixes = append(prefixes, c.clusterNetwork(cidr, bits, entry.CIDR, entry.HostSubnetLength, prefixes))
 	}
 
-	services := c.services(m, used)
-	c.ingress(n.IngressIPNetworkCIDR, append(used, services))
+	services := c.services(m, prefixes)
+	c.ingress(n.IngressIPNetworkCIDR, append(prefixes, services))
 	for i, external := range n.ExternalIPNetworkCIDRs {
 		c.cidr(indexed("networkConfig.externalIPNetworkCIDRs", i), strings.TrimPrefix(external, "!"))
 	}
-	return append(used, services)
+	return append(prefixes, services)
 }
 
 // ingress checks the network of addresses for services of type LoadBalancer.
-func (c *checker) ingress(value string, used []netip.Prefix) {
+func (c *checker) ingress(value string, prefixes []netip.Prefix) {
 	const key = "networkConfig.ingressIPNetworkCIDR"
 	if value == noIngressNetwork || value == "" {
 		return
@@ -182,7 +182,7 @@ func (c *checker) ingress(value string, used []netip.Prefix) {
 	if network.Bits() < 8 || network.Bits() > 30 {
 		c.fail(key, "is %q, must be between a /8 and a /30, or %s for none", network, noIngressNetwork)
 	}
-	if other, ok := overlaps(network, used); ok {
+	if other, ok := overlaps(network, prefixes); ok {
 		c.fail(key, "is %q, which overlaps the cluster's network %s; choose networks that do not overlap",
 			network, other)
 	}
@@ -211,7 +211,7 @@ func (c *checker) services(m *MasterConfig, pods []netip.Prefix) netip.Prefix {
 }
 
 func (c *checker) clusterNetwork(cidrKey, bitsKey, cidr string, hostBits uint32,
-	used []netip.Prefix) netip.Prefix {
+	prefixes []netip.Prefix) netip.Prefix {
 	if cidr == "" {
 		c.fail(cidrKey, "is missing; write a network such as 10.128.0.0/14")
 		return netip.Prefix{}
@@ -224,7 +224,7 @@ func (c *checker) clusterNetwork(cidrKey, bitsKey, cidr string, hostBits uint32,
 		c.fail(bitsKey, "is %d, must be between 3 and %d, the number of address bits that %s leaves",
 			hostBits, freeBits, network)
 	}
-	if other, ok := overlaps(network, used); ok {
+	if other, ok := overlaps(network, prefixes); ok {
 		c.fail(cidrKey, "is %q, which overlaps the cluster network %s; choose networks that do not overlap",
 			network, other)
 	}

@@ -65,8 +65,8 @@ func (of session) confirms(r *http.Request) bool {
 }
 
 func (s *server) open(r *http.Request, name string, into any) bool {
-	sent, err := r.Cookie(name)
-	return err == nil && s.Sessions.Open(name, sent.Value, into) == nil
+	cookie, err := r.Cookie(name)
+	return err == nil && s.Sessions.Open(name, cookie.Value, into) == nil
 }
 
 // set seals a value in a cookie that lasts until the browser ends.

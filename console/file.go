@@ -149,15 +149,15 @@ func (s *server) send(w http.ResponseWriter, f file, encoding string) error {
 	if decompress {
 		name = f.forms["gzip"]
 	}
-	stored, err := s.content.Open(name)
+	file, err := s.content.Open(name)
 	if err != nil {
 		http.Error(w, "The file cannot be read.", http.StatusInternalServerError)
 		return fmt.Errorf("read file of the web console: %w", err)
 	}
-	defer stored.Close()
-	var content io.Reader = stored
+	defer file.Close()
+	var content io.Reader = file
 	if decompress {
-		if content, err = gzip.NewReader(stored); err != nil {
+		if content, err = gzip.NewReader(file); err != nil {
 			http.Error(w, "The file cannot be read.", http.StatusInternalServerError)
 			return fmt.Errorf("read file %q of the web console: %w", name, err)
 		}

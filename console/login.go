@@ -29,15 +29,15 @@ func (s *server) serveLogin(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, s.PublicURL+loginPath+"?"+query.Encode(), http.StatusFound)
 		return
 	}
-	began := login{State: rand.Text(), Verifier: rand.Text() + rand.Text(), Then: then, Expires: time.Now().Add(loginTimeout)}
+	start := login{State: rand.Text(), Verifier: rand.Text() + rand.Text(), Then: then, Expires: time.Now().Add(loginTimeout)}
 	// The OAuth server, or a provider behind it, is another site, so the cookie cannot be strict.
-	if err := s.set(w, loginCookie, began, http.SameSiteLaxMode); err != nil {
+	if err := s.set(w, loginCookie, start, http.SameSiteLaxMode); err != nil {
 		s.fail(w, r, "server_error", err)
 		return
 	}
-	challenge := sha256.Sum256([]byte(began.Verifier))
+	challenge := sha256.Sum256([]byte(start.Verifier))
 	query := url.Values{
-		"client_id": {s.ClientID}, "response_type": {"code"}, "redirect_uri": {s.redirectURI()}, "state": {began.State},
+		"client_id": {s.ClientID}, "response_type": {"code"}, "redirect_uri": {s.redirectURI()}, "state": {start.State},
 		"code_challenge": {base64.RawURLEncoding.EncodeToString(challenge[:])}, "code_challenge_method": {"S256"},
 	}
 	http.Redirect(w, r, s.PublicURL+s.AuthorizePath+"?"+query.Encode(), http.StatusFound)
@@ -49,11 +49,11 @@ func (s *server) redirectURI() string { return s.PublicURL + callbackPath }
 // a new session, which replaces an existing one.
 func (s *server) serveCallback(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
-	var began login
-	ok := s.open(r, loginCookie, &began) && time.Now().Before(began.Expires)
+	var start login
+	ok := s.open(r, loginCookie, &start) && time.Now().Before(start.Expires)
 	remove(w, loginCookie)
 	switch {
-	case !ok || subtle.ConstantTimeCompare([]byte(began.State), []byte(query.Get("state"))) != 1:
+	case !ok || subtle.ConstantTimeCompare([]byte(start.State), []byte(query.Get("state"))) != 1:
 		s.fail(w, r, "login_expired", nil)
 		return
 	case query.Get("error") != "":
@@ -62,7 +62,7 @@ func (s *server) serveCallback(w http.ResponseWriter, r *http.Request) {
 	}
 	token, err := s.exchange.redeem(r.Context(), s.TokenPath, url.Values{
 		"grant_type": {"authorization_code"}, "client_id": {s.ClientID}, "redirect_uri": {s.redirectURI()},
-		"code": {query.Get("code")}, "code_verifier": {began.Verifier},
+		"code": {query.Get("code")}, "code_verifier": {start.Verifier},
 	})
 	if err != nil {
 		s.fail(w, r, "server_error", err)
@@ -81,7 +81,7 @@ func (s *server) serveCallback(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, "server_error", err)
 		return
 	}
-	http.Redirect(w, r, local(began.Then), http.StatusFound)
+	http.Redirect(w, r, local(start.Then), http.StatusFound)
 }
 
 // fail shows the console's page about a login that failed. Its code is one of OAuth's, or

@@ -21,17 +21,17 @@ func TestLoginIsACodeGrantWithPKCE(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked := to.Query()
-	if to.Scheme+"://"+to.Host+to.Path != public+"/oauth/authorize" || asked.Get("client_id") != "openshift-web-console" ||
-		asked.Get("response_type") != "code" || asked.Get("redirect_uri") != public+callbackPath || asked.Get("code_challenge_method") != "S256" {
+	query := to.Query()
+	if to.Scheme+"://"+to.Host+to.Path != public+"/oauth/authorize" || query.Get("client_id") != "openshift-web-console" ||
+		query.Get("response_type") != "code" || query.Get("redirect_uri") != public+callbackPath || query.Get("code_challenge_method") != "S256" {
 		t.Fatalf("the browser goes to %s", to)
 	}
-	done := b.send(http.MethodGet, callbackPath+"?code=abc&state="+asked.Get("state"), nil)
+	done := b.send(http.MethodGet, callbackPath+"?code=abc&state="+query.Get("state"), nil)
 	if done.Header().Get("Location") != "/console/project/a/pods" {
 		t.Errorf("the login ends at %q", done.Header().Get("Location"))
 	}
 	challenge := sha256.Sum256([]byte(f.form.Get("code_verifier")))
-	if base64.RawURLEncoding.EncodeToString(challenge[:]) != asked.Get("code_challenge") || f.form.Get("code") != "abc" ||
+	if base64.RawURLEncoding.EncodeToString(challenge[:]) != query.Get("code_challenge") || f.form.Get("code") != "abc" ||
 		f.form.Get("grant_type") != "authorization_code" || f.form.Get("redirect_uri") != public+callbackPath {
 		t.Errorf("the code is exchanged by %v", f.form)
 	}
@@ -66,7 +66,7 @@ func TestCallbackAcceptsOnlyTheFlowOfItsBrowser(t *testing.T) {
 		}
 		return to.Query().Get("state")
 	}
-	attacker, victim, fresh := f.browser(), f.browser(), f.browser()
+	attacker, victim, current := f.browser(), f.browser(), f.browser()
 	stolen := state(attacker)
 	state(victim)
 	used := f.browser()
@@ -79,7 +79,7 @@ func TestCallbackAcceptsOnlyTheFlowOfItsBrowser(t *testing.T) {
 	}{
 		"of another browser": {victim, "code=abc&state=" + stolen},
 		"without a state":    {victim, "code=abc"},
-		"without a login":    {fresh, "code=abc&state=" + stolen},
+		"without a login":    {current, "code=abc&state=" + stolen},
 		"a second time":      {used, "code=abc&state=" + usedState},
 	} {
 		f.form = nil

@@ -65,32 +65,32 @@ const acceptParameter = "accept"
 // authorized returns the request to a path of the API with an access token. The certificate of the
 // browser is removed, so that an invalid token does not leave the rights of the certificate.
 func authorized(r *http.Request, target, token string) *http.Request {
-	own := r.WithContext(r.Context())
-	own.Header = http.Header{}
+	request := r.WithContext(r.Context())
+	request.Header = http.Header{}
 	for _, name := range forwarded {
 		if values := r.Header[textproto.CanonicalMIMEHeaderKey(name)]; len(values) > 0 {
-			own.Header[textproto.CanonicalMIMEHeaderKey(name)] = values
+			request.Header[textproto.CanonicalMIMEHeaderKey(name)] = values
 		}
 	}
-	own.Header.Set("Authorization", "Bearer "+token)
-	own.URL = &url.URL{Path: target, RawQuery: r.URL.RawQuery}
+	request.Header.Set("Authorization", "Bearer "+token)
+	request.URL = &url.URL{Path: target, RawQuery: r.URL.RawQuery}
 	if r.Header.Get("Upgrade") != "" {
 		// The API's WebSockets require an origin.
-		own.Header.Set("Origin", r.Header.Get("Origin"))
-		query := own.URL.Query()
+		request.Header.Set("Origin", r.Header.Get("Origin"))
+		query := request.URL.Query()
 		if query.Has(acceptParameter) {
-			own.Header.Set("Accept", query.Get(acceptParameter))
+			request.Header.Set("Accept", query.Get(acceptParameter))
 			query.Del(acceptParameter)
-			own.URL.RawQuery = query.Encode()
+			request.URL.RawQuery = query.Encode()
 		}
 	}
-	own.RequestURI = own.URL.RequestURI()
+	request.RequestURI = request.URL.RequestURI()
 	if r.TLS != nil {
 		connection := *r.TLS
 		connection.PeerCertificates, connection.VerifiedChains = nil, nil
-		own.TLS = &connection
+		request.TLS = &connection
 	}
-	return own
+	return request
 }
 
 // cleaned removes from responses what would let a pod act on the browser, because the API passes on

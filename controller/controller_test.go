@@ -150,7 +150,7 @@ func TestInvalidLoop(t *testing.T) {
 }
 
 func ExampleAfter() {
-	wait, again := requeueDelay(fmt.Errorf("reconcile: %w", RequeueAfter(time.Minute)))
-	fmt.Println(wait, again)
+	wait, ok := requeueDelay(fmt.Errorf("reconcile: %w", RequeueAfter(time.Minute)))
+	fmt.Println(wait, ok)
 	// Output: 1m0s true
 }

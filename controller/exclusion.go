@@ -18,8 +18,8 @@ func (e *Exclusion) acquire(key Key, enqueue func()) bool {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	waiting, held := e.held[key]
-	if held {
+	waiting, ok := e.held[key]
+	if ok {
 		e.held[key] = append(waiting, enqueue)
 		return false
 	}

@@ -186,8 +186,8 @@ func (s *APIServer) fill(opts *options.ServerRunOptions) {
 	opts.SecureServing.ServerCert.CertKey.CertFile = s.CertFile
 	opts.SecureServing.ServerCert.CertKey.KeyFile = s.KeyFile
 	opts.SecureServing.MinTLSVersion, opts.SecureServing.CipherSuites = s.MinTLSVersion, s.CipherSuites
-	for _, named := range s.NamedCertificates {
-		opts.SecureServing.SNICertKeys = append(opts.SecureServing.SNICertKeys, cliflag.NamedCertKey(named))
+	for _, cert := range s.NamedCertificates {
+		opts.SecureServing.SNICertKeys = append(opts.SecureServing.SNICertKeys, cliflag.NamedCertKey(cert))
 	}
 	opts.Features.EnableProfiling = false
 	// for browsers, which open login pages here

@@ -59,16 +59,16 @@ func TestAuditLogDoesNotContainTokens(t *testing.T) {
 		{"another resource", "oauthclients", "console", base + "oauthclients/console", base + "oauthclients/console"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			log, sent := &auditLog{}, event(tt.resource, tt.object, tt.uri)
-			if !hideTokens(log).ProcessEvents(&auditinternal.Event{RequestURI: "/healthz"}, sent) || len(log.lines) != 2 {
+			log, request := &auditLog{}, event(tt.resource, tt.object, tt.uri)
+			if !hideTokens(log).ProcessEvents(&auditinternal.Event{RequestURI: "/healthz"}, request) || len(log.lines) != 2 {
 				t.Fatalf("the log has %q", log.lines)
 			}
 			line := log.lines[1]
 			if strings.Contains(line, token) || strings.Contains(line, "lain-token") || strings.Contains(line, "~unknown") || !strings.Contains(line, tt.want) {
 				t.Errorf("the log has %s", line)
 			}
-			if sent.ObjectRef.Name != tt.object || sent.RequestURI != tt.uri {
-				t.Errorf("the event has changed: %+v", sent)
+			if request.ObjectRef.Name != tt.object || request.RequestURI != tt.uri {
+				t.Errorf("the event has changed: %+v", request)
 			}
 		})
 	}

@@ -33,14 +33,14 @@ import (
 func (s *APIServer) chain(config *app.Config, authorizer *apiserver.Authorizer) (*aggregator.APIAggregator, error) {
 	generic := config.KubeAPIs.ControlPlane.Generic
 	generic.LoopbackClientConfig.Wrap(carryTenant)
-	ours, err := apiserver.New(s.Features, apiserver.Base{
+	server, err := apiserver.New(s.Features, apiserver.Base{
 		Config: *generic, Etcd: *config.Options.Etcd, Authorizer: authorizer, Informers: config.KubeAPIs.ControlPlane.VersionedInformers,
 		Definitions: openapi.GetOpenAPIDefinitions,
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := hook(config, ours); err != nil {
+	if err := hook(config, server); err != nil {
 		return nil, err
 	}
 	if s.Recorder != nil {
@@ -59,7 +59,7 @@ func (s *APIServer) chain(config *app.Config, authorizer *apiserver.Authorizer) 
 	crdEnabled := completed.ApiExtensions.GenericConfig.MergedResourceConfig.ResourceEnabled(
 		apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"))
 
-	link, err := ours.Link(custom.GenericAPIServer)
+	link, err := server.Link(custom.GenericAPIServer)
 	if err != nil {
 		return nil, err
 	}
@@ -67,39 +67,39 @@ func (s *APIServer) chain(config *app.Config, authorizer *apiserver.Authorizer) 
 	if err != nil {
 		return nil, fmt.Errorf("create API server for Kubernetes: %w", err)
 	}
-	if err := ours.Announce(kubernetes.ControlPlane.GenericAPIServer); err != nil {
+	if err := server.Announce(kubernetes.ControlPlane.GenericAPIServer); err != nil {
 		return nil, err
 	}
 	if err := apiserver.Document(kubernetes.ControlPlane.GenericAPIServer, generic.OpenAPIConfig, generic.OpenAPIV3Config); err != nil {
 		return nil, err
 	}
 	front, err := controlplane.CreateAggregatorServer(completed.Aggregator, kubernetes.ControlPlane.GenericAPIServer,
-		custom.Informers.Apiextensions().V1().CustomResourceDefinitions(), crdEnabled, priorities(ours.GroupVersions()))
+		custom.Informers.Apiextensions().V1().CustomResourceDefinitions(), crdEnabled, priorities(server.GroupVersions()))
 	if err != nil {
 		return nil, fmt.Errorf("create API aggregator: %w", err)
 	}
-	return front, ours.Attach(front.GenericAPIServer)
+	return front, server.Attach(front.GenericAPIServer)
 }
 
 // hook adds our features' hooks to the configuration of every link, and to the handlers of the
 // aggregator, which is the first link of a request.
-func hook(config *app.Config, ours *apiserver.Server) error {
+func hook(config *app.Config, server *apiserver.Server) error {
 	front := &config.Aggregator.GenericConfig.Config
 	for _, link := range []*genericserver.Config{front, config.KubeAPIs.ControlPlane.Generic, &config.ApiExtensions.GenericConfig.Config} {
 		upstream := link.Authorization.Authorizer
 		graph := union.NamedAuthorizer{AuthorizerName: "node-graph", Authorizer: authorizer.AuthorizerFunc(lateGraph{upstream}.authorize)}
 		var err error
 		link.Authorization.Authorizer, err = union.New(graph, union.NamedAuthorizer{AuthorizerName: "upstream", Authorizer: upstream})
-		if err := errors.Join(err, ours.Secure(link)); err != nil {
+		if err := errors.Join(err, server.Secure(link)); err != nil {
 			return fmt.Errorf("unite authorizers: %w", err)
 		}
 	}
-	ours.Resolve(front)
-	ours.Correct(front)
+	server.Resolve(front)
+	server.Correct(front)
 	front.AuditBackend = hideTokens(front.AuditBackend)
 	build := front.BuildHandlerChainFunc
 	front.BuildHandlerChainFunc = func(api http.Handler, config *genericserver.Config) http.Handler {
-		return ours.Filter(build(markTenant(ours.Serve(apiserver.BoundBodies(api))), config),
+		return server.Filter(build(markTenant(server.Serve(apiserver.BoundBodies(api))), config),
 			func(public http.Handler) http.Handler { return apiserver.PublicChain(markPublic(public), config) })
 	}
 	return nil
@@ -133,7 +133,7 @@ var groupOrder = []string{"apps", "autoscaling", "batch", "networking.k8s.io", "
 
 // priorities returns the priority of every served group version in discovery. A group version
 // without a priority would not be announced.
-func priorities(ours []schema.GroupVersion) map[schema.GroupVersion]controlplane.APIServicePriority {
+func priorities(versions []schema.GroupVersion) map[schema.GroupVersion]controlplane.APIServicePriority {
 	all := controlplane.DefaultGenericAPIServicePriorities()
 	for position, group := range groupOrder {
 		for age, gv := range legacyscheme.Scheme.PrioritizedVersionsForGroup(group) {
@@ -143,7 +143,7 @@ func priorities(ours []schema.GroupVersion) map[schema.GroupVersion]controlplane
 			}
 		}
 	}
-	for position, gv := range ours {
+	for position, gv := range versions {
 		all[gv] = controlplane.APIServicePriority{Group: int32(9900 - 10*position), Version: 15}
 	}
 	// As in OpenShift 3.11, `get rolebindings` means OpenShift's, which show users and groups.

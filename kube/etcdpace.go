@@ -90,13 +90,13 @@ func (p *pacer) intercept(ctx context.Context, request any, _ *grpc.UnaryServerI
 // admit waits until a transaction of a tenant may be applied, or fails.
 func (p *pacer) admit(ctx context.Context, mark tenant.Mark, txn *etcdserverpb.TxnRequest) error {
 	for _, operation := range txn.GetSuccess() {
-		put := operation.GetRequestPut()
-		if put == nil {
+		request := operation.GetRequestPut()
+		if request == nil {
 			continue
 		}
-		size := len(put.GetValue())
+		size := len(request.GetValue())
 		isLarge := size > largeValue
-		if (isLarge || creates(txn)) && p.isFull(string(put.GetKey())) {
+		if (isLarge || creates(txn)) && p.isFull(string(request.GetKey())) {
 			return status.Error(codes.ResourceExhausted, "the store of the cluster is nearly full: delete objects, or ask an administrator of the cluster")
 		}
 		if !isLarge {
@@ -165,8 +165,8 @@ func (p *pacer) isFull(key string) bool {
 	if strings.Contains(key, loginKeys) {
 		fraction = loginFraction
 	}
-	used := p.used.Load()
-	return used != nil && float64((*used)()) > fraction*float64(p.quota)
+	size := p.used.Load()
+	return size != nil && float64((*size)()) > fraction*float64(p.quota)
 }
 
 // tenant returns the state of a tenant.

@@ -154,12 +154,12 @@ func TestTenantCannotOccupyServerWithWaitingWrites(t *testing.T) {
 }
 
 func TestTenantsCannotFillDatabase(t *testing.T) {
-	p, used := newPacer(100, clocktesting.NewFakeClock(time.Now())), int64(80)
-	p.measure(func() int64 { return used })
+	p, size := newPacer(100, clocktesting.NewFakeClock(time.Now())), int64(80)
+	p.measure(func() int64 { return size })
 	if !try(t, p, "project shop", write("/kubernetes.io/pods/shop/web", 1, true)) {
 		t.Error("a database that is not full rejects an object")
 	}
-	used = 81
+	size = 81
 	for name, c := range map[string]struct {
 		tenant string
 		txn    *etcdserverpb.TxnRequest
@@ -177,7 +177,7 @@ func TestTenantsCannotFillDatabase(t *testing.T) {
 			t.Errorf("%s: admitted: %t, want %t", name, got, c.want)
 		}
 	}
-	used = 91
+	size = 91
 	if try(t, p, "user alice", write("/kubernetes.io/oauth.openshift.io/oauthaccesstokens/a", 1, true)) {
 		t.Error("tokens can fill the database")
 	}

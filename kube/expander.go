@@ -48,11 +48,11 @@ func (e *Expander) Run(ctx context.Context, ready func()) error {
 	client, core := e.Deps.Kube, e.Deps.Informers.Core().V1()
 	claims, volumes := core.PersistentVolumeClaims(), core.PersistentVolumes()
 	volumes.Informer()
-	others, err := otherVolumes(ctx, client, claims, volumes.Lister())
+	controller, err := otherVolumes(ctx, client, claims, volumes.Lister())
 	if err != nil {
 		return err
 	}
-	ours, err := newFlexExpansion(ctx, client, claims, volumes.Lister(), e.Prober, e.KubeletRoot)
+	expansion, err := newFlexExpansion(ctx, client, claims, volumes.Lister(), e.Prober, e.KubeletRoot)
 	if err != nil {
 		return err
 	}
@@ -60,8 +60,8 @@ func (e *Expander) Run(ctx context.Context, ready func()) error {
 	e.Deps.Informers.WaitForCacheSync(ctx.Done())
 	ready()
 	var group sync.WaitGroup
-	group.Go(func() { others.Run(ctx) })
-	group.Go(func() { ours.run(ctx) })
+	group.Go(func() { controller.Run(ctx) })
+	group.Go(func() { expansion.run(ctx) })
 	group.Wait()
 	if ctx.Err() != nil {
 		return nil

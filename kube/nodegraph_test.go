@@ -26,13 +26,13 @@ func TestNodesWaitForTheGraph(t *testing.T) {
 		"status of a pod": {status, authorizer.DecisionNoOpinion},
 	} {
 		calls := 0
-		late := lateGraph{authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+		graph := lateGraph{authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
 			if calls++; calls > 2 {
 				return authorizer.DecisionAllow, "", nil
 			}
 			return authorizer.DecisionNoOpinion, "no relationship", nil
 		})}
-		if got, _, err := late.authorize(t.Context(), tt.request); got != tt.want || err != nil {
+		if got, _, err := graph.authorize(t.Context(), tt.request); got != tt.want || err != nil {
 			t.Errorf("%s: %v, %v; want %v", name, got, err, tt.want)
 		}
 	}

@@ -15,9 +15,9 @@ type Rules struct{}
 
 // DefaultPodTemplate sets Kubernetes' defaults, for instance the restart policy.
 func (Rules) DefaultPodTemplate(template *corev1.PodTemplateSpec) {
-	whole := corev1.PodTemplate{Template: *template}
-	corev1defaults.SetObjectDefaults_PodTemplate(&whole)
-	*template = whole.Template
+	full := corev1.PodTemplate{Template: *template}
+	corev1defaults.SetObjectDefaults_PodTemplate(&full)
+	*template = full.Template
 }
 
 // PodTemplate returns the errors of a pod template.

@@ -77,11 +77,11 @@ func (k *Kubelet) Run(ctx context.Context, ready func()) error {
 	if err := cgroup.Create(server.CgroupRoot); err != nil {
 		return err
 	}
-	own, err := cgroup.Lock(server.CgroupRoot)
+	file, err := cgroup.Lock(server.CgroupRoot)
 	if err != nil {
 		return err
 	}
-	defer own.Close()
+	defer file.Close()
 	if err := writeProfiles(server.RootDirectory); err != nil {
 		return err
 	}

@@ -64,11 +64,11 @@ func (p *pods) serve(t *testing.T, rootDirectory string) {
 }
 
 func pod(name string, change func(*corev1.Pod)) *corev1.Pod {
-	made := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Spec: corev1.PodSpec{NodeName: "host1"}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Spec: corev1.PodSpec{NodeName: "host1"}}
 	if change != nil {
-		change(made)
+		change(pod)
 	}
-	return made
+	return pod
 }
 
 func TestPodSyncWaitsForThePodsOfTheNode(t *testing.T) {

@@ -26,11 +26,11 @@ import (
 
 func must(t *testing.T, w *world, id string) *client.Client {
 	t.Helper()
-	found, err := w.registry.Find(t.Context(), id)
+	client, err := w.registry.Find(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return found
+	return client
 }
 
 func TestRequestsThatAreWrongGoBackOnlyToTheClient(t *testing.T) {
@@ -262,10 +262,10 @@ func TestServiceAccountsAreClientsOfTheirNamespace(t *testing.T) {
 	const id = "system:serviceaccount:myproject:proxy"
 	values := url.Values{"client_id": {id}, "response_type": {"code"}, "scope": {"user:info role:view:myproject"}}
 	browser := w.browser()
-	asked := w.get(browser, w.logIn(browser, "alice", ask(values)).at().String())
-	page := w.get(browser, asked.at().String())
-	if asked.at().Path != "/oauth/approve" || !strings.Contains(page.body, "Service account") || !strings.Contains(page.body, "role:view:myproject") {
-		t.Errorf("asked at %s: %s", asked.at(), page.body)
+	response := w.get(browser, w.logIn(browser, "alice", ask(values)).at().String())
+	page := w.get(browser, response.at().String())
+	if response.at().Path != "/oauth/approve" || !strings.Contains(page.body, "Service account") || !strings.Contains(page.body, "role:view:myproject") {
+		t.Errorf("asked at %s: %s", response.at(), page.body)
 	}
 	form := page.fields()
 	form.Set("deny", "1")
@@ -306,8 +306,8 @@ func TestPasswordsCannotBeGuessedQuickly(t *testing.T) {
 	form := w.get(browser, "/login").fields()
 	form.Set("username", "alice")
 	form.Set("password", "guess")
-	if again := w.post(browser, "/login", form).at(); again.Query().Get("reason") != "too_many" {
-		t.Errorf("on the page: %s", again)
+	if target := w.post(browser, "/login", form).at(); target.Query().Get("reason") != "too_many" {
+		t.Errorf("on the page: %s", target)
 	}
 	if len(w.errors) != 0 {
 		t.Errorf("guesses are reported one by one: %v", w.errors)

@@ -16,11 +16,11 @@ func access(t *testing.T, w *world, name string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	issued, err := w.issuer.Access(t.Context(), token.Grant{Client: must(t, w, "demo"), UserName: name, UserUID: string(user.UID)})
+	grant, err := w.issuer.Access(t.Context(), token.Grant{Client: must(t, w, "demo"), UserName: name, UserUID: string(user.UID)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return issued.Secret
+	return grant.Secret
 }
 
 func TestLogoutChangesTheGenerationOfTheTokensUser(t *testing.T) {

@@ -28,7 +28,7 @@ func TestTokenIsDisplayedOnlyToTheBrowserThatRequestedIt(t *testing.T) {
 	w := newWorld(t, nil)
 	mallory, alice := w.browser(), w.browser()
 	display := w.requested(mallory, "mallory")
-	own := w.requested(alice, "alice")
+	target := w.requested(alice, "alice")
 	tests := []struct {
 		name    string
 		browser *http.Client
@@ -36,9 +36,9 @@ func TestTokenIsDisplayedOnlyToTheBrowserThatRequestedIt(t *testing.T) {
 	}{
 		{"a link with the code of another person", alice, display.Query},
 		{"the code of another person with the own state", alice, func() url.Values {
-			return url.Values{"code": display.Query()["code"], "state": own.Query()["state"]}
+			return url.Values{"code": display.Query()["code"], "state": target.Query()["state"]}
 		}},
-		{"a stolen code", mallory, own.Query},
+		{"a stolen code", mallory, target.Query},
 		{"a browser that requested nothing", w.browser(), display.Query},
 	}
 	for _, tt := range tests {
@@ -59,7 +59,7 @@ func TestTokenIsDisplayedOnlyToTheBrowserThatRequestedIt(t *testing.T) {
 	for name, page := range map[string]struct {
 		browser *http.Client
 		address *url.URL
-	}{"mallory": {mallory, display}, "alice": {alice, own}} {
+	}{"mallory": {mallory, display}, "alice": {alice, target}} {
 		button := w.get(page.browser, page.address.String())
 		if got := w.post(page.browser, "/oauth/token/display", button.fields()); !strings.Contains(got.body, "<pre>sha256~") {
 			t.Errorf("%s: %s %s", name, got.Status, got.body)

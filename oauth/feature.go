@@ -126,8 +126,8 @@ func (s *Server) open(deps apiserver.Deps) (err error) {
 		routes:         store.Of[*routev1.Route](deps.Stores, routev1.Resource("routes")),
 	}
 	s.groups, err = membership.New(func() (*registry.Store, bool) {
-		found, ok := deps.Stores[userv1.Resource("groups")]
-		return found, ok
+		store, ok := deps.Stores[userv1.Resource("groups")]
+		return store, ok
 	})
 	return err
 }
@@ -176,9 +176,9 @@ func (s *Server) hooks(deps apiserver.Deps) (apiserver.Hooks, error) {
 	}
 	s.current.Store(first)
 	s.activity = token.NewActivity(s.objects.tokens, first.registry, func() int32 { return s.current.Load().TokenInactivityTimeout }, s.report)
-	known := &token.Authenticator{Tokens: s.objects.tokens, Users: s.objects.users, Accounts: first.registry.Accounts, Groups: s.groups.Of, Used: s.activity.Used}
+	tokenAuthenticator := &token.Authenticator{Tokens: s.objects.tokens, Users: s.objects.users, Accounts: first.registry.Accounts, Groups: s.groups.Of, Used: s.activity.Used}
 	hooks := apiserver.Hooks{
-		Authenticators: []authenticator.Request{bearertoken.New(known), websocket.NewProtocolAuthenticator(known)},
+		Authenticators: []authenticator.Request{bearertoken.New(tokenAuthenticator), websocket.NewProtocolAuthenticator(tokenAuthenticator)},
 		Authorizers:    []union.NamedAuthorizer{{AuthorizerName: "scopes", Authorizer: &scope.Authorizer{ClusterRole: s.clusterRole}}},
 		PostStart:      map[string]genericserver.PostStartHookFunc{"slipway/oauth": s.start},
 	}

@@ -31,22 +31,22 @@ func TestAuthorizationCodeGrant(t *testing.T) {
 		t.Errorf("answer (-want +got):\n%s", diff)
 	}
 	name, ok := token.Name(secret)
-	stored, err := w.tokens.Get(t.Context(), name)
+	existing, err := w.tokens.Get(t.Context(), name)
 	if !ok || err != nil {
 		t.Fatalf("%v, %v", ok, err)
 	}
-	if stored.UserName != "alice" || stored.UserUID == "" || stored.ClientName != "demo" || stored.ExpiresIn != 60 || stored.RedirectURI != app ||
-		!token.IsHashed(stored.AuthorizeToken) || len(w.codes.All()) != 0 {
-		t.Errorf("stored %+v; codes %v", stored, w.codes.All())
+	if existing.UserName != "alice" || existing.UserUID == "" || existing.ClientName != "demo" || existing.ExpiresIn != 60 || existing.RedirectURI != app ||
+		!token.IsHashed(existing.AuthorizeToken) || len(w.codes.All()) != 0 {
+		t.Errorf("stored %+v; codes %v", existing, w.codes.All())
 	}
-	who, ok, err := w.authenticator("dev").AuthenticateToken(t.Context(), secret)
-	if err != nil || !ok || who.User.GetName() != "alice" || !cmp.Equal(who.User.GetGroups(), []string{"dev", "system:authenticated:oauth"}) {
-		t.Errorf("the token is of %v, %v, %v", who, ok, err)
+	resp, ok, err := w.authenticator("dev").AuthenticateToken(t.Context(), secret)
+	if err != nil || !ok || resp.User.GetName() != "alice" || !cmp.Equal(resp.User.GetGroups(), []string{"dev", "system:authenticated:oauth"}) {
+		t.Errorf("the token is of %v, %v, %v", resp, ok, err)
 	}
 	// The second time the user is not asked.
 	browser := w.browser()
-	if again := w.get(browser, w.logIn(browser, "alice", ask(demo())).at().String()); again.at().Query().Get("code") == "" {
-		t.Errorf("the user is asked again: %s", again.at())
+	if response := w.get(browser, w.logIn(browser, "alice", ask(demo())).at().String()); response.at().Query().Get("code") == "" {
+		t.Errorf("the user is asked again: %s", response.at())
 	}
 }
 
@@ -87,11 +87,11 @@ func TestACodeIsGoodOnceForWhoAskedForIt(t *testing.T) {
 				t.Errorf("%s: %s", got.Status, got.body)
 			}
 			if tt.want == "" {
-				if again := w.exchange(code, tt.change); !strings.Contains(again.body, "invalid_grant") {
-					t.Errorf("the second time: %s", again.body)
+				if response := w.exchange(code, tt.change); !strings.Contains(response.body, "invalid_grant") {
+					t.Errorf("the second time: %s", response.body)
 				}
-				if left := w.tokens.All(); len(left) != 0 {
-					t.Errorf("a code that came again leaves the tokens %v", left)
+				if tokens := w.tokens.All(); len(tokens) != 0 {
+					t.Errorf("a code that came again leaves the tokens %v", tokens)
 				}
 			}
 		})
@@ -102,48 +102,48 @@ func TestOfManyWhoExchangeACodeOneGetsAToken(t *testing.T) {
 	w := newWorld(t, nil)
 	code := w.approved(demo())
 	var group sync.WaitGroup
-	var given atomic.Int32
+	var resp atomic.Int32
 	for range 20 {
 		group.Go(func() {
 			if w.exchange(code, nil).StatusCode == http.StatusOK {
-				given.Add(1)
+				resp.Add(1)
 			}
 		})
 	}
 	group.Wait()
 	// Who came after the token was stored ended it.
-	if given.Load() != 1 || len(w.tokens.All()) > 1 {
-		t.Errorf("%d got a token, %d are stored", given.Load(), len(w.tokens.All()))
+	if resp.Load() != 1 || len(w.tokens.All()) > 1 {
+		t.Errorf("%d got a token, %d are stored", resp.Load(), len(w.tokens.All()))
 	}
 }
 
 func TestCodesAndTokensEnd(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.CodeMaxAge = 1 })
 	code := w.approved(demo())
-	for _, stored := range w.codes.All() {
-		stored.CreationTimestamp = metav1.NewTime(stored.CreationTimestamp.Add(-10 * time.Second))
-		if _, err := w.codes.Update(t.Context(), stored); err != nil {
+	for _, code := range w.codes.All() {
+		code.CreationTimestamp = metav1.NewTime(code.CreationTimestamp.Add(-10 * time.Second))
+		if _, err := w.codes.Update(t.Context(), code); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if got := w.exchange(code, nil); !strings.Contains(got.body, "invalid_grant") {
 		t.Errorf("an old code: %s", got.body)
 	}
-	issued, err := w.issuer.Access(t.Context(), token.Grant{Client: must(t, w, "openshift-challenging-client"), UserName: "alice", UserUID: string(w.users.All()[0].UID), Scopes: []string{"user:full"}})
+	grant, err := w.issuer.Access(t.Context(), token.Grant{Client: must(t, w, "openshift-challenging-client"), UserName: "alice", UserUID: string(w.users.All()[0].UID), Scopes: []string{"user:full"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := w.authenticator()
+	authenticator := w.authenticator()
 	age := func(seconds int, timeout int32) error {
-		for _, stored := range w.tokens.All() {
-			stored.CreationTimestamp = metav1.NewTime(stored.CreationTimestamp.Add(-2 * time.Second))
-			stored.InactivityTimeoutSeconds = timeout
-			stored.ExpiresIn = int64(seconds)
-			if _, err := w.tokens.Update(t.Context(), stored); err != nil {
+		for _, token := range w.tokens.All() {
+			token.CreationTimestamp = metav1.NewTime(token.CreationTimestamp.Add(-2 * time.Second))
+			token.InactivityTimeoutSeconds = timeout
+			token.ExpiresIn = int64(seconds)
+			if _, err := w.tokens.Update(t.Context(), token); err != nil {
 				return err
 			}
 		}
-		_, _, err := known.AuthenticateToken(t.Context(), issued.Secret)
+		_, _, err := authenticator.AuthenticateToken(t.Context(), grant.Secret)
 		return err
 	}
 	if err := age(86400, 0); err != nil {

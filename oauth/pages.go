@@ -71,7 +71,7 @@ func (t *tokenPages) serveDisplay(w http.ResponseWriter, r *http.Request) {
 		t.pages.Show(w, http.StatusForbidden, page.Request, data)
 		return
 	}
-	issued, err := t.exchange(r)
+	grant, err := t.exchange(r)
 	switch {
 	case errors.Is(err, token.ErrInvalidCode):
 		data.Error = "The code was used before, has expired or was requested by another browser."
@@ -81,7 +81,7 @@ func (t *tokenPages) serveDisplay(w http.ResponseWriter, r *http.Request) {
 		data.Error = token.ServerError().Description
 		t.pages.Show(w, http.StatusInternalServerError, page.Request, data)
 	default:
-		data.AccessToken, data.CSRF = issued.Secret, session.CSRF(w, r)
+		data.AccessToken, data.CSRF = grant.Secret, session.CSRF(w, r)
 		t.pages.Show(w, http.StatusOK, page.Token, data)
 	}
 }

@@ -102,8 +102,8 @@ func newWorld(t testing.TB, change func(*Config)) *world {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	for path, one := range w.routes {
-		mux.Handle(path, one)
+	for path, handler := range w.routes {
+		mux.Handle(path, handler)
 	}
 	handler, w.served = mux, mux
 	return w
@@ -188,8 +188,8 @@ var hiddenField = regexp.MustCompile(`<input type="(?:hidden|checkbox)" name="([
 func (s seen) fields() url.Values {
 	unescape := strings.NewReplacer("&amp;", "&", "&#43;", "+", "&#34;", `"`)
 	form := url.Values{}
-	for _, found := range hiddenField.FindAllStringSubmatch(s.body, -1) {
-		form.Add(found[1], unescape.Replace(found[2]))
+	for _, field := range hiddenField.FindAllStringSubmatch(s.body, -1) {
+		form.Add(field[1], unescape.Replace(field[2]))
 	}
 	return form
 }
@@ -222,8 +222,8 @@ func demo() url.Values {
 func (w *world) approved(values url.Values) string {
 	w.t.Helper()
 	browser := w.browser()
-	asked := w.get(browser, w.logIn(browser, "alice", ask(values)).at().String())
-	page := w.get(browser, asked.at().String())
+	response := w.get(browser, w.logIn(browser, "alice", ask(values)).at().String())
+	page := w.get(browser, response.at().String())
 	form := page.fields()
 	form.Set("approve", "1")
 	back := w.get(browser, w.post(browser, "/oauth/approve", form).at().String())

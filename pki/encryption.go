@@ -82,12 +82,12 @@ func RotateEncryption(dir string) error {
 // placePlain moves the provider for plain text to the end, or to the beginning if encrypt is false.
 func placePlain(resource *apiserverv1.ResourceConfiguration, encrypt bool) {
 	plain := apiserverv1.ProviderConfiguration{Identity: &apiserverv1.IdentityConfiguration{}}
-	others := slices.DeleteFunc(slices.Clone(resource.Providers), func(p apiserverv1.ProviderConfiguration) bool { return p.Identity != nil })
+	providers := slices.DeleteFunc(slices.Clone(resource.Providers), func(p apiserverv1.ProviderConfiguration) bool { return p.Identity != nil })
 	if encrypt {
-		resource.Providers = append(others, plain)
+		resource.Providers = append(providers, plain)
 		return
 	}
-	resource.Providers = append([]apiserverv1.ProviderConfiguration{plain}, others...)
+	resource.Providers = append([]apiserverv1.ProviderConfiguration{plain}, providers...)
 }
 
 // newEncryptionKey generates a key.

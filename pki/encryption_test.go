@@ -30,17 +30,17 @@ func transformer(t *testing.T, path string) value.Transformer {
 
 func encrypted(t *testing.T, secrets value.Transformer, text string) []byte {
 	t.Helper()
-	stored, err := secrets.TransformToStorage(t.Context(), []byte(text), storedName)
+	data, err := secrets.TransformToStorage(t.Context(), []byte(text), storedName)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return stored
+	return data
 }
 
 // decrypted returns the stored text, and whether it must be stored again.
-func decrypted(t *testing.T, secrets value.Transformer, stored []byte) (string, bool) {
+func decrypted(t *testing.T, secrets value.Transformer, data []byte) (string, bool) {
 	t.Helper()
-	text, stale, err := secrets.TransformFromStorage(t.Context(), stored, storedName)
+	text, stale, err := secrets.TransformFromStorage(t.Context(), data, storedName)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,18 +65,18 @@ func TestAPIServerEncrypts(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "pki")
 	path, first := encryption(t, dir, true)
 	secrets := transformer(t, path)
-	stored := encrypted(t, secrets, "text")
-	if strings.Contains(string(stored), "text") {
-		t.Errorf("stored as %q", stored)
+	data := encrypted(t, secrets, "text")
+	if strings.Contains(string(data), "text") {
+		t.Errorf("stored as %q", data)
 	}
-	if got, stale := decrypted(t, secrets, stored); got != "text" || stale {
+	if got, stale := decrypted(t, secrets, data); got != "text" || stale {
 		t.Errorf("encrypted text: %q, stale %v", got, stale)
 	}
 	if got, stale := decrypted(t, secrets, []byte("text")); got != "text" || !stale {
 		t.Errorf("existing plain text: %q, stale %v", got, stale)
 	}
-	if _, again := encryption(t, dir, true); again != first {
-		t.Errorf("the second call writes %s, the first %s", again, first)
+	if _, second := encryption(t, dir, true); second != first {
+		t.Errorf("the second call writes %s, the first %s", second, first)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v, want mode 0600", info, err)
@@ -89,17 +89,17 @@ func TestEncryptionCanBeTurnedOffAndOn(t *testing.T) {
 		t.Errorf("a cluster that never encrypted has %q, %v", path, err)
 	}
 	path, on := encryption(t, dir, true)
-	stored := encrypted(t, transformer(t, path), "text")
+	data := encrypted(t, transformer(t, path), "text")
 	_, off := encryption(t, dir, false)
 	secrets := transformer(t, path)
-	if got, stale := decrypted(t, secrets, stored); got != "text" || !stale {
+	if got, stale := decrypted(t, secrets, data); got != "text" || !stale {
 		t.Errorf("existing encrypted text: %q, stale %v", got, stale)
 	}
 	if got := encrypted(t, secrets, "text"); string(got) != "text" || off == on {
 		t.Errorf("stored as %q", got)
 	}
-	if _, again := encryption(t, dir, true); again != on {
-		t.Errorf("turned on again, the file is\n%s\nnot\n%s", again, on)
+	if _, second := encryption(t, dir, true); second != on {
+		t.Errorf("turned on again, the file is\n%s\nnot\n%s", second, on)
 	}
 }
 
@@ -109,16 +109,16 @@ func TestRotationKeepsOldKeys(t *testing.T) {
 		t.Error("RotateEncryption succeeded without a key")
 	}
 	path, _ := encryption(t, dir, true)
-	stored := encrypted(t, transformer(t, path), "text")
+	data := encrypted(t, transformer(t, path), "text")
 	if err := RotateEncryption(dir); err != nil {
 		t.Fatal(err)
 	}
 	secrets := transformer(t, path)
-	if got, stale := decrypted(t, secrets, stored); got != "text" || !stale {
+	if got, stale := decrypted(t, secrets, data); got != "text" || !stale {
 		t.Errorf("with the new key: %q, stale %v", got, stale)
 	}
-	if again := encrypted(t, secrets, "text"); strings.HasPrefix(string(again), "k8s:enc:secretbox:v1:key1:") {
-		t.Errorf("the old key still encrypts: %q", again)
+	if second := encrypted(t, secrets, "text"); strings.HasPrefix(string(second), "k8s:enc:secretbox:v1:key1:") {
+		t.Errorf("the old key still encrypts: %q", second)
 	}
 }
 
@@ -146,9 +146,9 @@ resources:
 	if err != nil {
 		t.Fatal(err)
 	}
-	stored := encrypted(t, before.Transformers[schema.GroupResource{Resource: "secrets"}], "text")
+	data := encrypted(t, before.Transformers[schema.GroupResource{Resource: "secrets"}], "text")
 	encryption(t, dir, true)
-	if got, stale := decrypted(t, transformer(t, path), stored); got != "text" || stale {
+	if got, stale := decrypted(t, transformer(t, path), data); got != "text" || stale {
 		t.Errorf("existing encrypted text: %q, stale %v", got, stale)
 	}
 }

@@ -31,8 +31,8 @@ func TestLeavesAreRenewedForFortyDays(t *testing.T) {
 		for _, l := range leavesOf(spec) {
 			cert := read(t, l.files.Cert)
 			if serial := cert.SerialNumber.String(); serials[l.files] != serial {
-				if left := expiry[l.files].Sub(now); serials[l.files] != "" && (left <= interval || left > lifetime/renewalDivisor+day) {
-					t.Errorf("%s is renewed %s before it expires", l.files.Cert, left)
+				if remaining := expiry[l.files].Sub(now); serials[l.files] != "" && (remaining <= interval || remaining > lifetime/renewalDivisor+day) {
+					t.Errorf("%s is renewed %s before it expires", l.files.Cert, remaining)
 				}
 				serials[l.files], expiry[l.files] = serial, cert.NotAfter
 				renewals[l.files]++

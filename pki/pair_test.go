@@ -17,11 +17,11 @@ func TestKeysAreReplacedOnRequest(t *testing.T) {
 	ensure(t, spec)
 	spec.ReplaceKeys = false
 	after := contents(t, spec.Dir)
-	kept := map[string]bool{"ca.key": true, "frontproxy-ca.key": true, "master.etcd-ca.key": true, "service-signer.key": true,
+	remaining := map[string]bool{"ca.key": true, "frontproxy-ca.key": true, "master.etcd-ca.key": true, "service-signer.key": true,
 		"serviceaccounts.private.key": true, "serviceaccounts.public.key": true}
 	for name, content := range after {
-		if strings.HasSuffix(name, ".key") && (content == before[name]) != kept[name] {
-			t.Errorf("%s is the same: %t, want %t", name, content == before[name], kept[name])
+		if strings.HasSuffix(name, ".key") && (content == before[name]) != remaining[name] {
+			t.Errorf("%s is the same: %t, want %t", name, content == before[name], remaining[name])
 		}
 	}
 	for name := range after {
@@ -60,7 +60,7 @@ func TestReadersGetMatchingPairs(t *testing.T) {
 					t.Errorf("read key: %v", err)
 					return
 				}
-				if again, err := os.ReadFile(pair.Cert); err != nil || string(again) != string(cert) {
+				if second, err := os.ReadFile(pair.Cert); err != nil || string(second) != string(cert) {
 					continue // replaced between the two reads
 				}
 				if _, err := tls.X509KeyPair(cert, key); err != nil {

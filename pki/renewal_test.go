@@ -78,8 +78,8 @@ func TestLeavesAreReissued(t *testing.T) {
 					verify(t, l)
 				}
 			}
-			if again := ensure(t, spec).Issued; len(again) > 0 {
-				t.Errorf("Issued of the next start: %v, want none", again)
+			if second := ensure(t, spec).Issued; len(second) > 0 {
+				t.Errorf("Issued of the next start: %v, want none", second)
 			}
 		})
 	}

@@ -66,9 +66,9 @@ func (h *Host) apiServer() (component.Component, error) {
 		AdmissionFile:         filepath.Join(h.RunDir(), "admission.json"),
 		LimitSecretReferences: h.Master.ServiceAccountConfig.LimitSecretReferences,
 	}
-	for _, named := range h.Master.ServingInfo.NamedCertificates {
+	for _, cert := range h.Master.ServingInfo.NamedCertificates {
 		server.NamedCertificates = append(server.NamedCertificates,
-			kube.NamedCertificate{Names: named.Names, CertFile: named.CertFile, KeyFile: named.KeyFile})
+			kube.NamedCertificate{Names: cert.Names, CertFile: cert.CertFile, KeyFile: cert.KeyFile})
 	}
 	server.ServiceAccountKeyFile, server.ServiceAccountKeyFiles = h.serviceAccountKeys()
 	if server.Arguments, err = kube.CurrentEncryptionArgument(server.Arguments, h.RunDir()); err != nil {

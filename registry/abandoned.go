@@ -18,38 +18,38 @@ const abandonAge = 45 * time.Minute
 func (c *collection) abandoned(ctx context.Context) error {
 	changed, sizes := map[string]time.Time{}, map[string]int64{}
 	err := c.driver.Walk(ctx, rootDir, func(file driver.FileInfo) error {
-		what := upload(file.Path())
-		if what == "" && !file.IsDir() && strings.HasSuffix(file.Path(), ".tmp") {
-			what = file.Path()
+		key := upload(file.Path())
+		if key == "" && !file.IsDir() && strings.HasSuffix(file.Path(), ".tmp") {
+			key = file.Path()
 		}
-		if what == "" {
+		if key == "" {
 			return nil
 		}
-		if file.ModTime().After(changed[what]) {
-			changed[what] = file.ModTime()
+		if file.ModTime().After(changed[key]) {
+			changed[key] = file.ModTime()
 		}
 		if !file.IsDir() {
-			sizes[what] += file.Size()
+			sizes[key] += file.Size()
 		}
 		return nil
 	})
 	if err != nil && !missing(err) {
 		return fmt.Errorf("look for abandoned uploads: %w", err)
 	}
-	for what, last := range changed {
-		if written := c.written(path.Base(what)); written.After(last) {
+	for key, last := range changed {
+		if written := c.written(path.Base(key)); written.After(last) {
 			last = written
 		}
 		if c.now.Sub(last) < abandonAge {
 			continue
 		}
-		c.found.Bytes += sizes[what]
-		c.found.Uploads = append(c.found.Uploads, strings.TrimPrefix(what, rootDir+"/"))
+		c.found.Bytes += sizes[key]
+		c.found.Uploads = append(c.found.Uploads, strings.TrimPrefix(key, rootDir+"/"))
 		if c.request.DryRun {
 			continue
 		}
-		if err := c.driver.Delete(ctx, what); err != nil && !missing(err) {
-			return fmt.Errorf("remove abandoned upload %q: %w", what, err)
+		if err := c.driver.Delete(ctx, key); err != nil && !missing(err) {
+			return fmt.Errorf("remove abandoned upload %q: %w", key, err)
 		}
 	}
 	return nil
@@ -57,8 +57,8 @@ func (c *collection) abandoned(ctx context.Context) error {
 
 // upload returns the directory of the upload that a file belongs to, or "".
 func upload(file string) string {
-	before, after, found := strings.Cut(file, "/"+uploadsDir+"/")
-	if !found {
+	before, after, ok := strings.Cut(file, "/"+uploadsDir+"/")
+	if !ok {
 		return ""
 	}
 	id, _, _ := strings.Cut(after, "/")

@@ -23,13 +23,13 @@ func (s *store) serveBlob(w http.ResponseWriter, r *http.Request) {
 		s.Handler.ServeHTTP(w, r)
 		return
 	}
-	whole := r.Clone(r.Context())
-	whole.Method = http.MethodHead
+	request := r.Clone(r.Context())
+	request.Method = http.MethodHead
 	for _, condition := range []string{"Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"} {
-		whole.Header.Del(condition)
+		request.Header.Del(condition)
 	}
 	answer := &held{header: http.Header{}}
-	s.Handler.ServeHTTP(answer, whole)
+	s.Handler.ServeHTTP(answer, request)
 	id, err := digest.Parse(answer.header.Get("Docker-Content-Digest"))
 	if answer.status != http.StatusOK || err != nil {
 		answer.release(w)

@@ -31,14 +31,14 @@ func (g *testRegistry) fetch(method, path string, header http.Header) fetched {
 func TestFilesAreServedAsDistributionServesThem(t *testing.T) {
 	dir := t.TempDir()
 	headers := configuration.HTTP{Headers: http.Header{"X-Content-Type-Options": {"nosniff"}}}
-	ours := testRegistryWith(t, &configuration.Configuration{Storage: Directory(dir, false), HTTP: headers})
+	registry := testRegistryWith(t, &configuration.Configuration{Storage: Directory(dir, false), HTTP: headers})
 	theirs := testRegistryWith(t, &configuration.Configuration{Storage: Directory(dir, false), HTTP: headers})
 	theirs.files = false
-	layer := ours.layer()
-	ours.push("shop/app", layer)
+	layer := registry.layer()
+	registry.push("shop/app", layer)
 	id := digestOf(t, layer)
 	blob := "/v2/shop/app/blobs/" + id
-	for what, request := range map[string]struct {
+	for name, request := range map[string]struct {
 		path, method string
 		header       http.Header
 	}{
@@ -57,12 +57,12 @@ func TestFilesAreServedAsDistributionServesThem(t *testing.T) {
 		if request.header == nil {
 			request.header = http.Header{}
 		}
-		got, want := ours.fetch(request.method, request.path, request.header.Clone()), theirs.fetch(request.method, request.path, request.header.Clone())
+		got, want := registry.fetch(request.method, request.path, request.header.Clone()), theirs.fetch(request.method, request.path, request.header.Clone())
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-distribution +ours):\n%s", what, diff)
+			t.Errorf("%s (-distribution +ours):\n%s", name, diff)
 		}
 	}
-	if got := ours.fetch(http.MethodGet, blob, http.Header{"If-Match": {`"other"`}}); got.Status != http.StatusPreconditionFailed || got.Body != "" {
+	if got := registry.fetch(http.MethodGet, blob, http.Header{"If-Match": {`"other"`}}); got.Status != http.StatusPreconditionFailed || got.Body != "" {
 		t.Errorf("one that is another: %+v", got) // distribution promises a body there, and sends none
 	}
 }

@@ -135,8 +135,8 @@ func (s *server) sourceOf(stream *imagev1.ImageStream, tag string,
 		return source{repository: reference.Repository}, nil
 	}
 	at := source{remote: reference.Name(), insecure: stream.Annotations[insecureRepository] == "true"}
-	for _, wanted := range stream.Spec.Tags {
-		if wanted.Name == tag && wanted.ImportPolicy.Insecure {
+	for _, desired := range stream.Spec.Tags {
+		if desired.Name == tag && desired.ImportPolicy.Insecure {
 			at.insecure = true
 		}
 	}

@@ -40,23 +40,23 @@ func (s *store) upload(w http.ResponseWriter, r *http.Request, refused func() er
 func neverRefused() error { return nil }
 
 // refuse sends an error and removes the upload.
-func (s *store) refuse(w http.ResponseWriter, r *http.Request, why error) {
+func (s *store) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	t, name := routeOf(r)
 	if _, err := uuid.Parse(t.upload); err == nil && t.route == v2.RouteNameBlobUploadChunk {
 		_ = s.driver.Delete(context.WithoutCancel(r.Context()), path.Join(repositoriesDir, name, uploadsDir, t.upload))
 	}
 	w.Header().Set("Connection", "close") // do not read the rest of the body
-	serveRefusal(w, why)
+	serveRefusal(w, err)
 }
 
 // serveRefusal sends the reason why content is not stored.
-func serveRefusal(w http.ResponseWriter, why error) {
-	var known *refusal
-	if errors.As(why, &known) {
-		known.serve(w)
+func serveRefusal(w http.ResponseWriter, err error) {
+	var refusalErr *refusal
+	if errors.As(err, &refusalErr) {
+		refusalErr.serve(w)
 		return
 	}
-	serveError(w, errcode.ErrorCodeUnavailable.WithMessage(why.Error()))
+	serveError(w, errcode.ErrorCodeUnavailable.WithMessage(err.Error()))
 }
 
 // full reports whether a response of distribution reports a full disk or quota. Distribution

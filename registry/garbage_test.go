@@ -40,45 +40,45 @@ func testRegistryOn(t *testing.T, storage configuration.Storage) *testRegistry {
 
 func testRegistryWith(t *testing.T, settings *configuration.Configuration) *testRegistry {
 	t.Helper()
-	opened, err := (&Standalone{settings}).open(t.Context())
+	standalone, err := (&Standalone{settings}).open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(opened)
+	server := httptest.NewServer(standalone)
 	t.Cleanup(func() {
 		server.Close()
-		_ = opened.shutdown()
+		_ = standalone.shutdown()
 	})
-	return &testRegistry{opened.store, t, strings.TrimPrefix(server.URL, "http://")}
+	return &testRegistry{standalone.store, t, strings.TrimPrefix(server.URL, "http://")}
 }
 
 // layer returns one with random content.
 func (g *testRegistry) layer() v1.Layer {
 	g.t.Helper()
-	made, err := random.Layer(100, "application/vnd.oci.image.layer.v1.tar+gzip")
+	layer, err := random.Layer(100, "application/vnd.oci.image.layer.v1.tar+gzip")
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	return made
+	return layer
 }
 
 // push stores an image of layers and gives its digest.
 func (g *testRegistry) push(repository string, layers ...v1.Layer) string {
 	g.t.Helper()
-	made := g.image(layers...)
-	if err := remote.Write(g.tag(repository), made); err != nil {
+	image := g.image(layers...)
+	if err := remote.Write(g.tag(repository), image); err != nil {
 		g.t.Fatal(err)
 	}
-	return digestOf(g.t, made)
+	return digestOf(g.t, image)
 }
 
 func (g *testRegistry) image(layers ...v1.Layer) v1.Image {
 	g.t.Helper()
-	made, err := mutate.AppendLayers(empty.Image, layers...)
+	image, err := mutate.AppendLayers(empty.Image, layers...)
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	return made
+	return image
 }
 
 func (g *testRegistry) tag(repository string) name.Tag {
@@ -99,9 +99,9 @@ func (g *testRegistry) digest(repository, id string) name.Digest {
 	return reference
 }
 
-func digestOf(t *testing.T, made interface{ Digest() (v1.Hash, error) }) string {
+func digestOf(t *testing.T, result interface{ Digest() (v1.Hash, error) }) string {
 	t.Helper()
-	hash, err := made.Digest()
+	hash, err := result.Digest()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,11 +111,11 @@ func digestOf(t *testing.T, made interface{ Digest() (v1.Hash, error) }) string 
 // has says whether an image and all its blobs can be pulled.
 func (g *testRegistry) has(repository, digest string) bool {
 	g.t.Helper()
-	found, err := remote.Image(g.digest(repository, digest))
+	image, err := remote.Image(g.digest(repository, digest))
 	if err != nil {
 		return false
 	}
-	layers, err := found.Layers()
+	layers, err := image.Layers()
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -132,11 +132,11 @@ func (g *testRegistry) has(repository, digest string) bool {
 func (g *testRegistry) collect(c collection) record.Garbage {
 	g.t.Helper()
 	c.store = g.store
-	found, err := c.run(g.t.Context())
+	garbage, err := c.run(g.t.Context())
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	return found
+	return garbage
 }
 
 // onDisk says whether a blob lies on the disk.
@@ -147,14 +147,14 @@ func (g *testRegistry) onDisk(id string) bool {
 
 func TestWhatARemovedImageAloneUsedIsRemoved(t *testing.T) {
 	g := newTestRegistry(t)
-	shared, own := g.layer(), g.layer()
-	old, kept := g.push("shop/app", shared, own), g.push("shop/other", shared)
+	shared, layer := g.layer(), g.layer()
+	old, remaining := g.push("shop/app", shared, layer), g.push("shop/other", shared)
 	request := record.GarbageRequest{Images: []record.GarbageImage{{Digest: old, Repositories: []string{"shop/app"}}}}
-	images := map[string][]string{kept: {digestOf(t, shared)}}
+	images := map[string][]string{remaining: {digestOf(t, shared)}}
 
-	all := map[string][]string{kept: images[kept], old: {digestOf(t, own)}}
-	if found := g.collect(collection{request: request, images: all}); len(found.Manifests)+len(found.Blobs)+len(found.Layers) > 0 || !g.has("shop/app", old) {
-		t.Errorf("an image that is there again lost %+v", found)
+	all := map[string][]string{remaining: images[remaining], old: {digestOf(t, layer)}}
+	if garbage := g.collect(collection{request: request, images: all}); len(garbage.Manifests)+len(garbage.Blobs)+len(garbage.Layers) > 0 || !g.has("shop/app", old) {
+		t.Errorf("an image that is there again lost %+v", garbage)
 	}
 	request.DryRun = true
 	streams := map[string][]string{"shop/app": {old}}
@@ -163,20 +163,20 @@ func TestWhatARemovedImageAloneUsedIsRemoved(t *testing.T) {
 		t.Fatal("a dry run removes")
 	}
 	request.DryRun = false
-	found := g.collect(collection{request: request, images: images})
-	if !slices.Equal(found.Blobs, dry.Blobs) || !slices.Equal(found.Layers, dry.Layers) || !slices.Equal(found.Manifests, dry.Manifests) || found.Bytes != dry.Bytes {
-		t.Errorf("a dry run says %+v, then went %+v", dry, found)
+	garbage := g.collect(collection{request: request, images: images})
+	if !slices.Equal(garbage.Blobs, dry.Blobs) || !slices.Equal(garbage.Layers, dry.Layers) || !slices.Equal(garbage.Manifests, dry.Manifests) || garbage.Bytes != dry.Bytes {
+		t.Errorf("a dry run says %+v, then went %+v", dry, garbage)
 	}
-	if g.has("shop/app", old) || g.onDisk(digestOf(t, own)) || g.onDisk(old) {
+	if g.has("shop/app", old) || g.onDisk(digestOf(t, layer)) || g.onDisk(old) {
 		t.Error("the image is still there")
 	}
-	if !g.has("shop/other", kept) {
+	if !g.has("shop/other", remaining) {
 		t.Error("an image that shares a layer lost it")
 	}
-	if found.Bytes == 0 || !slices.Contains(found.Blobs, digestOf(t, own)) || slices.Contains(found.Blobs, digestOf(t, shared)) {
-		t.Errorf("went %+v", found)
+	if garbage.Bytes == 0 || !slices.Contains(garbage.Blobs, digestOf(t, layer)) || slices.Contains(garbage.Blobs, digestOf(t, shared)) {
+		t.Errorf("went %+v", garbage)
 	}
-	if again := g.push("shop/app", shared, own); again != old || !g.has("shop/app", old) {
+	if second := g.push("shop/app", shared, layer); second != old || !g.has("shop/app", old) {
 		t.Error("a removed image cannot be pushed again")
 	}
 }
@@ -191,29 +191,29 @@ func TestImagesOfAnIndexStayAndGoWithIt(t *testing.T) {
 	if err := remote.WriteIndex(g.tag("shop/app"), index); err != nil {
 		t.Fatal(err)
 	}
-	whole, part := digestOf(t, index), digestOf(t, child)
+	full, part := digestOf(t, index), digestOf(t, child)
 	partOnly := record.GarbageRequest{Images: []record.GarbageImage{{Digest: part, Repositories: []string{"shop/app"}}}}
-	if found := g.collect(collection{request: partOnly, images: map[string][]string{whole: {part}}}); !g.has("shop/app", part) {
-		t.Errorf("an image of an index went: %+v", found)
+	if garbage := g.collect(collection{request: partOnly, images: map[string][]string{full: {part}}}); !g.has("shop/app", part) {
+		t.Errorf("an image of an index went: %+v", garbage)
 	}
-	both := record.GarbageRequest{Images: []record.GarbageImage{{Digest: whole, Repositories: []string{"shop/app"}, Blobs: []string{part}}}}
-	if found := g.collect(collection{request: both}); len(found.Manifests) != 2 || len(found.Blobs) != 4 || g.has("shop/app", part) {
-		t.Errorf("of the index went %+v", found)
+	both := record.GarbageRequest{Images: []record.GarbageImage{{Digest: full, Repositories: []string{"shop/app"}, Blobs: []string{part}}}}
+	if garbage := g.collect(collection{request: both}); len(garbage.Manifests) != 2 || len(garbage.Blobs) != 4 || g.has("shop/app", part) {
+		t.Errorf("of the index went %+v", garbage)
 	}
 }
 
 func TestOldBlobsThatNoImageUsesAreRemoved(t *testing.T) {
 	g := newTestRegistry(t)
-	lost, kept := g.push("shop/lost", g.layer()), g.push("shop/kept", g.layer())
-	everything := record.GarbageRequest{Everything: true}
-	images := map[string][]string{kept: nil}
-	if found := g.collect(collection{request: everything, images: images, now: time.Now()}); len(found.Blobs)+len(found.Manifests)+len(found.Layers) > 0 {
-		t.Errorf("of a push under way went %+v", found)
+	lost, remaining := g.push("shop/lost", g.layer()), g.push("shop/kept", g.layer())
+	request := record.GarbageRequest{Everything: true}
+	images := map[string][]string{remaining: nil}
+	if garbage := g.collect(collection{request: request, images: images, now: time.Now()}); len(garbage.Blobs)+len(garbage.Manifests)+len(garbage.Layers) > 0 {
+		t.Errorf("of a push under way went %+v", garbage)
 	}
-	if found := g.collect(collection{request: everything, images: images, now: time.Now().Add(2 * time.Hour)}); len(found.Blobs) != 3 || len(found.Manifests) != 1 {
-		t.Errorf("went %+v", found)
+	if garbage := g.collect(collection{request: request, images: images, now: time.Now().Add(2 * time.Hour)}); len(garbage.Blobs) != 3 || len(garbage.Manifests) != 1 {
+		t.Errorf("went %+v", garbage)
 	}
-	if g.has("shop/lost", lost) || !g.has("shop/kept", kept) {
+	if g.has("shop/lost", lost) || !g.has("shop/kept", remaining) {
 		t.Error("the wrong image went")
 	}
 }

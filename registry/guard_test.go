@@ -72,8 +72,8 @@ func TestAProjectUploadsNoMoreThanItsQuota(t *testing.T) {
 		if status != http.StatusForbidden || !strings.Contains(body, `"DENIED"`) || !strings.Contains(body, QuotaAnnotation) || !strings.Contains(body, `project \"shop\"`) {
 			t.Errorf("%s: an upload over the quota: %d %s", name, status, body)
 		}
-		if left := g.uploadDirs(t); len(left) != 1 {
-			t.Errorf("%s: %d uploads are on the disk, want the one that was allowed", name, len(left))
+		if remaining := g.uploadDirs(t); len(remaining) != 1 {
+			t.Errorf("%s: %d uploads are on the disk, want the one that was allowed", name, len(remaining))
 		}
 		s.guard.usage.forget("shop") // as if counted again
 		if status, body := send(t, front, 400<<10, chunked); status != http.StatusAccepted {
@@ -163,14 +163,14 @@ func TestAbandonedUploadsAreRemovedWithinTheHour(t *testing.T) {
 		}
 	}
 	age(t, dir, 50*time.Minute)
-	fresh, stale := g.uploadDirs(t)[0], g.uploadDirs(t)[1]
+	current, stale := g.uploadDirs(t)[0], g.uploadDirs(t)[1]
 	s.uploads.forget(time.Now())
-	s.uploads.touch(path.Base(fresh))
+	s.uploads.touch(path.Base(current))
 	if err := s.removeAbandoned(t.Context(), g.store); err != nil {
 		t.Fatal(err)
 	}
-	if left := g.uploadDirs(t); len(left) != 1 || left[0] != fresh {
-		t.Errorf("after removing %q, %q are left", stale, left)
+	if remaining := g.uploadDirs(t); len(remaining) != 1 || remaining[0] != current {
+		t.Errorf("after removing %q, %q are left", stale, remaining)
 	}
 }
 

@@ -55,8 +55,8 @@ func servePage(w http.ResponseWriter, r *http.Request, names []string, body func
 	slices.Sort(names)
 	query := r.URL.Query()
 	if last := query.Get("last"); last != "" {
-		from, found := slices.BinarySearch(names, last)
-		if found {
+		from, ok := slices.BinarySearch(names, last)
+		if ok {
 			from++
 		}
 		names = names[from:]

@@ -38,13 +38,13 @@ func (s *store) putManifest(w http.ResponseWriter, r *http.Request, repository, 
 			return
 		}
 	}
-	put := r.Clone(r.Context())
+	request := r.Clone(r.Context())
 	if name != id {
-		put = redirect(r, repository, "manifests", id.String())
+		request = redirect(r, repository, "manifests", id.String())
 	}
-	put.Body, put.ContentLength = io.NopCloser(bytes.NewReader(manifest)), int64(len(manifest))
+	request.Body, request.ContentLength = io.NopCloser(bytes.NewReader(manifest)), int64(len(manifest))
 	answer := &held{header: http.Header{}}
-	s.Handler.ServeHTTP(answer, put)
+	s.Handler.ServeHTTP(answer, request)
 	if answer.status >= http.StatusInternalServerError && full(answer.body.Bytes()) {
 		serveFull(w, fullMessage)
 		return

@@ -62,8 +62,8 @@ func (g *testRegistry) blobs() (all []string) {
 
 func TestWhatAProjectHasEndsWithIt(t *testing.T) {
 	g := newTestRegistry(t)
-	shared, own := g.layer(), g.layer()
-	gone, promoted, staying := g.push("old/app", shared, own), g.push("old/app", g.layer()), g.push("shop/app", shared)
+	shared, layer := g.layer(), g.layer()
+	gone, promoted, staying := g.push("old/app", shared, layer), g.push("old/app", g.layer()), g.push("shop/app", shared)
 	bill := g.attach("old/app", promoted, billType)
 	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "live"}}
 	stream.Status.Tags = []imagev1.NamedTagEventList{{Tag: "v1", Items: []imagev1.TagEvent{{Image: promoted, DockerImageReference: registryname.Address + "/old/app@" + promoted}}}}
@@ -82,11 +82,11 @@ func TestWhatAProjectHasEndsWithIt(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	left := g.blobs()
-	if slices.Contains(left, gone) || slices.Contains(left, digestOf(t, own)) {
+	remaining := g.blobs()
+	if slices.Contains(remaining, gone) || slices.Contains(remaining, digestOf(t, layer)) {
 		t.Error("blobs of the project are still on the disk")
 	}
-	if !slices.Contains(left, digestOf(t, shared)) {
+	if !slices.Contains(remaining, digestOf(t, shared)) {
 		t.Error("a layer that another project has is gone")
 	}
 	// A stream of another project keeps its image, with what refers to it.
@@ -131,8 +131,8 @@ func TestAProjectGetsNothingOfAFormerOneOfItsName(t *testing.T) {
 		if err := next.own(t.Context(), g.store, "shop"); err != nil {
 			t.Fatal(err)
 		}
-		if left := g.blobs(); len(left) > 0 {
-			t.Errorf("%s: %q are left of the former project", name, left)
+		if remaining := g.blobs(); len(remaining) > 0 {
+			t.Errorf("%s: %q are left of the former project", name, remaining)
 		}
 		if owner, err := g.driver.GetContent(t.Context(), projectsDir+"/shop"); err != nil || string(owner) != "2" {
 			t.Errorf("%s: the owner is %q, %v", name, owner, err)

@@ -68,28 +68,28 @@ func (s *server) removeGarbage(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	var wanted record.GarbageRequest
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxGarbageRequest)).Decode(&wanted); err != nil {
+	var request record.GarbageRequest
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxGarbageRequest)).Decode(&request); err != nil {
 		http.Error(w, "read request: "+err.Error(), http.StatusBadRequest)
 		return
 	}
-	if !wanted.DryRun && readOnly(s.Storage) {
+	if !request.DryRun && readOnly(s.Storage) {
 		serveError(w, errcode.ErrorCodeUnsupported.WithMessage("the registry is read-only"))
 		return
 	}
-	found, err := s.collect(r.Context(), callerOf(r), wanted)
+	garbage, err := s.collect(r.Context(), callerOf(r), request)
 	if err != nil {
 		serveError(w, errcode.ErrorCodeUnavailable.WithMessage("remove garbage: "+err.Error()))
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(found)
+	_ = json.NewEncoder(w).Encode(garbage)
 }
 
 // collect removes garbage. No manifest is stored during this time, except during a dry run. It
 // lists images during the search, so that it includes images that were pushed again.
 func (s *server) collect(ctx context.Context, c caller,
-	wanted record.GarbageRequest) (record.Garbage, error) {
+	request record.GarbageRequest) (record.Garbage, error) {
 	store, err := s.store.get()
 	if err != nil {
 		return record.Garbage{}, err
@@ -98,7 +98,7 @@ func (s *server) collect(ctx context.Context, c caller,
 	if err != nil {
 		return record.Garbage{}, err
 	}
-	if !wanted.DryRun {
+	if !request.DryRun {
 		s.pushes.Lock()
 		defer s.pushes.Unlock()
 	}
@@ -110,7 +110,7 @@ func (s *server) collect(ctx context.Context, c caller,
 	if err != nil {
 		return record.Garbage{}, err
 	}
-	search := collection{store: store, request: wanted, images: map[string][]string{}, streams: map[string][]string{}, now: time.Now()}
+	search := collection{store: store, request: request, images: map[string][]string{}, streams: map[string][]string{}, now: time.Now()}
 	for i := range images.Items {
 		search.images[images.Items[i].Name] = record.Blobs(&images.Items[i])
 	}

@@ -54,8 +54,8 @@ func (s *server) pullUnknown(w http.ResponseWriter, r *http.Request, store *stor
 		serveError(w, errcode.ErrorCodeManifestUnknown.WithDetail(map[string]string{"tag": t.reference}))
 		return
 	}
-	at, known := s.blobs.get(blobOf{t.repository(), t.reference})
-	if !known || at.remote == "" || store.hasManifest(r.Context(), t.repository(), id) {
+	at, ok := s.blobs.get(blobOf{t.repository(), t.reference})
+	if !ok || at.remote == "" || store.hasManifest(r.Context(), t.repository(), id) {
 		store.ServeHTTP(w, r)
 		return
 	}
@@ -84,8 +84,8 @@ func (s *server) rememberImage(t target, image *imagev1.Image, at source) {
 	for _, layer := range image.DockerImageLayers {
 		blobs = append(blobs, layer.Name)
 	}
-	if described, err := record.Metadata(image); err == nil && described.ID != "" {
-		blobs = append(blobs, described.ID)
+	if metadata, err := record.Metadata(image); err == nil && metadata.ID != "" {
+		blobs = append(blobs, metadata.ID)
 	}
 	s.blobs.put(t.repository(), blobs, at)
 }
@@ -247,21 +247,21 @@ func (s *server) mirror(ctx context.Context, w io.Writer, content io.Reader, sto
 		_, err = io.Copy(w, content)
 		return err
 	}
-	kept, err := repository.Blobs(ctx).Create(ctx)
+	writer, err := repository.Blobs(ctx).Create(ctx)
 	if err != nil {
 		_, err = io.Copy(w, content)
 		return err
 	}
-	copied := &copier{Writer: guarded{kept, func(bytes int64) error { return s.guard.take(ctx, store, t.namespace, bytes) }}}
+	copied := &copier{Writer: guarded{writer, func(bytes int64) error { return s.guard.take(ctx, store, t.namespace, bytes) }}}
 	if _, err := io.Copy(w, io.TeeReader(content, copied)); err != nil {
-		_ = kept.Cancel(ctx)
+		_ = writer.Cancel(ctx)
 		return fmt.Errorf("pass blob %q on: %w", t.digest, err)
 	}
 	if copied.err == nil {
-		_, copied.err = kept.Commit(ctx, ocispec.Descriptor{Digest: digest.Digest(t.digest), Size: size})
+		_, copied.err = writer.Commit(ctx, ocispec.Descriptor{Digest: digest.Digest(t.digest), Size: size})
 	}
 	if copied.err != nil {
-		_ = kept.Cancel(ctx)
+		_ = writer.Cancel(ctx)
 	}
 	return nil
 }

@@ -33,12 +33,12 @@ func (s *server) pullReferrers(w http.ResponseWriter, r *http.Request, store *st
 		defer account.Close()
 		ctx, cancel := context.WithTimeout(r.Context(), remoteTimeout)
 		defer cancel()
-		found, err := s.client(r, t, at.source, account).Referrers(ctx, at.source.remote, subject.String())
+		manifests, err := s.client(r, t, at.source, account).Referrers(ctx, at.source.remote, subject.String())
 		var ids []string
-		for _, referrer := range found {
+		for _, referrer := range manifests {
 			ids = append(ids, referrer.Digest.String())
 		}
 		s.blobs.put(t.repository(), ids, at.source)
-		return found, err
+		return manifests, err
 	})
 }

@@ -49,7 +49,7 @@ func knowing(image, reference string) *server {
 }
 
 func TestWhatRefersToAnImageOfAnotherRegistryIsPulledFromThere(t *testing.T) {
-	for what, support := range map[string]bool{"that lists referrers": true, "that has a tag of them": false} {
+	for name, support := range map[string]bool{"that lists referrers": true, "that has a tag of them": false} {
 		silent := other.Logger(slog.NewLogLogger(slog.DiscardHandler, slog.LevelError))
 		var refuses atomic.Bool
 		content := other.New(other.WithReferrersSupport(support), silent)
@@ -61,10 +61,10 @@ func TestWhatRefersToAnImageOfAnotherRegistryIsPulledFromThere(t *testing.T) {
 			content.ServeHTTP(w, r)
 		}))
 		t.Cleanup(far.Close)
-		there := &testRegistry{t: t, host: strings.TrimPrefix(far.URL, "http://")}
-		image := there.push("team/app", there.layer())
-		bill, signature := there.attach("team/app", image, billType), there.attach("team/app", image, signatureType)
-		s, here := knowing(image, there.host+"/team/app@"+image), newTestRegistry(t)
+		registry := &testRegistry{t: t, host: strings.TrimPrefix(far.URL, "http://")}
+		image := registry.push("team/app", registry.layer())
+		bill, signature := registry.attach("team/app", image, billType), registry.attach("team/app", image, signatureType)
+		s, here := knowing(image, registry.host+"/team/app@"+image), newTestRegistry(t)
 		ask := func(serve func(http.ResponseWriter, *http.Request, *store, target), path string, of target) *httptest.ResponseRecorder {
 			of.namespace, of.stream = "shop", "app"
 			w := httptest.NewRecorder()
@@ -75,7 +75,7 @@ func TestWhatRefersToAnImageOfAnotherRegistryIsPulledFromThere(t *testing.T) {
 			w := ask(s.pullReferrers, "/v2/shop/app/referrers/"+image+query, target{digest: image})
 			var index ocispec.Index
 			if err := json.Unmarshal(w.Body.Bytes(), &index); err != nil || w.Code != http.StatusOK {
-				t.Fatalf("a registry %s: %d %s %v", what, w.Code, w.Body, err)
+				t.Fatalf("a registry %s: %d %s %v", name, w.Code, w.Body, err)
 			}
 			for _, entry := range index.Manifests {
 				ids = append(ids, entry.Digest.String())
@@ -83,16 +83,16 @@ func TestWhatRefersToAnImageOfAnotherRegistryIsPulledFromThere(t *testing.T) {
 			return ids
 		}
 		if w := ask(s.pullManifest, "/v2/shop/app/manifests/"+bill, target{reference: bill}); w.Code != http.StatusNotFound {
-			t.Errorf("a registry %s: a manifest that nobody has listed: %d", what, w.Code)
+			t.Errorf("a registry %s: a manifest that nobody has listed: %d", name, w.Code)
 		}
 		if got := referrers(""); len(got) != 2 {
-			t.Errorf("a registry %s: referrers %s", what, got)
+			t.Errorf("a registry %s: referrers %s", name, got)
 		}
 		if got := referrers("?artifactType=" + string(billType)); len(got) != 1 || got[0] != bill {
-			t.Errorf("a registry %s: bills %s, want %s", what, got, bill)
+			t.Errorf("a registry %s: bills %s, want %s", name, got, bill)
 		}
 		for _, id := range []string{bill, signature} {
-			artifact, err := remote.Image(there.digest("team/app", id))
+			artifact, err := remote.Image(registry.digest("team/app", id))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -101,20 +101,20 @@ func TestWhatRefersToAnImageOfAnotherRegistryIsPulledFromThere(t *testing.T) {
 				t.Fatal(err)
 			}
 			if w := ask(s.pullManifest, "/v2/shop/app/manifests/"+id, target{reference: id}); w.Code != http.StatusOK || w.Header().Get("Docker-Content-Digest") != id {
-				t.Errorf("a registry %s: a referrer: %d %s", what, w.Code, w.Body)
+				t.Errorf("a registry %s: a referrer: %d %s", name, w.Code, w.Body)
 			}
 			blob := digestOf(t, layers[0])
 			if w := ask(s.pullBlob, "/v2/shop/app/blobs/"+blob, target{digest: blob}); w.Code != http.StatusOK || w.Body.Len() == 0 {
-				t.Errorf("a registry %s: the content of a referrer: %d %s", what, w.Code, w.Body)
+				t.Errorf("a registry %s: the content of a referrer: %d %s", name, w.Code, w.Body)
 			}
 		}
-		own := here.attachTo("shop/app", there.digest("team/app", image), billType, "ours")
-		if got := referrers(""); len(got) != 3 || got[0] != own {
-			t.Errorf("a registry %s: with one that was pushed here, %s", what, got)
+		attachment := here.attachTo("shop/app", registry.digest("team/app", image), billType, "ours")
+		if got := referrers(""); len(got) != 3 || got[0] != attachment {
+			t.Errorf("a registry %s: with one that was pushed here, %s", name, got)
 		}
 		refuses.Store(true)
 		if w := ask(s.pullReferrers, "/v2/shop/app/referrers/"+image, target{digest: image}); w.Code != http.StatusForbidden {
-			t.Errorf("a registry %s refuses: %d %s", what, w.Code, w.Body)
+			t.Errorf("a registry %s refuses: %d %s", name, w.Code, w.Body)
 		}
 	}
 }
@@ -125,14 +125,14 @@ func TestAManifestOfAnotherProjectIsNoReferrer(t *testing.T) {
 	there := strings.TrimPrefix(far.URL, "http://") + "/team/app"
 	manifest := `{"schemaVersion": 2}`
 	private := digest.FromString(manifest).String()
-	s, here := knowing(someDigest, there+"@"+someDigest), newTestRegistry(t)
+	s, registry := knowing(someDigest, there+"@"+someDigest), newTestRegistry(t)
 	image := &imagev1.Image{ObjectMeta: metav1.ObjectMeta{Name: private}, DockerImageManifest: manifest, DockerImageManifestMediaType: ocispec.MediaTypeImageManifest}
 	if _, err := s.images.Images().Create(t.Context(), image, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	s.blobs.put("shop/app", []string{private}, source{remote: there}) // its registry has listed it
 	w := httptest.NewRecorder()
-	s.pullManifest(w, httptest.NewRequest(http.MethodGet, "/v2/shop/app/manifests/"+private, nil), here.store, target{namespace: "shop", stream: "app", reference: private})
+	s.pullManifest(w, httptest.NewRequest(http.MethodGet, "/v2/shop/app/manifests/"+private, nil), registry.store, target{namespace: "shop", stream: "app", reference: private})
 	if w.Code != http.StatusNotFound || strings.Contains(w.Body.String(), "schemaVersion") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}

@@ -13,30 +13,30 @@ import (
 func TestAnImageThatLeadsBackIsNotPulledThroughForEver(t *testing.T) {
 	s := &server{Registry: &Registry{Remotes: remotes()}, name: "registry-of-the-test", images: imagefake.NewSimpleClientset().ImageV1()} //nolint: the generated client of images has no other
 	const most = 20
-	var asked atomic.Int32
+	var request atomic.Int32
 	var host string
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		at, known := source{remote: host + "/shop/app"}, target{namespace: "shop", stream: "app", digest: someDigest}
+		at, image := source{remote: host + "/shop/app"}, target{namespace: "shop", stream: "app", digest: someDigest}
 		switch {
 		case r.URL.Path == "/v2/":
-		case asked.Add(1) > most:
+		case request.Add(1) > most:
 			http.NotFound(w, r)
 		case strings.Contains(r.URL.Path, "/manifests/"):
-			s.pullThrough(w, r, known, found{digest: someDigest, source: at})
+			s.pullThrough(w, r, image, found{digest: someDigest, source: at})
 		default:
-			s.pullBlobThrough(w, r, nil, known, at)
+			s.pullBlobThrough(w, r, nil, image, at)
 		}
 	}))
 	t.Cleanup(front.Close)
 	host = strings.TrimPrefix(front.URL, "http://")
 	for _, path := range []string{"/v2/shop/app/manifests/" + someDigest, "/v2/shop/app/blobs/" + someDigest} {
-		asked.Store(0)
+		request.Store(0)
 		answer, err := http.Get(front.URL + path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		answer.Body.Close()
-		n := asked.Load()
+		n := request.Load()
 		if answer.StatusCode != http.StatusForbidden || n < mostReturns || n > 2*mostReturns {
 			t.Errorf("%s: %s after %d requests", path, answer.Status, n)
 		}

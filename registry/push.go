@@ -74,9 +74,9 @@ func (s *server) pushManifest(w http.ResponseWriter, r *http.Request, store *sto
 
 // mayHave checks with the API server whether the project can have an image.
 func (s *server) mayHave(ctx context.Context, mapping *imagev1.ImageStreamMapping) error {
-	asked := mapping.DeepCopy()
-	asked.Tag = ""
-	_, err := s.images.ImageStreamMappings(mapping.Namespace).Create(ctx, asked, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	request := mapping.DeepCopy()
+	request.Tag = ""
+	_, err := s.images.ImageStreamMappings(mapping.Namespace).Create(ctx, request, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	return err
 }
 

@@ -85,8 +85,8 @@ func (s *store) serveReferrers(w http.ResponseWriter, r *http.Request, repositor
 		serveError(w, errcode.ErrorCodeDigestInvalid.WithDetail(err.Error()))
 		return
 	}
-	wanted := r.URL.Query().Get("artifactType")
-	found, next, err := s.describeReferrers(r.Context(), repository, of, wanted, r.URL.Query().Get("last"))
+	desired := r.URL.Query().Get("artifactType")
+	manifests, next, err := s.describeReferrers(r.Context(), repository, of, desired, r.URL.Query().Get("last"))
 	if err != nil {
 		serveError(w, errcode.ErrorCodeUnavailable.WithMessage("list referrers: the storage of the registry does not answer"))
 		return
@@ -97,9 +97,9 @@ func (s *store) serveReferrers(w http.ResponseWriter, r *http.Request, repositor
 			serveError(w, notThere(err, errcode.ErrorCodeManifestUnknown))
 			return
 		}
-		found = merge(found, others, wanted)
+		manifests = merge(manifests, others, desired)
 	}
-	if wanted != "" {
+	if desired != "" {
 		w.Header().Set("OCI-Filters-Applied", "artifactType")
 	}
 	if next != "" {
@@ -108,29 +108,29 @@ func (s *store) serveReferrers(w http.ResponseWriter, r *http.Request, repositor
 		w.Header().Set("Link", "<"+(&url.URL{Path: r.URL.Path, RawQuery: query.Encode()}).String()+`>; rel="next"`)
 	}
 	w.Header().Set("Content-Type", ocispec.MediaTypeImageIndex)
-	_ = json.NewEncoder(w).Encode(ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex, Manifests: found})
+	_ = json.NewEncoder(w).Encode(ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex, Manifests: manifests})
 }
 
 // merge adds the referrers of another registry with the requested type. It skips duplicates.
-func merge(found, others []ocispec.Descriptor, wanted string) []ocispec.Descriptor {
-	known := map[digest.Digest]bool{}
-	for _, referrer := range found {
-		known[referrer.Digest] = true
+func merge(manifests, others []ocispec.Descriptor, desired string) []ocispec.Descriptor {
+	digests := map[digest.Digest]bool{}
+	for _, referrer := range manifests {
+		digests[referrer.Digest] = true
 	}
 	for _, referrer := range others {
-		if !known[referrer.Digest] && (wanted == "" || referrer.ArtifactType == wanted) {
-			known[referrer.Digest] = true
-			found = append(found, referrer)
+		if !digests[referrer.Digest] && (desired == "" || referrer.ArtifactType == desired) {
+			digests[referrer.Digest] = true
+			manifests = append(manifests, referrer)
 		}
 	}
-	return found
+	return manifests
 }
 
 // describeReferrers describes a page of the referrers of a manifest: those after last. next is the
 // last one of the page if there are more.
 func (s *store) describeReferrers(ctx context.Context, repository string, of digest.Digest,
-	wanted, last string) (found []ocispec.Descriptor, next string, err error) {
-	found = []ocispec.Descriptor{} // an empty list, not null
+	desired, last string) (manifests []ocispec.Descriptor, next string, err error) {
+	manifests = []ocispec.Descriptor{} // an empty list, not null
 	all, err := s.referrersOf(ctx, repository, of)
 	if err != nil {
 		return nil, "", err
@@ -146,22 +146,22 @@ func (s *store) describeReferrers(ctx context.Context, repository string, of dig
 	}
 	size := int64(0)
 	for i, id := range all {
-		described, err := s.describe(ctx, repository, id)
+		desc, err := s.describe(ctx, repository, id)
 		if missing(err) {
 			continue // noted, but never stored or gone
 		}
 		if err != nil {
 			return nil, "", err
 		}
-		if wanted != "" && described.ArtifactType != wanted {
+		if desired != "" && desc.ArtifactType != desired {
 			continue
 		}
-		if size += described.Size; size > maxPage && len(found) > 0 { // what it says is a part of it
-			return found, all[i-1].String(), nil
+		if size += desc.Size; size > maxPage && len(manifests) > 0 { // what it says is a part of it
+			return manifests, all[i-1].String(), nil
 		}
-		found = append(found, described)
+		manifests = append(manifests, desc)
 	}
-	return found, next, nil
+	return manifests, next, nil
 }
 
 // referrersOf lists the referrers of a manifest, sorted.

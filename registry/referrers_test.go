@@ -50,9 +50,9 @@ func (g *testRegistry) attachTo(repository string, subject name.Digest, kind typ
 	if note != "" {
 		artifact = mutate.Annotations(artifact, map[string]string{"note": note}).(v1.Image)
 	}
-	made := mutate.Subject(artifact, *of).(v1.Image)
-	id := digestOf(g.t, made)
-	if err := remote.Write(g.digest(repository, id), made); err != nil {
+	image := mutate.Subject(artifact, *of).(v1.Image)
+	id := digestOf(g.t, image)
+	if err := remote.Write(g.digest(repository, id), image); err != nil {
 		g.t.Fatal(err)
 	}
 	return id
@@ -113,13 +113,13 @@ func TestReferrersComeInPages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	found, next, err := g.describeReferrers(t.Context(), "shop/app", digest.Digest(image), "", "")
-	if err != nil || len(found) > 0 || next == "" {
-		t.Fatalf("first page: %d, next %q, %v", len(found), next, err)
+	manifests, next, err := g.describeReferrers(t.Context(), "shop/app", digest.Digest(image), "", "")
+	if err != nil || len(manifests) > 0 || next == "" {
+		t.Fatalf("first page: %d, next %q, %v", len(manifests), next, err)
 	}
-	found, next, err = g.describeReferrers(t.Context(), "shop/app", digest.Digest(image), "", next)
-	if err != nil || len(found) != 1 || found[0].Digest.String() != bill || next != "" {
-		t.Errorf("second page: %+v, next %q, %v", found, next, err)
+	manifests, next, err = g.describeReferrers(t.Context(), "shop/app", digest.Digest(image), "", next)
+	if err != nil || len(manifests) != 1 || manifests[0].Digest.String() != bill || next != "" {
+		t.Errorf("second page: %+v, next %q, %v", manifests, next, err)
 	}
 }
 
@@ -133,14 +133,14 @@ func TestReferrersThatSayMuchComeInPages(t *testing.T) {
 	slices.Sort(want)
 	var sizes []int
 	for last, more := "", true; more; more = last != "" {
-		found, next, err := g.describeReferrers(t.Context(), "shop/app", digest.Digest(image), "", last)
+		manifests, next, err := g.describeReferrers(t.Context(), "shop/app", digest.Digest(image), "", last)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, one := range found {
-			got = append(got, one.Digest.String())
+		for _, desc := range manifests {
+			got = append(got, desc.Digest.String())
 		}
-		sizes, last = append(sizes, len(found)), next
+		sizes, last = append(sizes, len(manifests)), next
 	}
 	if !slices.Equal(got, want) || !slices.Equal(sizes, []int{2, 1}) {
 		t.Errorf("pages of %d have %s, want %s", sizes, got, want)
@@ -182,19 +182,19 @@ func TestAReferrerThatCannotBeRemovedIsNotForgotten(t *testing.T) {
 
 func TestReferrersStayAndGoWithTheirSubject(t *testing.T) {
 	g := newTestRegistry(t)
-	kept, gone := g.push("shop/app", g.layer()), g.push("shop/app", g.layer())
-	bill := g.attach("shop/app", kept, billType)
+	remaining, gone := g.push("shop/app", g.layer()), g.push("shop/app", g.layer())
+	bill := g.attach("shop/app", remaining, billType)
 	signature := g.attach("shop/app", bill, signatureType) // of the bill
 	lost := g.attach("shop/app", gone, billType)
 	later := time.Now().Add(2 * time.Hour)
 
 	everything := record.GarbageRequest{Everything: true}
-	found := g.collect(collection{request: everything, images: map[string][]string{kept: nil, gone: nil}, now: later})
-	if len(found.Manifests)+len(found.Blobs) > 0 {
-		t.Errorf("of what refers to images went %+v", found)
+	garbage := g.collect(collection{request: everything, images: map[string][]string{remaining: nil, gone: nil}, now: later})
+	if len(garbage.Manifests)+len(garbage.Blobs) > 0 {
+		t.Errorf("of what refers to images went %+v", garbage)
 	}
 	request := record.GarbageRequest{Images: []record.GarbageImage{{Digest: gone, Repositories: []string{"shop/app"}}}}
-	g.collect(collection{request: request, images: map[string][]string{kept: nil}, now: later})
+	g.collect(collection{request: request, images: map[string][]string{remaining: nil}, now: later})
 	if g.has("shop/app", gone) || g.has("shop/app", lost) || g.onDisk(lost) || len(g.referring("shop/app", gone)) > 0 {
 		t.Error("a referrer outlived its subject")
 	}
@@ -203,8 +203,8 @@ func TestReferrersStayAndGoWithTheirSubject(t *testing.T) {
 	}
 	// An image that is only in a stream, not in this repository, keeps what refers to it.
 	elsewhere := g.push("shop/base", g.layer())
-	if found := g.collect(collection{request: everything, images: map[string][]string{elsewhere: nil}, streams: map[string][]string{"shop/app": {kept}}, now: later}); !g.has("shop/app", signature) {
-		t.Errorf("of what refers to an image of the stream went %+v", found)
+	if garbage := g.collect(collection{request: everything, images: map[string][]string{elsewhere: nil}, streams: map[string][]string{"shop/app": {remaining}}, now: later}); !g.has("shop/app", signature) {
+		t.Errorf("of what refers to an image of the stream went %+v", garbage)
 	}
 	g.collect(collection{request: everything, images: map[string][]string{}, now: later})
 	if g.has("shop/app", bill) || g.has("shop/app", signature) {
@@ -257,12 +257,12 @@ func TestDigestsOfOtherAlgorithms(t *testing.T) {
 		`"layers":[{"mediaType":"application/vnd.oci.image.layer.v1.tar","digest":"` + layer.String() + `","size":7}]}`)
 	id, other := digest.SHA512.FromBytes(manifest), digest.SHA512.FromString("another")
 	header := http.Header{"Content-Type": {string(types.OCIManifestSchema1)}, "Accept": {string(types.OCIManifestSchema1)}}
-	if put := g.send(http.MethodPut, "/v2/shop/app/manifests/"+other.String(), header, manifest); put.StatusCode != http.StatusBadRequest {
-		t.Errorf("a manifest under the digest of another: %s", put.Status)
+	if resp := g.send(http.MethodPut, "/v2/shop/app/manifests/"+other.String(), header, manifest); resp.StatusCode != http.StatusBadRequest {
+		t.Errorf("a manifest under the digest of another: %s", resp.Status)
 	}
-	put := g.send(http.MethodPut, "/v2/shop/app/manifests/"+id.String(), header, manifest)
-	if put.StatusCode != http.StatusCreated || put.Header.Get("Docker-Content-Digest") != id.String() || !strings.HasSuffix(put.Header.Get("Location"), id.String()) {
-		t.Fatalf("put: %s, %v", put.Status, put.Header)
+	resp := g.send(http.MethodPut, "/v2/shop/app/manifests/"+id.String(), header, manifest)
+	if resp.StatusCode != http.StatusCreated || resp.Header.Get("Docker-Content-Digest") != id.String() || !strings.HasSuffix(resp.Header.Get("Location"), id.String()) {
+		t.Fatalf("put: %s, %v", resp.Status, resp.Header)
 	}
 	there := func() bool {
 		return g.send(http.MethodGet, "/v2/shop/app/manifests/"+id.String(), header, nil).StatusCode == http.StatusOK &&
@@ -271,12 +271,12 @@ func TestDigestsOfOtherAlgorithms(t *testing.T) {
 	if !there() {
 		t.Fatal("what was stored is not there")
 	}
-	everything, later := record.GarbageRequest{Everything: true}, time.Now().Add(2*time.Hour)
+	request, later := record.GarbageRequest{Everything: true}, time.Now().Add(2*time.Hour)
 	canonical := digest.FromBytes(manifest).String()
-	if found := g.collect(collection{request: everything, images: map[string][]string{canonical: nil}, now: later}); !there() {
-		t.Errorf("of an image that stays went %+v", found)
+	if garbage := g.collect(collection{request: request, images: map[string][]string{canonical: nil}, now: later}); !there() {
+		t.Errorf("of an image that stays went %+v", garbage)
 	}
-	if found := g.collect(collection{request: everything, images: map[string][]string{}, now: later}); there() || len(found.Blobs) != 3 {
-		t.Errorf("of an image that goes went %+v", found)
+	if garbage := g.collect(collection{request: request, images: map[string][]string{}, now: later}); there() || len(garbage.Blobs) != 3 {
+		t.Errorf("of an image that goes went %+v", garbage)
 	}
 }

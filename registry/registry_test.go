@@ -61,7 +61,7 @@ func TestCredentialsAreTokens(t *testing.T) {
 		change(r)
 		return r
 	}
-	for what, tt := range map[string]struct {
+	for name, tt := range map[string]struct {
 		request *http.Request
 		want    caller
 	}{
@@ -71,7 +71,7 @@ func TestCredentialsAreTokens(t *testing.T) {
 		"anonymous": {request(func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+anonymousToken) }), caller{"", true, "192.0.2.1"}},
 	} {
 		if got := callerOf(tt.request); got != tt.want {
-			t.Errorf("%s: %+v, want %+v", what, got, tt.want)
+			t.Errorf("%s: %+v, want %+v", name, got, tt.want)
 		}
 	}
 }

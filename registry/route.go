@@ -24,7 +24,7 @@ func expose(ctx context.Context, config *rest.Config, host string) error {
 		return err
 	}
 	routes := client.Routes(serviceNamespace)
-	there, err := routes.Get(ctx, serviceName, metav1.GetOptions{})
+	route, err := routes.Get(ctx, serviceName, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		_, err = routes.Create(ctx, &routev1.Route{
@@ -37,9 +37,9 @@ func expose(ctx context.Context, config *rest.Config, host string) error {
 				TLS:  &routev1.TLSConfig{Termination: routev1.TLSTerminationPassthrough},
 			},
 		}, metav1.CreateOptions{})
-	case err == nil && there.Annotations[hostGenerated] == "true" && there.Spec.Host != host:
-		there.Spec.Host = host
-		_, err = routes.Update(ctx, there, metav1.UpdateOptions{})
+	case err == nil && route.Annotations[hostGenerated] == "true" && route.Spec.Host != host:
+		route.Spec.Host = host
+		_, err = routes.Update(ctx, route, metav1.UpdateOptions{})
 	}
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("make route %q: %w", serviceName, err)

@@ -34,11 +34,11 @@ func newShares() *shares { return &shares{clients: map[string]*share{}} }
 
 // take waits for the turn of a client. It fails with errBusy if too many requests wait already.
 func (s *shares) take(ctx context.Context, client string) (free func(), err error) {
-	own, err := s.join(client)
+	share, err := s.join(client)
 	if err != nil {
 		return nil, err
 	}
-	release, err := own.running.take(ctx)
+	release, err := share.running.take(ctx)
 	if err != nil {
 		s.leave(client)
 		return nil, err
@@ -67,8 +67,8 @@ func (s *shares) join(client string) (*share, error) {
 func (s *shares) leave(client string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if own := s.clients[client]; own != nil {
-		if own.count--; own.count == 0 {
+	if share := s.clients[client]; share != nil {
+		if share.count--; share.count == 0 {
 			delete(s.clients, client)
 		}
 	}

@@ -58,14 +58,14 @@ func (s *server) serveSignatures(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *server) readSignatures(w http.ResponseWriter, r *http.Request, t target) {
-	signed, err := s.images.ImageStreamImages(t.namespace).Get(r.Context(), t.stream+"@"+t.reference, metav1.GetOptions{})
+	image, err := s.images.ImageStreamImages(t.namespace).Get(r.Context(), t.stream+"@"+t.reference, metav1.GetOptions{})
 	if err != nil {
 		serveError(w, signatureProblem(err))
 		return
 	}
 	list := []signature{}
-	for _, one := range signed.Image.Signatures {
-		list = append(list, signature{signatureVersion, one.Name, one.Type, one.Content})
+	for _, item := range image.Image.Signatures {
+		list = append(list, signature{signatureVersion, item.Name, item.Type, item.Content})
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]any{"signatures": list})
@@ -73,15 +73,15 @@ func (s *server) readSignatures(w http.ResponseWriter, r *http.Request, t target
 
 // addSignature stores a signature with the rights of the user, who must be an image signer.
 func (s *server) addSignature(w http.ResponseWriter, r *http.Request, t target) {
-	given, err := readSignature(http.MaxBytesReader(w, r.Body, maxSignature), t.reference)
+	signature, err := readSignature(http.MaxBytesReader(w, r.Body, maxSignature), t.reference)
 	if err != nil {
 		serveError(w, errcode.ErrorCodeManifestInvalid.WithMessage(err.Error()))
 		return
 	}
 	user, err := imageclient.NewForConfig(s.as(callerOf(r)))
 	if err == nil {
-		made := &imagev1.ImageSignature{ObjectMeta: metav1.ObjectMeta{Name: given.Name}, Type: given.Type, Content: given.Content}
-		_, err = user.ImageSignatures().Create(r.Context(), made, metav1.CreateOptions{})
+		result := &imagev1.ImageSignature{ObjectMeta: metav1.ObjectMeta{Name: signature.Name}, Type: signature.Type, Content: signature.Content}
+		_, err = user.ImageSignatures().Create(r.Context(), result, metav1.CreateOptions{})
 	}
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		serveError(w, signatureProblem(err))
@@ -92,20 +92,20 @@ func (s *server) addSignature(w http.ResponseWriter, r *http.Request, t target) 
 
 // readSignature reads a signature of an image. Its name begins with the image's digest.
 func readSignature(body io.Reader, image string) (signature, error) {
-	var given struct {
+	var resp struct {
 		signature
 		OldVersion int `json:"version"`
 	}
-	if err := json.NewDecoder(body).Decode(&given); err != nil {
+	if err := json.NewDecoder(body).Decode(&resp); err != nil {
 		return signature{}, fmt.Errorf("read signature: %w", err)
 	}
-	if given.Version != signatureVersion && given.OldVersion != signatureVersion {
+	if resp.Version != signatureVersion && resp.OldVersion != signatureVersion {
 		return signature{}, errors.New("schemaVersion of a signature must be 2")
 	}
-	if digest, _, _ := strings.Cut(given.Name, "@"); digest != image {
+	if digest, _, _ := strings.Cut(resp.Name, "@"); digest != image {
 		return signature{}, errors.New("the name of a signature must be " + image + "@<32 characters>")
 	}
-	return given.signature, nil
+	return resp.signature, nil
 }
 
 func signatureProblem(err error) errcode.Error {

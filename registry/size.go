@@ -50,6 +50,6 @@ func (s *store) size(ctx context.Context, name string, id digest.Digest) (int64,
 	if err != nil {
 		return 0, fmt.Errorf("read manifest %q: %w", id, err)
 	}
-	described, err := record.Metadata(image)
-	return described.Size, err
+	metadata, err := record.Metadata(image)
+	return metadata.Size, err
 }

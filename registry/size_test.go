@@ -32,7 +32,7 @@ func TestAnIndexIsAsLargeAsItsLargestImage(t *testing.T) {
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image})
 	}
 	nested := mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: index})
-	for what, tt := range map[string]struct {
+	for title, tt := range map[string]struct {
 		index v1.ImageIndex
 		want  int64
 	}{"of images": {index, want}, "of an index": {nested, 0}, "of nothing": {empty.Index, 0}} {
@@ -48,10 +48,10 @@ func TestAnIndexIsAsLargeAsItsLargestImage(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := g.largest(t.Context(), "shop/app", manifest); got != tt.want {
-			t.Errorf("%s: %d bytes, want %d", what, got, tt.want)
+			t.Errorf("%s: %d bytes, want %d", title, got, tt.want)
 		}
 		if got := g.largest(t.Context(), "shop/other", manifest); got != 0 {
-			t.Errorf("%s, in a repository without it: %d bytes", what, got)
+			t.Errorf("%s, in a repository without it: %d bytes", title, got)
 		}
 	}
 }

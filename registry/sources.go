@@ -33,8 +33,8 @@ func newSources() *sources { return &sources{known: map[blobOf]source{}} }
 func (s *sources) get(blob blobOf) (source, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found, ok := s.known[blob]
-	return found, ok
+	source, ok := s.known[blob]
+	return source, ok
 }
 
 func (s *sources) put(repository string, digests []string, at source) {

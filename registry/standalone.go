@@ -53,8 +53,8 @@ func (s *Standalone) Run(ctx context.Context, ready func()) error {
 		return err
 	}
 	defer func() { _ = handler.shutdown() }()
-	if why := risk(s.Settings); why != "" {
-		slog.Warn("registry is open", "part", s.Name(), "address", s.Settings.HTTP.Addr, "why", why)
+	if reason := risk(s.Settings); reason != "" {
+		slog.Warn("registry is open", "part", s.Name(), "address", s.Settings.HTTP.Addr, "why", reason)
 	}
 	network := s.Settings.HTTP.Net
 	if network == "" {
@@ -84,12 +84,12 @@ func (s *Standalone) Run(ctx context.Context, ready func()) error {
 
 // risk returns a warning for an insecure configuration, or "".
 func risk(settings *configuration.Configuration) string {
-	kind, given := settings.Auth.Type(), settings.HTTP.TLS
-	certified := len(given.ClientCAs) > 0 && given.ClientAuth != configuration.ClientAuthVerifyClientCertIfGiven
+	kind, config := settings.Auth.Type(), settings.HTTP.TLS
+	certified := len(config.ClientCAs) > 0 && config.ClientAuth != configuration.ClientAuthVerifyClientCertIfGiven
 	switch {
 	case (kind == "" || kind == "none") && !certified:
 		return "whoever reaches the registry pushes and pulls, as its configuration names no users: set auth.htpasswd or auth.token"
-	case given.Certificate == "" && settings.HTTP.Net != "unix":
+	case config.Certificate == "" && settings.HTTP.Net != "unix":
 		return "passwords and images go to the registry without encryption, unless a proxy before it ends TLS: set http.tls"
 	}
 	return ""
@@ -97,26 +97,26 @@ func risk(settings *configuration.Configuration) string {
 
 // tls returns the TLS configuration, or nil if the configuration names no certificate.
 func (s *Standalone) tls() (*tls.Config, error) {
-	given := s.Settings.HTTP.TLS
-	if given.Certificate == "" {
+	resp := s.Settings.HTTP.TLS
+	if resp.Certificate == "" {
 		return nil, nil
 	}
-	read := keypair.Loader(given.Certificate, given.Key)
+	read := keypair.Loader(resp.Certificate, resp.Key)
 	if _, err := read(nil); err != nil {
 		return nil, err
 	}
 	secured := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: read}
-	if given.MinimumTLS == "tls1.3" {
+	if resp.MinimumTLS == "tls1.3" {
 		secured.MinVersion = tls.VersionTLS13
 	}
-	if len(given.ClientCAs) == 0 {
+	if len(resp.ClientCAs) == 0 {
 		return secured, nil
 	}
 	secured.ClientAuth, secured.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
-	if given.ClientAuth == configuration.ClientAuthVerifyClientCertIfGiven {
+	if resp.ClientAuth == configuration.ClientAuthVerifyClientCertIfGiven {
 		secured.ClientAuth = tls.VerifyClientCertIfGiven
 	}
-	for _, file := range given.ClientCAs {
+	for _, file := range resp.ClientCAs {
 		authority, err := os.ReadFile(file)
 		if err != nil {
 			return nil, fmt.Errorf("read http.tls.clientcas: %w", err)
@@ -194,11 +194,11 @@ func (s *standalone) allowed(w http.ResponseWriter, r *http.Request, repository 
 	if s.access == nil {
 		return true
 	}
-	var wanted []auth.Access
+	var accesses []auth.Access
 	for _, action := range actions {
-		wanted = append(wanted, auth.Access{Resource: auth.Resource{Type: "repository", Name: repository}, Action: action})
+		accesses = append(accesses, auth.Access{Resource: auth.Resource{Type: "repository", Name: repository}, Action: action})
 	}
-	_, err := s.access.Authorized(r, wanted...)
+	_, err := s.access.Authorized(r, accesses...)
 	if err == nil {
 		return true
 	}

@@ -65,11 +65,11 @@ func TestConfigurationsThatCannotBeUsedAreRefused(t *testing.T) {
 func TestConfigurationsThatProtectTooLittleAreNamed(t *testing.T) {
 	users := configuration.Auth{"htpasswd": {}}
 	encrypted := configuration.HTTP{TLS: configuration.TLS{Certificate: "a", Key: "b"}}
-	known := encrypted
-	known.TLS.ClientCAs = []string{"c"}
-	asked := known
-	asked.TLS.ClientAuth = configuration.ClientAuthVerifyClientCertIfGiven
-	for what, tt := range map[string]struct {
+	scheme := encrypted
+	scheme.TLS.ClientCAs = []string{"c"}
+	request := scheme
+	request.TLS.ClientAuth = configuration.ClientAuthVerifyClientCertIfGiven
+	for name, tt := range map[string]struct {
 		settings configuration.Configuration
 		want     string
 	}{
@@ -78,11 +78,11 @@ func TestConfigurationsThatProtectTooLittleAreNamed(t *testing.T) {
 		"users without TLS":     {configuration.Configuration{Auth: users}, "without encryption"},
 		"nobody":                {configuration.Configuration{HTTP: encrypted}, "names no users"},
 		"nobody, said aloud":    {configuration.Configuration{HTTP: encrypted, Auth: configuration.Auth{"none": {}}}, "names no users"},
-		"clients' certificates": {configuration.Configuration{HTTP: known}, ""},
-		"those that are given":  {configuration.Configuration{HTTP: asked}, "names no users"},
+		"clients' certificates": {configuration.Configuration{HTTP: scheme}, ""},
+		"those that are given":  {configuration.Configuration{HTTP: request}, "names no users"},
 	} {
 		if got := risk(&tt.settings); (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
-			t.Errorf("%s: %q, want %q", what, got, tt.want)
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}
 }
@@ -105,15 +105,15 @@ auth: {htpasswd: {realm: registry, path: %[1]s/users}}
 		t.Fatal(err)
 	}
 	g := testRegistryWith(t, settings)
-	known := remote.WithAuth(&authn.Basic{Username: "ann", Password: "secret"})
-	made := g.image(g.layer())
-	if err := remote.Write(g.tag("any/deep/name"), made); err == nil {
+	option := remote.WithAuth(&authn.Basic{Username: "ann", Password: "secret"})
+	image := g.image(g.layer())
+	if err := remote.Write(g.tag("any/deep/name"), image); err == nil {
 		t.Error("somebody without credentials pushes")
 	}
-	if err := remote.Write(g.tag("any/deep/name"), made, known); err != nil {
+	if err := remote.Write(g.tag("any/deep/name"), image, option); err != nil {
 		t.Fatal(err)
 	}
-	id := digestOf(t, made)
+	id := digestOf(t, image)
 	for path, want := range map[string]int{
 		"/": http.StatusOK, "/v2/any/deep/name/referrers/" + id: http.StatusUnauthorized, "/v2/any/deep/name/manifests/latest": http.StatusUnauthorized,
 		"/v2/../name/referrers/" + id: http.StatusBadRequest,
@@ -122,10 +122,10 @@ auth: {htpasswd: {realm: registry, path: %[1]s/users}}
 			t.Errorf("%s without credentials: %s, want %d", path, got.Status, want)
 		}
 	}
-	if put := g.send(http.MethodPut, "/v2/any/deep/name/manifests/other", http.Header{}, []byte("{}")); put.StatusCode != http.StatusUnauthorized {
-		t.Errorf("a manifest without credentials: %s", put.Status)
+	if resp := g.send(http.MethodPut, "/v2/any/deep/name/manifests/other", http.Header{}, []byte("{}")); resp.StatusCode != http.StatusUnauthorized {
+		t.Errorf("a manifest without credentials: %s", resp.Status)
 	}
-	if _, err := remote.Referrers(g.digest("any/deep/name", id), known); err != nil {
+	if _, err := remote.Referrers(g.digest("any/deep/name", id), option); err != nil {
 		t.Error(err)
 	}
 }
@@ -138,17 +138,17 @@ func TestAReadOnlyRegistryIsPulledFrom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for what, storage := range map[string]configuration.Storage{"by our setting": Directory(dir, true), "by distribution's": settings.Storage} {
+	for name, storage := range map[string]configuration.Storage{"by our setting": Directory(dir, true), "by distribution's": settings.Storage} {
 		frozen := testRegistryOn(t, storage)
 		if !frozen.has("shop/app", id) {
-			t.Errorf("read-only %s: the image cannot be pulled", what)
+			t.Errorf("read-only %s: the image cannot be pulled", name)
 		}
-		made := frozen.image(frozen.layer())
-		if err := remote.Write(frozen.tag("shop/app"), made); err == nil {
-			t.Errorf("read-only %s: a push works", what)
+		image := frozen.image(frozen.layer())
+		if err := remote.Write(frozen.tag("shop/app"), image); err == nil {
+			t.Errorf("read-only %s: a push works", name)
 		}
 		if err := remote.Delete(frozen.digest("shop/app", id)); err == nil {
-			t.Errorf("read-only %s: an image is removed", what)
+			t.Errorf("read-only %s: an image is removed", name)
 		}
 	}
 	w := httptest.NewRecorder()
@@ -207,17 +207,17 @@ func bucket(t *testing.T) configuration.Storage {
 
 func TestImagesLieInS3(t *testing.T) {
 	g := testRegistryOn(t, bucket(t))
-	kept, gone := g.push("shop/app", g.layer()), g.push("shop/other", g.layer())
-	bill := g.attach("shop/app", kept, billType)
-	if !g.has("shop/app", kept) || !g.has("shop/other", gone) || len(g.referring("shop/app", kept)) != 1 {
+	remaining, gone := g.push("shop/app", g.layer()), g.push("shop/other", g.layer())
+	bill := g.attach("shop/app", remaining, billType)
+	if !g.has("shop/app", remaining) || !g.has("shop/other", gone) || len(g.referring("shop/app", remaining)) != 1 {
 		t.Fatal("what was pushed cannot be pulled")
 	}
-	everything := record.GarbageRequest{Everything: true}
-	found := g.collect(collection{request: everything, images: map[string][]string{kept: nil}, now: time.Now().Add(2 * time.Hour)})
-	if len(found.Manifests) != 1 || len(found.Blobs) != 3 || g.has("shop/other", gone) {
-		t.Errorf("went %+v", found)
+	request := record.GarbageRequest{Everything: true}
+	garbage := g.collect(collection{request: request, images: map[string][]string{remaining: nil}, now: time.Now().Add(2 * time.Hour)})
+	if len(garbage.Manifests) != 1 || len(garbage.Blobs) != 3 || g.has("shop/other", gone) {
+		t.Errorf("went %+v", garbage)
 	}
-	if !g.has("shop/app", kept) || !g.has("shop/app", bill) {
+	if !g.has("shop/app", remaining) || !g.has("shop/app", bill) {
 		t.Error("an image that stays lost something")
 	}
 }

@@ -42,9 +42,9 @@ func (l *lazyStore) get() (*store, error) {
 	if l.made != nil {
 		return l.made, nil
 	}
-	made, err := l.open()
-	l.made = made
-	return made, err
+	store, err := l.open()
+	l.made = store
+	return store, err
 }
 
 // opened reports whether the store was used.
@@ -65,7 +65,7 @@ func (l *lazyStore) close() {
 
 // openStore opens the storage of a configuration and creates the configured handler.
 func openStore(ctx context.Context,
-	settings *configuration.Configuration) (opened *store, err error) {
+	settings *configuration.Configuration) (file *store, err error) {
 	if err := prepareStorage(settings.Storage); err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func openStore(ctx context.Context,
 	}
 	defer func() {
 		if problem := recover(); problem != nil { // NewApp panics if a setting is invalid
-			opened, err = nil, fmt.Errorf("set up registry: %v", problem)
+			file, err = nil, fmt.Errorf("set up registry: %v", problem)
 		}
 	}()
 	app := handlers.NewApp(ctx, settings)
@@ -92,11 +92,11 @@ func openStore(ctx context.Context,
 
 // repository opens a repository of the store.
 func (s *store) repository(ctx context.Context, name string) (distribution.Repository, error) {
-	named, err := reference.WithName(name)
+	ref, err := reference.WithName(name)
 	if err != nil {
 		return nil, fmt.Errorf("read name of repository %q: %w", name, err)
 	}
-	return s.content.Repository(ctx, named)
+	return s.content.Repository(ctx, ref)
 }
 
 // hasBlob reports whether a repository contains a blob.
@@ -116,12 +116,12 @@ func (s *store) smallBlob(ctx context.Context, name string, id digest.Digest,
 	if err != nil {
 		return nil, err
 	}
-	described, err := repository.Blobs(ctx).Stat(ctx, id)
+	desc, err := repository.Blobs(ctx).Stat(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	if described.Size > most {
-		return nil, fmt.Errorf("blob %q has %d bytes, and may have %d", id, described.Size, most)
+	if desc.Size > most {
+		return nil, fmt.Errorf("blob %q has %d bytes, and may have %d", id, desc.Size, most)
 	}
 	return repository.Blobs(ctx).Get(ctx, id)
 }

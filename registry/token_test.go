@@ -36,12 +36,12 @@ type tokenServer struct {
 func newTokenServer(t *testing.T, authority *certtest.Authority) *tokenServer {
 	t.Helper()
 	pair := authority.Issue(t, "tokens")
-	loaded, err := tls.LoadX509KeyPair(pair.CertFile, pair.KeyFile)
+	cert, err := tls.LoadX509KeyPair(pair.CertFile, pair.KeyFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := (&jose.SignerOptions{}).WithType("JWT").WithHeader("x5c", [][]byte{loaded.Certificate[0]})
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: loaded.PrivateKey}, options)
+	options := (&jose.SignerOptions{}).WithType("JWT").WithHeader("x5c", [][]byte{cert.Certificate[0]})
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: cert.PrivateKey}, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,24 +61,24 @@ func (s *tokenServer) issue(user string, scopes []string, expires time.Time) str
 		if len(parts) != 3 || parts[0] != "repository" {
 			continue
 		}
-		wanted := strings.Split(parts[2], ",")
-		granted := slices.DeleteFunc(slices.Clone(s.rights[user][parts[1]]), func(action string) bool { return !slices.Contains(wanted, action) })
+		desired := strings.Split(parts[2], ",")
+		granted := slices.DeleteFunc(slices.Clone(s.rights[user][parts[1]]), func(action string) bool { return !slices.Contains(desired, action) })
 		claims.Access = append(claims.Access, &token.ResourceActions{Type: parts[0], Name: parts[1], Actions: granted})
 	}
-	made, err := jwt.Signed(s.signer).Claims(claims).Serialize()
+	token, err := jwt.Signed(s.signer).Claims(claims).Serialize()
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return made
+	return token
 }
 
 // ServeHTTP answers GET, as clients ask that have a password.
 func (s *tokenServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	user, password, known := r.BasicAuth()
+	user, password, ok := r.BasicAuth()
 	switch {
 	case r.Method != http.MethodGet:
 		http.NotFound(w, r)
-	case known && password != "secret":
+	case ok && password != "secret":
 		w.WriteHeader(http.StatusUnauthorized)
 	default:
 		var scopes []string
@@ -106,20 +106,20 @@ auth: {token: {realm: %s/token, service: registry, issuer: the test, rootcertbun
 	as := func(user string) remote.Option {
 		return remote.WithAuth(&authn.Basic{Username: user, Password: "secret"})
 	}
-	made := mutate.ConfigMediaType(mutate.MediaType(g.image(g.layer()), types.OCIManifestSchema1), types.OCIConfigJSON)
-	if err := remote.Write(g.tag("team/app"), made, as("ann")); err != nil {
+	image := mutate.ConfigMediaType(mutate.MediaType(g.image(g.layer()), types.OCIManifestSchema1), types.OCIConfigJSON)
+	if err := remote.Write(g.tag("team/app"), image, as("ann")); err != nil {
 		t.Fatal(err)
 	}
-	id := digestOf(t, made)
+	id := digestOf(t, image)
 	if _, err := remote.Image(g.digest("team/app", id), as("bob")); err != nil {
 		t.Errorf("a user who may pull: %v", err)
 	}
 	if _, err := remote.Referrers(g.digest("team/app", id), as("bob")); err != nil {
 		t.Errorf("what refers to an image: %v", err)
 	}
-	for what, try := range map[string]func() error{
+	for name, try := range map[string]func() error{
 		"a push of a user who may pull":    func() error { return remote.Write(g.tag("team/app"), g.image(g.layer()), as("bob")) },
-		"a push to another's repository":   func() error { return remote.Write(g.tag("theirs/app"), made, as("ann")) },
+		"a push to another's repository":   func() error { return remote.Write(g.tag("theirs/app"), image, as("ann")) },
 		"a pull of another's repository":   func() error { _, err := remote.Image(g.digest("team/other", id), as("bob")); return err },
 		"a pull without credentials":       func() error { _, err := remote.Image(g.digest("team/app", id)); return err },
 		"what refers, without credentials": func() error { _, err := remote.Referrers(g.digest("team/app", id)); return err },
@@ -129,12 +129,12 @@ auth: {token: {realm: %s/token, service: registry, issuer: the test, rootcertbun
 		},
 	} {
 		if err := try(); err == nil {
-			t.Errorf("%s works", what)
+			t.Errorf("%s works", name)
 		}
 	}
 	path, all := "/v2/team/app/manifests/"+id, []string{"repository:team/app:pull"}
 	forger := newTokenServer(t, certtest.New(t))
-	for what, tt := range map[string]struct {
+	for name, tt := range map[string]struct {
 		token string
 		want  int
 	}{
@@ -143,7 +143,7 @@ auth: {token: {realm: %s/token, service: registry, issuer: the test, rootcertbun
 		"somebody else's":      {forger.issue("bob", all, time.Now().Add(time.Minute)), http.StatusUnauthorized},
 	} {
 		if got := g.send(http.MethodGet, path, http.Header{"Authorization": {"Bearer " + tt.token}, "Accept": {string(types.OCIManifestSchema1)}}, nil); got.StatusCode != tt.want {
-			t.Errorf("%s: %s, want %d", what, got.Status, tt.want)
+			t.Errorf("%s: %s, want %d", name, got.Status, tt.want)
 		}
 	}
 	g.copyBySkopeo("team/app:latest", "team/other:v1")

@@ -69,11 +69,11 @@ func (u *usage) take(ctx context.Context, store *store, project string, bytes, q
 		return nil
 	}
 	if p.counted.IsZero() || p.bytes+bytes > quota && time.Since(p.counted) > recountInterval {
-		counted, err := store.bytesOf(ctx, project)
+		count, err := store.bytesOf(ctx, project)
 		if err != nil {
 			return fmt.Errorf("count what project %q has in the registry: %w", project, err)
 		}
-		p.bytes, p.counted = counted, time.Now()
+		p.bytes, p.counted = count, time.Now()
 	}
 	if p.bytes+bytes > quota {
 		return &refusal{message: fmt.Sprintf("project %q has %s in the registry, and its quota is %s: remove tags and prune images, or ask an administrator of the cluster for a larger quota "+

@@ -105,8 +105,8 @@ func (c *collection) keepManifests(ctx context.Context, v *visit,
 	follows := map[digest.Digest]bool{}
 	for subject, all := range bySubject {
 		for _, id := range all {
-			_, there := v.ids[subject]
-			follows[id] = follows[id] || there || slices.Contains(c.streams[v.name], subject.String())
+			_, ok := v.ids[subject]
+			follows[id] = follows[id] || ok || slices.Contains(c.streams[v.name], subject.String())
 		}
 	}
 	for id := range v.names {
@@ -125,7 +125,7 @@ func (c *collection) keepManifests(ctx context.Context, v *visit,
 				continue
 			}
 			for _, id := range all {
-				if _, there := v.names[id]; !there || v.kept[id] || v.removed[id.String()] {
+				if _, ok := v.names[id]; !ok || v.kept[id] || v.removed[id.String()] {
 					continue
 				}
 				more = true
@@ -145,8 +145,8 @@ func (c *collection) forgetReferrers(ctx context.Context, v *visit,
 	for subject, all := range bySubject {
 		for _, id := range all {
 			note := referrerDir(v.name, subject, id)
-			_, stored := v.names[id]
-			if c.request.DryRun || v.kept[id] || !stored && c.young(ctx, path.Join(note, linkFile)) {
+			_, ok := v.names[id]
+			if c.request.DryRun || v.kept[id] || !ok && c.young(ctx, path.Join(note, linkFile)) {
 				continue
 			}
 			if err := c.driver.Delete(ctx, note); err != nil && !missing(err) {
@@ -188,8 +188,8 @@ func (c *collection) keep(ctx context.Context, v *visit, id digest.Digest) error
 	}
 	for _, reference := range manifest.References() {
 		c.used[reference.Digest.String()], v.used[reference.Digest.String()] = true, true
-		child, there := v.ids[reference.Digest]
-		if !there {
+		child, ok := v.ids[reference.Digest]
+		if !ok {
 			continue // a blob, or an image that was not pushed
 		}
 		if err := c.keep(ctx, v, child); err != nil {

@@ -44,14 +44,14 @@ func (s *session) follow(ctx context.Context, decided func()) {
 		if !ok {
 			return
 		}
-		began := time.Now()
+		start := time.Now()
 		err := s.once(changed)
 		switch {
 		case err != nil:
 			slog.Error("write router configuration; the previous one stays", "error", err)
 			routesFrom = time.Now().Add(decideAgain)
 		case changed.routes:
-			routesFrom = time.Now().Add((routesShare - 1) * time.Since(began))
+			routesFrom = time.Now().Add((routesShare - 1) * time.Since(start))
 		}
 		decided()
 	}
@@ -60,11 +60,11 @@ func (s *session) follow(ctx context.Context, decided func()) {
 // once writes a configuration of the current state after some changes.
 func (s *session) once(changed changes) error {
 	touched := []model.ServiceAliasConfigKey{}
-	var asked []*routev1.Route
+	var routes []*routev1.Route
 	var verdicts []claim.Verdict
 	if changed.routes {
-		asked = s.routes()
-		verdicts = s.judge(asked)
+		routes = s.routes()
+		verdicts = s.judge(routes)
 		var admitted []*routev1.Route
 		for i := range verdicts {
 			if verdicts[i].Admitted() {
@@ -89,7 +89,7 @@ func (s *session) once(changed changes) error {
 	s.mu.Lock()
 	number := s.engine.Set(config)
 	if changed.routes {
-		s.asked = asked
+		s.asked = routes
 	}
 	s.mu.Unlock()
 	s.first.CompareAndSwap(0, int64(number))
@@ -165,17 +165,17 @@ func (s *session) host(route *routev1.Route) string {
 func (s *session) validate(verdict *claim.Verdict, checked map[*routev1.Route]error) {
 	route := verdict.Route
 	s.mu.Lock()
-	refused := s.refused[key(route)]
+	rejection := s.refused[key(route)]
 	s.mu.Unlock()
-	if sameWish(refused, route) {
+	if sameWish(rejection, route) {
 		verdict.Reason, verdict.Message = ExtendedValidationFailed, "HAProxy does not accept the route's certificate or settings; the router's log says why"
 		return
 	}
 	if route.Spec.TLS == nil {
 		return
 	}
-	err, known := s.checked[route]
-	if !known {
+	err, ok := s.checked[route]
+	if !ok {
 		err = certificate.Check(route.Spec.TLS)
 	}
 	checked[route] = err

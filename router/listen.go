@@ -148,8 +148,8 @@ func (b *begun) Read(into []byte) (int, error) { return b.reader.Read(into) }
 func (s *split) hand(ctx context.Context, connection net.Conn) {
 	stop := context.AfterFunc(ctx, func() { _ = connection.Close() })
 	_ = connection.SetReadDeadline(time.Now().Add(firstByteTimeout)) // a connection takes it
-	made := &begun{connection, bufio.NewReader(connection)}
-	first, err := made.reader.Peek(1)
+	result := &begun{connection, bufio.NewReader(connection)}
+	first, err := result.reader.Peek(1)
 	if !stop() || err != nil {
 		_ = connection.Close()
 		return
@@ -160,7 +160,7 @@ func (s *split) hand(ctx context.Context, connection net.Conn) {
 		to = s.tls
 	}
 	select {
-	case to.connections <- made:
+	case to.connections <- result:
 	case <-s.done:
 		_ = connection.Close()
 	}

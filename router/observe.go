@@ -21,9 +21,9 @@ type health interface {
 
 // serve serves health checks, metrics and statistics until ctx ends. unready returns why the router
 // must not get requests, or "".
-func serve(ctx context.Context, address string, who access, engine health, m *metrics,
+func serve(ctx context.Context, address string, guard access, engine health, m *metrics,
 	unready func() string) error {
-	s := who.settings
+	s := guard.settings
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return fmt.Errorf("listen on ROUTER_LISTEN_ADDR: %w", err)
@@ -46,7 +46,7 @@ func serve(ctx context.Context, address string, who access, engine health, m *me
 		alive(w, r)
 	})
 	if s.Text("ROUTER_METRICS_TYPE") == "haproxy" {
-		mux.Handle("GET /metrics", who.guardMetrics(m.handler(newCollector(s, engine.Stats))))
+		mux.Handle("GET /metrics", guard.guardMetrics(m.handler(newCollector(s, engine.Stats))))
 	}
 	page := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: "haproxy"}) },
@@ -54,6 +54,6 @@ func serve(ctx context.Context, address string, who access, engine health, m *me
 			return (&net.Dialer{}).DialContext(ctx, "unix", engine.Page())
 		}},
 	}
-	mux.Handle("/", who.guard(page))
+	mux.Handle("/", guard.guard(page))
 	return serveAll(ctx, s, listener, mux)
 }

@@ -51,7 +51,7 @@ const maxReasonBytes = 400
 // brief returns the line of HAProxy's output that contains the error, if there is one.
 func brief(reason string) string {
 	for line := range strings.Lines(reason) {
-		if _, alert, found := strings.Cut(line, "[ALERT]"); found {
+		if _, alert, ok := strings.Cut(line, "[ALERT]"); ok {
 			reason = strings.TrimSpace(alert)
 			break
 		}

@@ -16,15 +16,15 @@ import (
 // not count.
 func TestRejectedRouteIsExcludedUntilChanged(t *testing.T) {
 	variables := read(t, map[string]string{"ROUTER_SUBDOMAIN": "${name}.example.com"})
-	seen, err := newView(&rest.Config{}, variables)
+	view, err := newView(&rest.Config{}, variables)
 	if err != nil {
 		t.Fatal(err)
 	}
-	made := 0
-	s := &session{Router: &Router{Settings: variables, Trouble: func(string) {}}, seen: seen, observed: newMetrics(), again: func() { made++ }}
+	count := 0
+	s := &session{Router: &Router{Settings: variables, Trouble: func(string) {}}, seen: view, observed: newMetrics(), again: func() { count++ }}
 	route := &routev1.Route{} // whose host the router makes
 	route.Namespace, route.Name, route.ResourceVersion = "shop", "front", "1"
-	if err := seen.routes.GetStore().Add(route); err != nil {
+	if err := view.routes.GetStore().Add(route); err != nil {
 		t.Fatal(err)
 	}
 	admitted := func(route *routev1.Route) bool {
@@ -35,19 +35,19 @@ func TestRejectedRouteIsExcludedUntilChanged(t *testing.T) {
 	}
 	s.asked = s.routes()
 	s.rejected(nil, errors.New("out of memory"))
-	if made != 0 || !admitted(route) {
+	if count != 0 || !admitted(route) {
 		t.Error("a refusal for another reason sets a route aside")
 	}
 	s.rejected([]model.ServiceAliasConfigKey{"shop:front"}, errors.New("unknown keyword"))
 	told := route.DeepCopy()
 	told.ResourceVersion, told.Status.Ingress = "2", []routev1.RouteIngress{{Host: "www.example.com"}}
-	if err := seen.routes.GetStore().Update(told); err != nil {
+	if err := view.routes.GetStore().Update(told); err != nil {
 		t.Fatal(err)
 	}
 	s.asked = s.routes()
 	s.rejected([]model.ServiceAliasConfigKey{"shop:other"}, errors.New("unknown keyword"))
-	if made != 2 || admitted(told) {
-		t.Errorf("the configuration was made %d times, and the route is admitted: %t", made, admitted(told))
+	if count != 2 || admitted(told) {
+		t.Errorf("the configuration was made %d times, and the route is admitted: %t", count, admitted(told))
 	}
 	for _, change := range []func(*routev1.Route){
 		func(r *routev1.Route) { r.Spec.Path = "/other" }, func(r *routev1.Route) { r.Annotations = map[string]string{"a": "b"} },

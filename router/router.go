@@ -89,7 +89,7 @@ func (r *Router) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return err
 	}
-	seen, err := newView(r.Config, r.Settings)
+	view, err := newView(r.Config, r.Settings)
 	if err != nil {
 		return err
 	}
@@ -103,15 +103,15 @@ func (r *Router) Run(ctx context.Context, ready func()) error {
 		r.Trouble = func(string) {}
 	}
 	s := &session{
-		Router: r, seen: seen, refused: map[model.ServiceAliasConfigKey]*routev1.Route{},
-		again: seen.all, observed: newMetrics(), builder: model.Builder{Source: seen.source()},
+		Router: r, seen: view, refused: map[model.ServiceAliasConfigKey]*routev1.Route{},
+		again: view.all, observed: newMetrics(), builder: model.Builder{Source: view.source()},
 		hosts: map[*routev1.Route]*routev1.Route{}, checked: map[*routev1.Route]error{},
-		status: &statusWriter{client: seen.routeClient, settings: r.Settings, written: map[string]*writing{}},
+		status: &statusWriter{client: view.routeClient, settings: r.Settings, written: map[string]*writing{}},
 		writer: haproxy.Writer{
 			Dir: r.Dir, Settings: r.Settings, User: r.User, DefaultCertificate: pem, ServiceCA: r.ServiceCA,
 		},
 	}
-	s.observed.watching(seen.problem)
+	s.observed.watching(view.problem)
 	s.engine = &haproxy.Engine{
 		Program: r.Program, Dir: r.Dir, Interval: r.Settings.Duration("RELOAD_INTERVAL"),
 		Script: r.Settings.Text("RELOAD_SCRIPT"), Grace: r.Grace,
@@ -136,7 +136,7 @@ func (r *Router) Run(ctx context.Context, ready func()) error {
 		})
 	}
 	serving := make(chan struct{})
-	part(func() error { return seen.run(ctx) })
+	part(func() error { return view.run(ctx) })
 	decided := make(chan struct{})
 	part(func() error { return s.decide(ctx, sync.OnceFunc(func() { close(decided) })) })
 	part(func() error {
@@ -154,8 +154,8 @@ func (r *Router) Run(ctx context.Context, ready func()) error {
 	part(func() error { s.followFiles(ctx); return nil })
 	part(func() error { return s.engine.Run(ctx, sync.OnceFunc(func() { close(serving) })) })
 	if address := r.Settings.Text("ROUTER_LISTEN_ADDR"); address != "" {
-		who := access{settings: r.Settings, reviews: reviews}
-		part(func() error { return serve(ctx, address, who, s.engine, s.observed, s.unready) })
+		guard := access{settings: r.Settings, reviews: reviews}
+		part(func() error { return serve(ctx, address, guard, s.engine, s.observed, s.unready) })
 	}
 	group.Wait()
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
@@ -165,8 +165,8 @@ func (r *Router) Run(ctx context.Context, ready func()) error {
 }
 
 // reloaded records that HAProxy serves a configuration, and the durations.
-func (s *session) reloaded(written, reloaded time.Duration) {
-	s.observed.observe(written, reloaded)
+func (s *session) reloaded(size, reloaded time.Duration) {
+	s.observed.observe(size, reloaded)
 	s.Trouble("")
 }
 

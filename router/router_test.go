@@ -98,7 +98,7 @@ func TestDefaultCertificatePrecedence(t *testing.T) {
 		}
 		bundles[name+" dir"] = filepath.Dir(pair.CertFile)
 	}
-	kept := filepath.Join(t.TempDir(), "kept", "default.pem")
+	remaining := filepath.Join(t.TempDir(), "kept", "default.pem")
 	for _, tt := range []struct {
 		variables map[string]string
 		want      string
@@ -108,21 +108,21 @@ func TestDefaultCertificatePrecedence(t *testing.T) {
 		{map[string]string{"DEFAULT_CERTIFICATE_DIR": bundles["dir dir"]}, "dir"},
 		{map[string]string{"DEFAULT_CERTIFICATE_DIR": bundles["whole dir"]}, "whole"},
 	} {
-		got, err := defaultCertificate(read(t, tt.variables), kept)
+		got, err := defaultCertificate(read(t, tt.variables), remaining)
 		first, _, _ := strings.Cut(bundles[tt.want], "-----END")
 		if err != nil || !strings.HasPrefix(string(got), first) {
 			t.Errorf("want that of %s: %v", tt.want, err)
 		}
 	}
-	made, err := defaultCertificate(read(t, nil), kept)
+	result, err := defaultCertificate(read(t, nil), remaining)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := defaultCertificate(read(t, nil), kept)
-	if err != nil || !bytes.Equal(made, again) {
+	second, err := defaultCertificate(read(t, nil), remaining)
+	if err != nil || !bytes.Equal(result, second) {
 		t.Errorf("the certificate that was made is not kept: %v", err)
 	}
-	if _, err := defaultCertificate(read(t, map[string]string{"DEFAULT_CERTIFICATE_PATH": "/nowhere"}), kept); err == nil || !strings.Contains(err.Error(), "DEFAULT_CERTIFICATE_PATH") {
+	if _, err := defaultCertificate(read(t, map[string]string{"DEFAULT_CERTIFICATE_PATH": "/nowhere"}), remaining); err == nil || !strings.Contains(err.Error(), "DEFAULT_CERTIFICATE_PATH") {
 		t.Errorf("a file that is not there: %v", err)
 	}
 }
@@ -199,15 +199,15 @@ func TestPolicyFromVariables(t *testing.T) {
 func TestFailedConfigurationIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		variables := read(t, map[string]string{"TEMPLATE_FILE": filepath.Join(t.TempDir(), "none")})
-		seen, err := newView(&rest.Config{}, variables)
+		view, err := newView(&rest.Config{}, variables)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &session{Router: &Router{Settings: variables}, seen: seen, builder: model.Builder{Source: seen.source()}, writer: haproxy.Writer{Settings: variables}}
+		s := &session{Router: &Router{Settings: variables}, seen: view, builder: model.Builder{Source: view.source()}, writer: haproxy.Writer{Settings: variables}}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		tries := 0
-		seen.all()
+		view.all()
 		s.follow(ctx, func() { tries++ })
 		if tries < 9 || tries > 11 {
 			t.Errorf("it was tried %d times within ten seconds", tries)

@@ -89,12 +89,12 @@ func (w *statusWriter) run(ctx context.Context) error {
 
 // forget drops the records of deleted routes.
 func (w *statusWriter) forget(verdicts []claim.Verdict) {
-	known := map[string]bool{}
+	hosts := map[string]bool{}
 	for _, verdict := range verdicts {
-		known[describe(verdict.Route)] = true
+		hosts[describe(verdict.Route)] = true
 	}
 	for name := range w.written {
-		if !known[name] {
+		if !hosts[name] {
 			delete(w.written, name)
 		}
 	}

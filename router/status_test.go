@@ -21,13 +21,13 @@ func contest(t *testing.T, routers ...[2]string) (*routev1.Route, []int) {
 	current.Namespace, current.Name = "shop", "front"
 	writes := make([]int, len(routers))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		sent := &routev1.Route{}
-		if err := json.NewDecoder(r.Body).Decode(sent); err != nil {
+		route := &routev1.Route{}
+		if err := json.NewDecoder(r.Body).Decode(route); err != nil {
 			t.Error(err)
 		}
-		current = sent
+		current = route
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(sent)
+		_ = json.NewEncoder(w).Encode(route)
 	}))
 	defer server.Close()
 	client, err := routes(&rest.Config{Host: server.URL})
@@ -59,8 +59,8 @@ func TestRoutersOfDifferentNamesWriteOnce(t *testing.T) {
 		t.Errorf("they have written %v times", writes)
 	}
 	var hosts []string
-	for _, one := range route.Status.Ingress {
-		hosts = append(hosts, one.RouterName+" "+one.RouterCanonicalHostname)
+	for _, ingress := range route.Status.Ingress {
+		hosts = append(hosts, ingress.RouterName+" "+ingress.RouterCanonicalHostname)
 	}
 	if !slices.Equal(hosts, []string{"gold gold.example.com", "tin tin.example.com"}) {
 		t.Errorf("the status is %v", hosts)

@@ -28,12 +28,12 @@ func TestSelectorsOfShard(t *testing.T) {
 		"": "blue/b red/a red/b", "ROUTE_LABELS=tier=gold": "red/a", "NAMESPACE_LABELS=team=red": "red/a red/b",
 		"PROJECT_LABELS=team!=red": "blue/b", "NAMESPACE_LABELS=team=red PROJECT_LABELS=stage=test": "", "NAMESPACE_LABELS=team=red ROUTE_LABELS=tier!=gold": "red/b",
 	} {
-		given := map[string]string{}
+		values := map[string]string{}
 		for _, pair := range strings.Fields(variables) {
 			name, value, _ := strings.Cut(pair, "=")
-			given[name] = value
+			values[name] = value
 		}
-		v, err := newView(&rest.Config{Host: "http://127.0.0.1:1"}, read(t, given))
+		v, err := newView(&rest.Config{Host: "http://127.0.0.1:1"}, read(t, values))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,10 +129,10 @@ func TestMetricsVariables(t *testing.T) {
 
 func TestStatisticsAreCached(t *testing.T) {
 	for interval, want := range map[string]int{"1h": 1, "1us": 2} {
-		asked := 0
+		requests := 0
 		registry := prometheus.NewRegistry()
 		registry.MustRegister(newCollector(read(t, map[string]string{"ROUTER_METRICS_HAPROXY_BASE_SCRAPE_INTERVAL": interval}), func() (string, error) {
-			asked++
+			requests++
 			return "# pxname,svname\n", nil
 		}))
 		for range 2 {
@@ -140,8 +140,8 @@ func TestStatisticsAreCached(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if asked != want {
-			t.Errorf("with an interval of %s HAProxy was asked %d times, want %d", interval, asked, want)
+		if requests != want {
+			t.Errorf("with an interval of %s HAProxy was asked %d times, want %d", interval, requests, want)
 		}
 	}
 }

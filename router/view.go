@@ -123,7 +123,7 @@ func serviceOf(object any) ([]string, error) {
 
 // note records a change of an object.
 func (v *view) note(informer cache.SharedIndexInformer, object any) {
-	if unknown, gone := object.(cache.DeletedFinalStateUnknown); gone {
+	if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = unknown.Obj
 	}
 	var service string
@@ -171,11 +171,11 @@ func (v *view) run(ctx context.Context) error {
 }
 
 func (v *view) waitFilled(ctx context.Context) bool {
-	filled := []cache.InformerSynced{v.routes.HasSynced, v.services.HasSynced, v.slices.HasSynced}
+	synced := []cache.InformerSynced{v.routes.HasSynced, v.services.HasSynced, v.slices.HasSynced}
 	if v.namespaces != nil {
-		filled = append(filled, v.namespaces.HasSynced)
+		synced = append(synced, v.namespaces.HasSynced)
 	}
-	return cache.WaitForCacheSync(ctx.Done(), filled...)
+	return cache.WaitForCacheSync(ctx.Done(), synced...)
 }
 
 // batchDelay is the delay to collect simultaneous changes.
@@ -183,16 +183,16 @@ const batchDelay = 10 * time.Millisecond
 
 // next waits for changes and returns them. Changes of routes, which cost more, wait until
 // routesFrom. ok is false if ctx ended.
-func (v *view) next(ctx context.Context, routesFrom time.Time) (taken changes, ok bool) {
+func (v *view) next(ctx context.Context, routesFrom time.Time) (result changes, ok bool) {
 	for {
 		var later <-chan time.Time
 		v.mu.Lock()
 		due := v.pending.routes && !time.Now().Before(routesFrom)
 		if due || len(v.pending.services) > 0 {
-			taken, v.pending = v.pending, changes{routes: v.pending.routes && !due}
-			taken.routes = due
+			result, v.pending = v.pending, changes{routes: v.pending.routes && !due}
+			result.routes = due
 			v.mu.Unlock()
-			return taken, true
+			return result, true
 		}
 		if v.pending.routes {
 			later = time.After(time.Until(routesFrom))
@@ -214,22 +214,22 @@ func (v *view) next(ctx context.Context, routesFrom time.Time) (taken changes, o
 }
 
 // shard returns the routes that the router's selectors match.
-func (v *view) shard() (chosen []*routev1.Route) {
+func (v *view) shard() (routes []*routev1.Route) {
 	for _, object := range v.routes.GetStore().List() {
 		route, ok := object.(*routev1.Route)
 		if ok && v.labels.Matches(labels.Set(route.Labels)) && v.inShard(route.Namespace) {
-			chosen = append(chosen, route)
+			routes = append(routes, route)
 		}
 	}
-	return chosen
+	return routes
 }
 
 func (v *view) inShard(namespace string) bool {
 	if v.namespaces == nil {
 		return true
 	}
-	object, there, err := v.namespaces.GetStore().GetByKey(namespace)
-	if err != nil || !there {
+	object, ok, err := v.namespaces.GetStore().GetByKey(namespace)
+	if err != nil || !ok {
 		return false
 	}
 	set := labels.Set(object.(*corev1.Namespace).Labels)
@@ -240,21 +240,21 @@ func (v *view) inShard(namespace string) bool {
 func (v *view) source() model.Source {
 	return model.Source{
 		Service: func(namespace, name string) *corev1.Service {
-			object, there, err := v.services.GetStore().GetByKey(namespace + "/" + name)
-			if err != nil || !there {
+			object, ok, err := v.services.GetStore().GetByKey(namespace + "/" + name)
+			if err != nil || !ok {
 				return nil
 			}
 			return object.(*corev1.Service)
 		},
-		Slices: func(namespace, name string) (found []*discoveryv1.EndpointSlice) {
+		Slices: func(namespace, name string) (slices []*discoveryv1.EndpointSlice) {
 			objects, err := v.slices.GetIndexer().ByIndex(byService, namespace+"/"+name)
 			if err != nil {
 				return nil
 			}
 			for _, object := range objects {
-				found = append(found, object.(*discoveryv1.EndpointSlice))
+				slices = append(slices, object.(*discoveryv1.EndpointSlice))
 			}
-			return found
+			return slices
 		},
 		Host: endpoints.OfHost,
 	}

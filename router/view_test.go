@@ -28,16 +28,16 @@ func TestRouterReportsWatchErrors(t *testing.T) {
 	}))
 	defer server.Close()
 	variables := read(t, map[string]string{"NAMESPACE_LABELS": "team=red"})
-	seen, err := newView(&rest.Config{Host: server.URL}, variables)
+	view, err := newView(&rest.Config{Host: server.URL}, variables)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := session{Router: &Router{Settings: variables}, seen: seen, engine: &haproxy.Engine{}, observed: newMetrics()}
-	s.observed.watching(seen.problem)
+	s := session{Router: &Router{Settings: variables}, seen: view, engine: &haproxy.Engine{}, observed: newMetrics()}
+	s.observed.watching(view.problem)
 	if got := s.unready(); got != "routes are not served yet" {
 		t.Errorf("before it has asked it says %q", got)
 	}
-	part := componenttest.Start(t, func(ctx context.Context, ready func()) error { ready(); return seen.run(ctx) })
+	part := componenttest.Start(t, func(ctx context.Context, ready func()) error { ready(); return view.run(ctx) })
 	defer part.Stop()
 	defer server.CloseClientConnections()
 	eventually.True(t, "the reason", func() bool {

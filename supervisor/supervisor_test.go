@@ -40,7 +40,7 @@ func startSupervisor(t *testing.T, script string) (*Client, string) {
 }
 
 // waitStatus waits for a status for which a condition holds.
-func waitStatus(t *testing.T, client *Client, what string, holds func(Status) bool) Status {
+func waitStatus(t *testing.T, client *Client, description string, holds func(Status) bool) Status {
 	t.Helper()
 	deadline, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -55,7 +55,7 @@ func waitStatus(t *testing.T, client *Client, what string, holds func(Status) bo
 		}
 		select {
 		case <-deadline.Done():
-			t.Fatalf("wait until %s: last status %+v", what, last)
+			t.Fatalf("wait until %s: last status %+v", description, last)
 		case <-tick.C:
 		}
 	}

@@ -31,9 +31,9 @@ func namespace(annotations map[string]string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Annotations: annotations}}
 }
 
-func creating(object runtime.Object, resource string, who user.Info) admission.Attributes {
+func creating(object runtime.Object, resource string, info user.Info) admission.Attributes {
 	gvr := corev1.SchemeGroupVersion.WithResource(resource)
-	return admission.NewAttributesRecord(object, nil, corev1.SchemeGroupVersion.WithKind("Pod"), "shop", "x", gvr, "", admission.Create, &metav1.CreateOptions{}, false, who)
+	return admission.NewAttributesRecord(object, nil, corev1.SchemeGroupVersion.WithKind("Pod"), "shop", "x", gvr, "", admission.Create, &metav1.CreateOptions{}, false, info)
 }
 
 func TestRunOnceDuration(t *testing.T) {

@@ -137,9 +137,9 @@ func TestExternalIPRangerRejectsChosenIngressAddresses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	balanced := func(given string, addresses ...string) *corev1.Service {
+	balanced := func(value string, addresses ...string) *corev1.Service {
 		s := service(addresses...)
-		s.Spec.Type, s.Status.LoadBalancer.Ingress = corev1.ServiceTypeLoadBalancer, []corev1.LoadBalancerIngress{{IP: given}}
+		s.Spec.Type, s.Status.LoadBalancer.Ingress = corev1.ServiceTypeLoadBalancer, []corev1.LoadBalancerIngress{{IP: value}}
 		return s
 	}
 	for name, c := range map[string]struct {

@@ -153,8 +153,8 @@ func (r *ranger) ownerOf(text string) string {
 }
 
 // platforms returns the error message for an address of the platform.
-func platforms(what, text, owner string) string {
-	return fmt.Sprintf("%s %s is in %s, which is not for services; choose an address outside of the cluster", what, text, owner)
+func platforms(kind, text, owner string) string {
+	return fmt.Sprintf("%s %s is in %s, which is not for services; choose an address outside of the cluster", kind, text, owner)
 }
 
 func within(networks []netip.Prefix, address netip.Addr) bool {

@@ -28,15 +28,15 @@ func checkMetadata(before, after metav1.Object, finalizers, annotations []string
 }
 
 // others returns the sorted values of a list that are not own ones.
-func others(list, own []string) []string {
-	rest := slices.DeleteFunc(slices.Clone(list), func(value string) bool { return slices.Contains(own, value) })
+func others(list, local []string) []string {
+	rest := slices.DeleteFunc(slices.Clone(list), func(value string) bool { return slices.Contains(local, value) })
 	slices.Sort(rest)
 	return rest
 }
 
 // otherKeys returns the entries of a map whose keys are not own ones.
-func otherKeys(entries map[string]string, own []string) map[string]string {
+func otherKeys(entries map[string]string, local []string) map[string]string {
 	rest := maps.Clone(entries)
-	maps.DeleteFunc(rest, func(key, _ string) bool { return slices.Contains(own, key) })
+	maps.DeleteFunc(rest, func(key, _ string) bool { return slices.Contains(local, key) })
 	return rest
 }

@@ -77,12 +77,12 @@ func TestClientIsLimitedToItsDriver(t *testing.T) {
 			case tt.new == nil:
 				operation = admission.Delete
 			}
-			for _, who := range []string{group, "system:masters"} {
+			for _, user := range []string{group, "system:masters"} {
 				want := tt.want
-				if who != group {
+				if user != group {
 					want = ""
 				}
-				err := newPlugin(Limits{Group: group, Driver: driver}).Validate(t.Context(), attributes(who, tt.resource, operation, tt.old, tt.new), nil)
+				err := newPlugin(Limits{Group: group, Driver: driver}).Validate(t.Context(), attributes(user, tt.resource, operation, tt.old, tt.new), nil)
 				expect(t, err, want)
 			}
 		})

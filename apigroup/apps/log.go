@@ -59,11 +59,11 @@ func (l *logs) Get(ctx context.Context, name string, query runtime.Object) (runt
 	if !ok {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the query is a %T, want DeploymentLogOptions", query))
 	}
-	found, err := l.store.Get(ctx, name, &metav1.GetOptions{})
+	object, err := l.store.Get(ctx, name, &metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
-	dc := found.(*appsv1.DeploymentConfig)
+	dc := object.(*appsv1.DeploymentConfig)
 	version, err := versionOf(dc, options)
 	if err != nil {
 		return nil, err

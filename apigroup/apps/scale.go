@@ -52,11 +52,11 @@ func (s *scale) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKind {
 
 // Get returns the scale of a deployment configuration.
 func (s *scale) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
-	found, err := s.store.Get(ctx, name, options)
+	object, err := s.store.Get(ctx, name, options)
 	if err != nil {
 		return nil, err
 	}
-	return scaleOf(found.(*appsv1.DeploymentConfig)), nil
+	return scaleOf(object.(*appsv1.DeploymentConfig)), nil
 }
 
 // Update sets the desired number of pods.

@@ -93,11 +93,11 @@ func validateTag(reference *corev1.ObjectReference, at *field.Path) (errs field.
 	if reference.Kind != "ImageStreamTag" {
 		errs = append(errs, field.NotSupported(at.Child("kind"), reference.Kind, []string{"ImageStreamTag"}))
 	}
-	stream, tag, found := strings.Cut(reference.Name, ":")
+	stream, tag, ok := strings.Cut(reference.Name, ":")
 	switch {
 	case reference.Name == "":
 		errs = append(errs, field.Required(at.Child("name"), "set the tag as <stream>:<tag>"))
-	case !found || stream == "" || tag == "" || strings.Contains(tag, ":"):
+	case !ok || stream == "" || tag == "" || strings.Contains(tag, ":"):
 		errs = append(errs, field.Invalid(at.Child("name"), reference.Name, "must be in the form of <name>:<tag>"))
 	}
 	return errs

@@ -31,26 +31,26 @@ func TestRoleBindingConversionRoundTrips(t *testing.T) {
 			{Kind: "ServiceAccount", Namespace: "shop", Name: "builder"},
 		},
 	}
-	shown := fromRoleBinding(rbac)
+	binding := fromRoleBinding(rbac)
 	var kinds []string
-	for _, s := range shown.Subjects {
+	for _, s := range binding.Subjects {
 		kinds = append(kinds, s.Kind)
 	}
 	if want := []string{"User", "SystemUser", "Group", "SystemGroup", "ServiceAccount"}; !slices.Equal(kinds, want) {
 		t.Errorf("kinds are %v, want %v", kinds, want)
 	}
-	if want := []string{"joe", "system:admin", "system:serviceaccount:shop:builder"}; !slices.Equal(shown.UserNames, want) {
-		t.Errorf("users are %v", shown.UserNames)
+	if want := []string{"joe", "system:admin", "system:serviceaccount:shop:builder"}; !slices.Equal(binding.UserNames, want) {
+		t.Errorf("users are %v", binding.UserNames)
 	}
-	byReference := shown.DeepCopy()
+	byReference := binding.DeepCopy()
 	byReference.UserNames, byReference.GroupNames = nil, nil
-	for way, given := range map[string]*authorizationv1.RoleBinding{"references": byReference} {
-		back, errs := toRoleBinding(given)
+	for way, binding := range map[string]*authorizationv1.RoleBinding{"references": byReference} {
+		back, errs := toRoleBinding(binding)
 		if len(errs) > 0 || !reflect.DeepEqual(back, rbac) {
 			t.Errorf("by %s: %+v, %v", way, back, errs)
 		}
 	}
-	byName, errs := toRoleBinding(shown)
+	byName, errs := toRoleBinding(binding)
 	if len(errs) > 0 || len(byName.Subjects) != len(rbac.Subjects) {
 		t.Errorf("by names: %+v, %v", byName, errs)
 	}
@@ -135,11 +135,11 @@ func TestMayReviewOthersNeedsARole(t *testing.T) {
 		{[]string{"user:check-access", "role:admin:*"}, "bob", nil, true},
 		{nil, "bob", nil, true},
 	} {
-		who := &user.DefaultInfo{Name: "alice"}
+		info := &user.DefaultInfo{Name: "alice"}
 		if tt.scopes != nil {
-			who.Extra = map[string][]string{scope.ExtraKey: tt.scopes}
+			info.Extra = map[string][]string{scope.ExtraKey: tt.scopes}
 		}
-		err := mayReview(request.WithUser(t.Context(), who), decider, "subjectaccessreviews", "", tt.name, tt.groups)
+		err := mayReview(request.WithUser(t.Context(), info), decider, "subjectaccessreviews", "", tt.name, tt.groups)
 		if (err == nil) != tt.ok || err != nil && !apierrors.IsForbidden(err) {
 			t.Errorf("%v about %q %v: %v", tt.scopes, tt.name, tt.groups, err)
 		}

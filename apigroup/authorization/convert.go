@@ -172,11 +172,11 @@ func toClusterRole(r *authorizationv1.ClusterRole) (*rbacv1.ClusterRole, field.E
 }
 
 func fromRoleBinding(b *rbacv1.RoleBinding) *authorizationv1.RoleBinding {
-	converted := &authorizationv1.RoleBinding{ObjectMeta: *b.ObjectMeta.DeepCopy(), RoleRef: fromRef(b.RoleRef, b.Namespace)}
+	binding := &authorizationv1.RoleBinding{ObjectMeta: *b.ObjectMeta.DeepCopy(), RoleRef: fromRef(b.RoleRef, b.Namespace)}
 	users, groups := []string(nil), []string(nil)
-	converted.Subjects, users, groups = fromSubjects(b.Subjects, b.Namespace)
-	converted.UserNames, converted.GroupNames = users, groups
-	return converted
+	binding.Subjects, users, groups = fromSubjects(b.Subjects, b.Namespace)
+	binding.UserNames, binding.GroupNames = users, groups
+	return binding
 }
 
 func toRoleBinding(b *authorizationv1.RoleBinding) (*rbacv1.RoleBinding, field.ErrorList) {
@@ -186,11 +186,11 @@ func toRoleBinding(b *authorizationv1.RoleBinding) (*rbacv1.RoleBinding, field.E
 }
 
 func fromClusterRoleBinding(b *rbacv1.ClusterRoleBinding) *authorizationv1.ClusterRoleBinding {
-	converted := &authorizationv1.ClusterRoleBinding{ObjectMeta: *b.ObjectMeta.DeepCopy(), RoleRef: fromRef(b.RoleRef, "")}
+	binding := &authorizationv1.ClusterRoleBinding{ObjectMeta: *b.ObjectMeta.DeepCopy(), RoleRef: fromRef(b.RoleRef, "")}
 	users, groups := []string(nil), []string(nil)
-	converted.Subjects, users, groups = fromSubjects(b.Subjects, "")
-	converted.UserNames, converted.GroupNames = users, groups
-	return converted
+	binding.Subjects, users, groups = fromSubjects(b.Subjects, "")
+	binding.UserNames, binding.GroupNames = users, groups
+	return binding
 }
 
 func toClusterRoleBinding(b *authorizationv1.ClusterRoleBinding) (*rbacv1.ClusterRoleBinding, field.ErrorList) {

@@ -174,8 +174,8 @@ func (r *restrict) labelsOf(ctx context.Context, resource, name string) labels.S
 
 // selects reports whether one of the selectors matches the labels. No selector matches nil.
 func selects(selectors []metav1.LabelSelector, set labels.Set) bool {
-	return slices.ContainsFunc(selectors, func(one metav1.LabelSelector) bool {
-		selector, err := metav1.LabelSelectorAsSelector(&one)
+	return slices.ContainsFunc(selectors, func(item metav1.LabelSelector) bool {
+		selector, err := metav1.LabelSelectorAsSelector(&item)
 		return err == nil && set != nil && selector.Matches(set)
 	})
 }

@@ -119,9 +119,9 @@ func mayReview(ctx context.Context, decider authorizer.Authorizer, resource, nam
 	}
 	u := self
 	if scopes := self.GetExtra()[scope.ExtraKey]; slices.Contains(scopes, scope.CheckAccess) {
-		others := slices.DeleteFunc(slices.Clone(scopes), func(text string) bool { return text == scope.CheckAccess })
+		rest := slices.DeleteFunc(slices.Clone(scopes), func(text string) bool { return text == scope.CheckAccess })
 		u = &user.DefaultInfo{
-			Name: self.GetName(), UID: self.GetUID(), Groups: self.GetGroups(), Extra: map[string][]string{scope.ExtraKey: others},
+			Name: self.GetName(), UID: self.GetUID(), Groups: self.GetGroups(), Extra: map[string][]string{scope.ExtraKey: rest},
 		}
 	}
 	action := authorizationv1.Action{Verb: "create", Group: authorizationv1.GroupName, Resource: resource}

@@ -181,11 +181,11 @@ func (v *view[O, R, L]) Update(ctx context.Context, name string, updated rest.Up
 	if err != nil {
 		return nil, false, err
 	}
-	stored, err := rbac.Get(ctx, name, metav1.GetOptions{})
+	existing, err := rbac.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil, false, err
 	}
-	old := v.from(stored)
+	old := v.from(existing)
 	object, err := updated.UpdatedObject(ctx, old)
 	if err != nil {
 		return nil, false, err
@@ -195,7 +195,7 @@ func (v *view[O, R, L]) Update(ctx context.Context, name string, updated rest.Up
 		return nil, false, err
 	}
 	if validate != nil {
-		if err := validate(ctx, object.DeepCopyObject(), v.from(stored)); err != nil {
+		if err := validate(ctx, object.DeepCopyObject(), v.from(existing)); err != nil {
 			return nil, false, err
 		}
 	}
@@ -214,11 +214,11 @@ func (v *view[O, R, L]) Delete(ctx context.Context, name string, validate rest.V
 		return nil, false, err
 	}
 	if validate != nil {
-		stored, err := rbac.Get(ctx, name, metav1.GetOptions{})
+		existing, err := rbac.Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return nil, false, err
 		}
-		if err := validate(ctx, v.from(stored)); err != nil {
+		if err := validate(ctx, v.from(existing)); err != nil {
 			return nil, false, err
 		}
 	}

@@ -151,8 +151,8 @@ func (i *instantiateBinary) send(ctx context.Context, build *buildv1.Build, sour
 // cancelUpload cancels a build that does not receive its source.
 func (s buildStore) cancelUpload(ctx context.Context, name string) error {
 	_, _, err := s.store("builds").Update(ctx, name, rest.DefaultUpdatedObjectInfo(nil,
-		func(_ context.Context, _, stored runtime.Object) (runtime.Object, error) {
-			build := stored.DeepCopyObject().(*buildv1.Build)
+		func(_ context.Context, _, object runtime.Object) (runtime.Object, error) {
+			build := object.DeepCopyObject().(*buildv1.Build)
 			if status := &build.Status; !instantiate.Ended(build) && !status.Cancelled {
 				status.Cancelled = true
 				status.Reason, status.Message = buildv1.StatusReasonFetchSourceFailed, "The upload of the source failed."

@@ -32,8 +32,8 @@ func (*details) Destroy() {}
 // Update copies revision, output, stages, reason and message of a report. It ignores other fields.
 func (d *details) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, _ rest.ValidateObjectFunc, _ rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	return d.store("builds").Update(ctx, name, rest.DefaultUpdatedObjectInfo(nil,
-		func(ctx context.Context, _, stored runtime.Object) (runtime.Object, error) {
-			current := stored.(*buildv1.Build)
+		func(ctx context.Context, _, existing runtime.Object) (runtime.Object, error) {
+			current := existing.(*buildv1.Build)
 			pod, err := d.pod(ctx, current)
 			if err != nil {
 				return nil, err

@@ -30,8 +30,8 @@ func (m *fakeStore) config(context.Context, string) (*buildv1.BuildConfig, error
 }
 
 func (m *fakeStore) build(_ context.Context, name string) (*buildv1.Build, error) {
-	if found := m.builds[name]; found != nil {
-		return found.DeepCopy(), nil
+	if build := m.builds[name]; build != nil {
+		return build.DeepCopy(), nil
 	}
 	return nil, apierrors.NewNotFound(buildv1.Resource("builds"), name)
 }
@@ -86,46 +86,46 @@ func byImage() *buildv1.BuildRequest {
 }
 
 func TestKillDuringInstantiationNeitherLosesNorRepeatsBuild(t *testing.T) {
-	for name, asked := range map[string]*buildv1.BuildRequest{"image": byImage(), "configuration": {LastVersion: ptr.To[int64](0)}} {
-		stored, instantiation := newFakeStore()
-		stored.killed = errors.New("killed")
-		if made, err := instantiation.start(t.Context(), "app", asked); err == nil || made == nil {
-			t.Errorf("%s: no error: %v, %v", name, made, err)
+	for name, request := range map[string]*buildv1.BuildRequest{"image": byImage(), "configuration": {LastVersion: ptr.To[int64](0)}} {
+		store, instantiation := newFakeStore()
+		store.killed = errors.New("killed")
+		if build, err := instantiation.start(t.Context(), "app", request); err == nil || build == nil {
+			t.Errorf("%s: no error: %v, %v", name, build, err)
 		}
-		if stored.builds["app-1"] == nil || stored.stored.Status.LastVersion != 0 {
-			t.Errorf("%s: builds after the kill are %v", name, stored.builds)
+		if store.builds["app-1"] == nil || store.stored.Status.LastVersion != 0 {
+			t.Errorf("%s: builds after the kill are %v", name, store.builds)
 		}
 		// The trigger fires again, and finds the build.
-		if _, err := instantiation.start(t.Context(), "app", asked); !apierrors.IsAlreadyExists(err) && !apierrors.IsConflict(err) {
+		if _, err := instantiation.start(t.Context(), "app", request); !apierrors.IsAlreadyExists(err) && !apierrors.IsConflict(err) {
 			t.Errorf("%s: second instantiation: %v", name, err)
 		}
-		config := stored.stored
-		if len(stored.builds) != 1 || config.Status.LastVersion != 1 || config.Spec.Triggers[1].ImageChange.LastTriggeredImageID != rubyImage {
-			t.Errorf("%s: builds are %q, configuration is %+v", name, slices.Sorted(maps.Keys(stored.builds)), config)
+		config := store.stored
+		if len(store.builds) != 1 || config.Status.LastVersion != 1 || config.Spec.Triggers[1].ImageChange.LastTriggeredImageID != rubyImage {
+			t.Errorf("%s: builds are %q, configuration is %+v", name, slices.Sorted(maps.Keys(store.builds)), config)
 		}
 	}
 }
 
 func TestConcurrentChangeKeepsBuildNumber(t *testing.T) {
-	stored, instantiation := newFakeStore()
-	stored.first = func() {
-		stored.stored.Labels, stored.stored.ResourceVersion = map[string]string{"team": "red"}, "other"
+	store, instantiation := newFakeStore()
+	store.first = func() {
+		store.stored.Labels, store.stored.ResourceVersion = map[string]string{"team": "red"}, "other"
 	}
-	made, err := instantiation.start(t.Context(), "app", byImage())
-	if err != nil || made.Name != "app-1" {
-		t.Fatalf("created %v, %v", made, err)
+	build, err := instantiation.start(t.Context(), "app", byImage())
+	if err != nil || build.Name != "app-1" {
+		t.Fatalf("created %v, %v", build, err)
 	}
-	config := stored.stored
+	config := store.stored
 	if config.Labels["team"] != "red" || config.Status.LastVersion != 1 || config.Spec.Triggers[1].ImageChange.LastTriggeredImageID != rubyImage {
 		t.Errorf("configuration is %+v", config)
 	}
 }
 
 func TestNumberOfForeignBuildIsSkipped(t *testing.T) {
-	stored, instantiation := newFakeStore()
-	stored.builds["app-1"] = &buildv1.Build{}
-	made, err := instantiation.start(t.Context(), "app", byImage())
-	if err != nil || made.Name != "app-2" || stored.stored.Status.LastVersion != 2 {
-		t.Errorf("created %v, %v; configuration is %+v", made, err, stored.stored.Status)
+	store, instantiation := newFakeStore()
+	store.builds["app-1"] = &buildv1.Build{}
+	build, err := instantiation.start(t.Context(), "app", byImage())
+	if err != nil || build.Name != "app-2" || store.stored.Status.LastVersion != 2 {
+		t.Errorf("created %v, %v; configuration is %+v", build, err, store.stored.Status)
 	}
 }

@@ -102,8 +102,8 @@ func (s buildStore) incrementVersion(ctx context.Context, config string) (number
 		return 0, nil
 	}
 	_, _, err = s.store("buildconfigs").Update(ctx, config, rest.DefaultUpdatedObjectInfo(nil,
-		func(_ context.Context, _, stored runtime.Object) (runtime.Object, error) {
-			next := stored.DeepCopyObject().(*buildv1.BuildConfig)
+		func(_ context.Context, _, object runtime.Object) (runtime.Object, error) {
+			next := object.DeepCopyObject().(*buildv1.BuildConfig)
 			if err := checkStartable(next, &buildv1.BuildRequest{}); err != nil {
 				return nil, err
 			}

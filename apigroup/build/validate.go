@@ -108,13 +108,13 @@ func validateReference(reference *corev1.ObjectReference, at *field.Path, kinds 
 	}
 	name := reference.Name
 	separator := map[string]string{tagKind: ":", imageKind: "@"}[reference.Kind]
-	before, after, found := strings.Cut(name, separator)
+	before, after, ok := strings.Cut(name, separator)
 	switch {
 	case name == "":
 		errs = append(errs, field.Required(at.Child("name"), "set the name of the image"))
 	case strings.ContainsAny(name, " \t\n"):
 		errs = append(errs, field.Invalid(at.Child("name"), name, "must be a valid image reference"))
-	case separator != "" && (!found || before == "" || after == "" || strings.Contains(after, separator)):
+	case separator != "" && (!ok || before == "" || after == "" || strings.Contains(after, separator)):
 		errs = append(errs, field.Invalid(at.Child("name"), name, reference.Kind+" object references must be in the form <name>"+separator+"<"+map[string]string{":": "tag", "@": "id"}[separator]+">"))
 	}
 	return errs

@@ -91,12 +91,12 @@ func TestTagsThatPointAtTagGetItsImage(t *testing.T) {
 		t.Error("a changed tag has not got the stream's new generation")
 	}
 
-	again := stream.DeepCopy()
-	again.Spec.Tags = slices.DeleteFunc(again.Spec.Tags, func(tag imagev1.TagReference) bool { return tag.Name == "latest" })
+	second := stream.DeepCopy()
+	second.Spec.Tags = slices.DeleteFunc(second.Spec.Tags, func(tag imagev1.TagReference) bool { return tag.Name == "latest" })
 	stream.Generation = 5
-	(&streams{}).prepare(t.Context(), again, stream)
-	if history(again, "latest") != nil || history(again, "2.5") == nil || *again.Spec.Tags[0].Generation != 5 {
-		t.Errorf("after removal of a tag: %+v", again)
+	(&streams{}).prepare(t.Context(), second, stream)
+	if history(second, "latest") != nil || history(second, "2.5") == nil || *second.Spec.Tags[0].Generation != 5 {
+		t.Errorf("after removal of a tag: %+v", second)
 	}
 }
 

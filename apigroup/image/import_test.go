@@ -48,16 +48,16 @@ func otherRegistry(t *testing.T) string {
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-func push(t *testing.T, reference string, what remote.Taggable) {
+func push(t *testing.T, reference string, artifact remote.Taggable) {
 	t.Helper()
 	tag, err := name.NewTag(reference)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if index, ok := what.(v1.ImageIndex); ok {
+	if index, ok := artifact.(v1.ImageIndex); ok {
 		err = remote.WriteIndex(tag, index)
 	} else {
-		err = remote.Write(tag, what.(v1.Image))
+		err = remote.Write(tag, artifact.(v1.Image))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -67,11 +67,11 @@ func push(t *testing.T, reference string, what remote.Taggable) {
 // reading returns a fetcher without credentials.
 func reading(t *testing.T) fetcher {
 	t.Helper()
-	made, err := newFetcher(registryclient.NewPool(outbound.New(outbound.Policy{AllowedNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}), 50), nil, nil, false)
+	fetcher, err := newFetcher(registryclient.NewPool(outbound.New(outbound.Policy{AllowedNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}), 50), nil, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return made
+	return fetcher
 }
 
 func TestImportSelectsImageForThisArchitecture(t *testing.T) {
@@ -137,11 +137,11 @@ func TestImportReportsMissingImage(t *testing.T) {
 
 // imported returns an import of images.
 func imported(from ...string) *imagev1.ImageStreamImport {
-	wanted := &imagev1.ImageStreamImport{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}}
+	request := &imagev1.ImageStreamImport{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}}
 	for _, name := range from {
-		wanted.Spec.Images = append(wanted.Spec.Images, imagev1.ImageImportSpec{From: corev1.ObjectReference{Kind: dockerKind, Name: name}})
+		request.Spec.Images = append(request.Spec.Images, imagev1.ImageImportSpec{From: corev1.ObjectReference{Kind: dockerKind, Name: name}})
 	}
-	return wanted
+	return request
 }
 
 // answering returns a registry that answers as handle does, and its host.
@@ -155,12 +155,12 @@ func answering(t *testing.T, handle http.HandlerFunc) string {
 func TestUnresponsiveRegistryTimesOut(t *testing.T) {
 	host := answering(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	imports := &imports{fetchTimeout: 100 * time.Millisecond}
-	wanted := imported(host + "/team/app:v1")
-	results := imports.fetch(t.Context(), reading(t), wanted)
+	request := imported(host + "/team/app:v1")
+	results := imports.fetch(t.Context(), reading(t), request)
 	if len(results) != 1 || results[0].image != nil || results[0].tag != "v1" || !strings.Contains(results[0].status.Message, "does not answer in time") {
 		t.Errorf("%+v", results)
 	}
-	if withHistory := wanted.Status.Images; len(withHistory) != 1 || withHistory[0].Status.Status != metav1.StatusFailure {
+	if withHistory := request.Status.Images; len(withHistory) != 1 || withHistory[0].Status.Status != metav1.StatusFailure {
 		t.Errorf("status is %+v", withHistory)
 	}
 }
@@ -195,7 +195,7 @@ func TestImportAppliesOnlyToItsStream(t *testing.T) {
 	stream := func(uid types.UID, generation int64, resourceVersion string) *imagev1.ImageStream {
 		return &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{UID: uid, Generation: generation, ResourceVersion: resourceVersion}}
 	}
-	for what, tt := range map[string]struct {
+	for name, tt := range map[string]struct {
 		namespace  string
 		uid        types.UID
 		generation int64
@@ -212,10 +212,10 @@ func TestImportAppliesOnlyToItsStream(t *testing.T) {
 		"a new one in no project":    {"none", "", 0, nil, apierrors.IsNotFound},
 		"a new one, project deleted": {"leaving", "", 0, nil, apierrors.IsForbidden},
 	} {
-		wanted := &imagev1.ImageStreamImport{ObjectMeta: metav1.ObjectMeta{Namespace: tt.namespace, Name: "app", UID: tt.uid, Generation: tt.generation}}
-		err := (&imports{core: core}).checkTarget(t.Context(), wanted, tt.stream)
+		request := &imagev1.ImageStreamImport{ObjectMeta: metav1.ObjectMeta{Namespace: tt.namespace, Name: "app", UID: tt.uid, Generation: tt.generation}}
+		err := (&imports{core: core}).checkTarget(t.Context(), request, tt.stream)
 		if tt.refused == nil && err != nil || tt.refused != nil && !tt.refused(err) {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
@@ -229,9 +229,9 @@ func TestNewestTagsOfRepositoryAreImported(t *testing.T) {
 }
 
 func TestImportUpdatesTagAndItsFollowers(t *testing.T) {
-	one := int64(1)
-	follower := imagev1.TagReference{Name: "stable", Generation: &one, From: &corev1.ObjectReference{Kind: tagKind, Name: "app:v1"}}
-	pinned := imagev1.TagReference{Name: "old", Generation: &one, From: &corev1.ObjectReference{Kind: imageKind, Name: "app@" + id}}
+	item := int64(1)
+	follower := imagev1.TagReference{Name: "stable", Generation: &item, From: &corev1.ObjectReference{Kind: tagKind, Name: "app:v1"}}
+	pinned := imagev1.TagReference{Name: "old", Generation: &item, From: &corev1.ObjectReference{Kind: imageKind, Name: "app@" + id}}
 	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}}
 	stream.Spec.Tags = []imagev1.TagReference{follower, pinned}
 	results := []result{

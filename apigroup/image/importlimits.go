@@ -67,13 +67,13 @@ func (r *result) refused(err error) {
 }
 
 // tellAll sets the status of an import from its results.
-func tellAll(wanted *imagev1.ImageStreamImport, results []result) {
-	images := len(wanted.Status.Images)
+func tellAll(request *imagev1.ImageStreamImport, results []result) {
+	images := len(request.Status.Images)
 	for n := range results {
 		if n < images {
-			wanted.Status.Images[n] = results[n].tell()
+			request.Status.Images[n] = results[n].tell()
 		} else {
-			wanted.Status.Repository.Images[n-images] = results[n].tell()
+			request.Status.Repository.Images[n-images] = results[n].tell()
 		}
 	}
 }

@@ -26,15 +26,15 @@ func claimed(t *testing.T) *imagev1.Image {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := mutate.Config(mutate.MediaType(plain, types.OCIManifestSchema1), v1.Config{Labels: map[string]string{"vendor": "Example"}})
+	image, err := mutate.Config(mutate.MediaType(plain, types.OCIManifestSchema1), v1.Config{Labels: map[string]string{"vendor": "Example"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	manifest, err := made.RawManifest()
+	manifest, err := image.RawManifest()
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, err := made.RawConfigFile()
+	config, err := image.RawConfigFile()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,33 +52,33 @@ func claimed(t *testing.T) *imagev1.Image {
 }
 
 func TestMappingStoresOnlyProvenContent(t *testing.T) {
-	whole, other, lied := claimed(t), claimed(t), claimed(t)
+	image, other, lied := claimed(t), claimed(t), claimed(t)
 	other.DockerImageConfig = `{"config":{"Labels":{"vendor":"Trusted"}}}`
 	lied.DockerImageManifestMediaType = string(types.OCIImageIndex)
-	for what, tt := range map[string]struct {
+	for name, tt := range map[string]struct {
 		image  *imagev1.Image
 		vendor string
-	}{"with its manifest": {whole, "Example"}, "with another's configuration": {other, ""}, "with another type": {lied, "Example"}} {
+	}{"with its manifest": {image, "Example"}, "with another's configuration": {other, ""}, "with another type": {lied, "Example"}} {
 		image, err := proven(tt.image)
 		if err != nil {
 			t.Fatal(err)
 		}
-		described, err := record.Metadata(image)
+		metadata, err := record.Metadata(image)
 		if err != nil {
 			t.Fatal(err)
 		}
 		vendor := ""
-		if described.Config != nil {
-			vendor = described.Config.Labels["vendor"]
+		if metadata.Config != nil {
+			vendor = metadata.Config.Labels["vendor"]
 		}
 		if vendor != tt.vendor || len(image.DockerImageLayers) != 2 || image.DockerImageManifestMediaType != string(types.OCIManifestSchema1) {
-			t.Errorf("%s: vendor %q, %d layers, type %q, want %q and 2", what, vendor, len(image.DockerImageLayers), image.DockerImageManifestMediaType, tt.vendor)
+			t.Errorf("%s: vendor %q, %d layers, type %q, want %q and 2", name, vendor, len(image.DockerImageLayers), image.DockerImageManifestMediaType, tt.vendor)
 		}
 		if image.Name != tt.image.Name || image.DockerImageReference != tt.image.DockerImageReference || image.Annotations[record.ReferenceClaimed] != "true" {
-			t.Errorf("%s: image %q at %q with annotations %v", what, image.Name, image.DockerImageReference, image.Annotations)
+			t.Errorf("%s: image %q at %q with annotations %v", name, image.Name, image.DockerImageReference, image.Annotations)
 		}
 		if image.Annotations["example.com/scan"] != "" || image.Annotations[record.Managed] != "" || len(image.Labels)+len(image.Signatures) > 0 {
-			t.Errorf("%s: annotations %v, labels %v, %d signatures", what, image.Annotations, image.Labels, len(image.Signatures))
+			t.Errorf("%s: annotations %v, labels %v, %d signatures", name, image.Annotations, image.Labels, len(image.Signatures))
 		}
 	}
 }
@@ -111,7 +111,7 @@ func TestMappingOfImageWriterIsStoredUnchanged(t *testing.T) {
 		if got := image.Labels["approved"] == "true" && len(image.Signatures) == 1; got != want {
 			t.Errorf("%s is believed: %v, want %v", name, got, want)
 		}
-		if described, err := record.Metadata(image); err != nil || described.Config == nil || described.Config.Labels["vendor"] != "Example" {
+		if metadata, err := record.Metadata(image); err != nil || metadata.Config == nil || metadata.Config.Labels["vendor"] != "Example" {
 			t.Errorf("the metadata from %s is not that of the manifest: %s", name, image.DockerImageMetadata.Raw)
 		}
 	}

@@ -61,7 +61,7 @@ executionRules:
 		return &imagev1.Image{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}, DockerImageMetadata: runtime.RawExtension{Raw: []byte(metadata)}}
 	}
 	denied := map[string]string{denyExecution: "true"}
-	for what, tt := range map[string]struct {
+	for name, tt := range map[string]struct {
 		wanted candidate
 		want   string
 	}{
@@ -78,7 +78,7 @@ executionRules:
 		"without the label":                 {candidate{image: image(nil, `{"Config":{}}`)}, "no rule accepts"},
 	} {
 		if got := read.decide(pods(), tt.wanted); (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
-			t.Errorf("%s: %q, want %q", what, got, tt.want)
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}
 	if got := read.decide(buildv1.Resource("builds"), candidate{}); got != "" {
@@ -110,7 +110,7 @@ executionRules: [{name: no-bad, onResources: [{resource: builds}], reject: true,
 	}
 	bad := from("bad")
 	docker := buildv1.BuildStrategy{DockerStrategy: &buildv1.DockerBuildStrategy{From: &bad}}
-	for what, tt := range map[string]struct {
+	for name, tt := range map[string]struct {
 		old, now *buildv1.Build
 		allowed  bool
 	}{
@@ -131,7 +131,7 @@ executionRules: [{name: no-bad, onResources: [{resource: builds}], reject: true,
 		attributes := admission.NewAttributesRecord(tt.now, old, buildv1.GroupVersion.WithKind("Build"), "shop", "app-1",
 			buildv1.GroupVersion.WithResource("builds"), "", operation, nil, false, nil)
 		if err := plugin.Validate(t.Context(), attributes, nil); (err == nil) != tt.allowed {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
@@ -144,8 +144,8 @@ func TestDefaultPolicyRejectsMarkedImages(t *testing.T) {
 	if got := read.decide(pods(), candidate{name: "any"}); got != "" {
 		t.Error(got)
 	}
-	marked := &imagev1.Image{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{denyExecution: "true"}}}
-	if got := read.decide(pods(), candidate{name: "any", image: marked}); got == "" {
+	image := &imagev1.Image{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{denyExecution: "true"}}}
+	if got := read.decide(pods(), candidate{name: "any", image: image}); got == "" {
 		t.Error("an image that is marked may run")
 	}
 	if rule := read.rule(pods()); !rule.LocalNames || rule.Policy != doNotAttempt {
@@ -175,7 +175,7 @@ executionRules:
 		}
 		return pod
 	}
-	for what, tt := range map[string]struct {
+	for name, tt := range map[string]struct {
 		project  string
 		old, now *corev1.Pod
 		allowed  bool
@@ -191,7 +191,7 @@ executionRules:
 		attributes := admission.NewAttributesRecord(tt.now, tt.old, corev1.SchemeGroupVersion.WithKind("Pod"), tt.project, "web",
 			corev1.SchemeGroupVersion.WithResource("pods"), "ephemeralcontainers", admission.Update, &metav1.UpdateOptions{}, false, nil)
 		if err := plugin.Validate(t.Context(), attributes, nil); (err == nil) != tt.allowed {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -83,8 +83,8 @@ type valueCondition struct {
 }
 
 func (c valueCondition) holds(values map[string]string) bool {
-	value, there := values[c.Key]
-	return there && (c.Set || value == c.Value)
+	value, ok := values[c.Key]
+	return ok && (c.Set || value == c.Value)
 }
 
 // defaultPolicy allows names of local streams, and rejects images that the administrator has

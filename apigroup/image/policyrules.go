@@ -24,69 +24,69 @@ type candidate struct {
 
 // decide returns the reason why an image cannot run, or "". If there are rules that accept images,
 // one of them must match.
-func (c policyConfig) decide(resource schema.GroupResource, wanted candidate) string {
+func (c policyConfig) decide(resource schema.GroupResource, desired candidate) string {
 	accepting, accepted := false, false
 	for _, rule := range c.ExecutionRules {
 		if !slices.ContainsFunc(rule.OnResources, func(g groupResource) bool { return g.covers(resource) }) {
 			continue
 		}
-		if !rule.IgnoreNamespaceOverride && slices.Contains(wanted.ignored, rule.Name) {
+		if !rule.IgnoreNamespaceOverride && slices.Contains(desired.ignored, rule.Name) {
 			continue
 		}
 		accepting = accepting || !rule.Reject
-		if rule.SkipOnResolutionFailure && wanted.image == nil || !rule.matches(wanted) {
+		if rule.SkipOnResolutionFailure && desired.image == nil || !rule.matches(desired) {
 			continue
 		}
 		if rule.Reject {
-			return fmt.Sprintf("this image is prohibited by policy: rule %q rejects %s", rule.Name, wanted.name)
+			return fmt.Sprintf("this image is prohibited by policy: rule %q rejects %s", rule.Name, desired.name)
 		}
 		accepted = true
 	}
 	if accepting && !accepted {
-		return fmt.Sprintf("this image is prohibited by policy: no rule accepts %s", wanted.name)
+		return fmt.Sprintf("this image is prohibited by policy: no rule accepts %s", desired.name)
 	}
 	return ""
 }
 
 // matches reports whether all conditions of the rule match.
-func (r executionRule) matches(wanted candidate) bool {
-	if r.MatchIntegratedRegistry && !wanted.integrated {
+func (r executionRule) matches(desired candidate) bool {
+	if r.MatchIntegratedRegistry && !desired.integrated {
 		return false
 	}
-	if len(r.MatchRegistries) > 0 && !slices.Contains(r.MatchRegistries, wanted.registry) {
+	if len(r.MatchRegistries) > 0 && !slices.Contains(r.MatchRegistries, desired.registry) {
 		return false
 	}
 	if len(r.MatchImageAnnotations)+len(r.MatchImageLabels)+len(r.MatchDockerImageLabels) == 0 {
 		return true
 	}
-	if wanted.image == nil {
+	if desired.image == nil {
 		return false
 	}
 	for _, condition := range r.MatchImageAnnotations {
-		if !condition.holds(wanted.image.Annotations) {
+		if !condition.holds(desired.image.Annotations) {
 			return false
 		}
 	}
 	for _, text := range r.MatchImageLabels {
 		selector, err := metav1.LabelSelectorAsSelector(&text)
-		if err != nil || !selector.Matches(labels.Set(wanted.image.Labels)) {
+		if err != nil || !selector.Matches(labels.Set(desired.image.Labels)) {
 			return false
 		}
 	}
 	if len(r.MatchDockerImageLabels) == 0 {
 		return true
 	}
-	described, err := record.Metadata(wanted.image)
-	if err != nil || described.Config == nil {
+	metadata, err := record.Metadata(desired.image)
+	if err != nil || metadata.Config == nil {
 		return false
 	}
-	return !slices.ContainsFunc(r.MatchDockerImageLabels, func(c valueCondition) bool { return !c.holds(described.Config.Labels) })
+	return !slices.ContainsFunc(r.MatchDockerImageLabels, func(c valueCondition) bool { return !c.holds(metadata.Config.Labels) })
 }
 
 // registryIn returns the registry in a name, or "".
 func registryIn(name string) string {
-	first, _, found := strings.Cut(name, "/")
-	if found && (strings.ContainsAny(first, ".:") || first == "localhost") {
+	first, _, ok := strings.Cut(name, "/")
+	if ok && (strings.ContainsAny(first, ".:") || first == "localhost") {
 		return first
 	}
 	return ""

@@ -47,12 +47,12 @@ const skipPull = "openshift.io/image.excludeSecret"
 func pullSecrets(ctx context.Context, client coreclient.SecretsGetter, namespace string) (*imagev1.SecretList, error) {
 	list := &imagev1.SecretList{}
 	for _, kind := range []corev1.SecretType{corev1.SecretTypeDockercfg, corev1.SecretTypeDockerConfigJson} {
-		found, err := client.Secrets(namespace).List(ctx, metav1.ListOptions{FieldSelector: "type=" + string(kind)})
+		existing, err := client.Secrets(namespace).List(ctx, metav1.ListOptions{FieldSelector: "type=" + string(kind)})
 		if err != nil {
 			return nil, fmt.Errorf("list pull secrets of project %q: %w", namespace, err)
 		}
-		list.ResourceVersion = found.ResourceVersion
-		list.Items = append(list.Items, slices.DeleteFunc(found.Items, func(s corev1.Secret) bool { return s.Annotations[skipPull] == "true" })...)
+		list.ResourceVersion = existing.ResourceVersion
+		list.Items = append(list.Items, slices.DeleteFunc(existing.Items, func(s corev1.Secret) bool { return s.Annotations[skipPull] == "true" })...)
 	}
 	return list, nil
 }

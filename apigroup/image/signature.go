@@ -90,11 +90,11 @@ func find(image *imagev1.Image, signature string) int {
 
 func (s *signatures) change(ctx context.Context, imageName string, dryRun []string, change func(*imagev1.Image) error) error {
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		found, err := s.images.Get(ctx, imageName, &metav1.GetOptions{})
+		object, err := s.images.Get(ctx, imageName, &metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		image := found.(*imagev1.Image).DeepCopy()
+		image := object.(*imagev1.Image).DeepCopy()
 		if err := change(image); err != nil {
 			return err
 		}
@@ -108,7 +108,7 @@ func (s *signatures) change(ctx context.Context, imageName string, dryRun []stri
 const signatureNameLength = 32
 
 func validateSignature(signature *imagev1.ImageSignature, at *field.Path) (problems field.ErrorList) {
-	if _, own, err := split(signature.Name, "@", "imageSignature"); err != nil || len(own) != signatureNameLength {
+	if _, id, err := split(signature.Name, "@", "imageSignature"); err != nil || len(id) != signatureNameLength {
 		problems = append(problems, field.Invalid(at.Child("metadata", "name"), signature.Name,
 			fmt.Sprintf("must be <image>@<%d characters>", signatureNameLength)))
 	}

@@ -143,8 +143,8 @@ func targetOf(stream *imagev1.ImageStream, from *corev1.ObjectReference) (namesp
 	if namespace == "" {
 		namespace = stream.Namespace
 	}
-	name, rest, found := strings.Cut(from.Name, map[string]string{tagKind: ":", imageKind: "@"}[from.Kind])
-	if !found { // a tag of the same stream
+	name, rest, ok := strings.Cut(from.Name, map[string]string{tagKind: ":", imageKind: "@"}[from.Kind])
+	if !ok { // a tag of the same stream
 		return namespace, stream.Name, from.Name
 	}
 	return namespace, name, rest
@@ -156,11 +156,11 @@ func (s *streams) read(ctx context.Context, namespace, name, project string) *im
 	if namespace != project && !s.may(ctx, namespace, name) {
 		return nil
 	}
-	found, err := s.store.Get(request.WithNamespace(ctx, namespace), name, &metav1.GetOptions{})
+	object, err := s.store.Get(request.WithNamespace(ctx, namespace), name, &metav1.GetOptions{})
 	if err != nil {
 		return nil
 	}
-	return found.(*imagev1.ImageStream)
+	return object.(*imagev1.ImageStream)
 }
 
 // may reports whether the user can pull from a stream of another project.

@@ -159,7 +159,7 @@ func parse(reference string) error {
 		return fmt.Errorf("%q is not a digest such as sha256:...", id)
 	}
 	slash := strings.LastIndex(name, "/")
-	if last, tag, tagged := strings.Cut(name[slash+1:], ":"); tagged {
+	if last, tag, ok := strings.Cut(name[slash+1:], ":"); ok {
 		if !tagName.MatchString(tag) {
 			return fmt.Errorf("%q is not a valid tag", tag)
 		}

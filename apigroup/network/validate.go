@@ -35,16 +35,16 @@ func validateClusterNetwork(_ context.Context, network, old *networkv1.ClusterNe
 			errs = append(errs, field.Invalid(at.Index(0), entries[0], "must agree with network and hostsubnetlength"))
 		}
 	}
-	var seen []netip.Prefix
+	var prefixes []netip.Prefix
 	for i, entry := range entries {
 		errs = append(errs, validateEntry(entry, service, at.Index(i).Child("CIDR"), at.Index(i).Child("hostSubnetLength"))...)
 		cidr, err := netip.ParsePrefix(entry.CIDR)
-		for _, other := range seen {
+		for _, other := range prefixes {
 			if err == nil && other.Overlaps(cidr) {
 				errs = append(errs, field.Invalid(at.Index(i).Child("CIDR"), entry.CIDR, "overlaps with "+other.String()))
 			}
 		}
-		seen = append(seen, cidr)
+		prefixes = append(prefixes, cidr)
 	}
 	if port := network.VXLANPort; port != nil && len(validation.IsValidPortNum(int(*port))) > 0 {
 		errs = append(errs, field.Invalid(field.NewPath("vxlanPort"), *port, "must be between 1 and 65535"))

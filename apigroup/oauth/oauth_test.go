@@ -120,9 +120,9 @@ func TestTokenNamesAreHashesOrLong(t *testing.T) {
 
 func TestMineSelectsOwnHashedTokens(t *testing.T) {
 	alice := &user.DefaultInfo{Name: "alice", UID: "1"}
-	other, again, plain := token(), token(), token()
-	other.UserName, again.UserUID, plain.Name = "bob", "2", strings.Repeat("a", 40)
-	if !mine(token(), alice) || mine(other, alice) || mine(again, alice) || mine(plain, alice) {
+	other, second, plain := token(), token(), token()
+	other.UserName, second.UserUID, plain.Name = "bob", "2", strings.Repeat("a", 40)
+	if !mine(token(), alice) || mine(other, alice) || mine(second, alice) || mine(plain, alice) {
 		t.Error("the wrong tokens are shown")
 	}
 }

@@ -53,7 +53,7 @@ func TestControllerCreatesAccountsAndRolesOnce(t *testing.T) {
 	if !finalized {
 		t.Error("a project that is being deleted keeps its finalizer")
 	}
-	if others, _ := client.CoreV1().ServiceAccounts("going").List(t.Context(), metav1.ListOptions{}); len(others.Items) != 0 {
-		t.Errorf("a project that is being deleted gets %v", others.Items)
+	if list, _ := client.CoreV1().ServiceAccounts("going").List(t.Context(), metav1.ListOptions{}); len(list.Items) != 0 {
+		t.Errorf("a project that is being deleted gets %v", list.Items)
 	}
 }

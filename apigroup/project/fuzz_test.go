@@ -19,7 +19,7 @@ func FuzzExpand(f *testing.F) {
 		template := &templatev1.Template{
 			Objects: []runtime.RawExtension{{Raw: []byte(object)}}, ObjectLabels: map[string]string{"of": "${NAME}"}, Parameters: []templatev1.Parameter{{Name: "NAME"}},
 		}
-		filled, err := expand(template, map[string]string{"NAME": value})
+		objects, err := expand(template, map[string]string{"NAME": value})
 		if err != nil {
 			return
 		}
@@ -27,7 +27,7 @@ func FuzzExpand(f *testing.F) {
 		if err != nil {
 			return // the value is invalid, such as an empty name
 		}
-		if got, want := shape(t, filled[0].Object), shape(t, plain[0].Object); got != want {
+		if got, want := shape(t, objects[0].Object), shape(t, plain[0].Object); got != want {
 			t.Errorf("%q gives %s, want %s", value, got, want)
 		}
 	})

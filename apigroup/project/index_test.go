@@ -159,11 +159,11 @@ func TestSlowWatchIsClosed(t *testing.T) {
 func BenchmarkList(b *testing.B) {
 	i := newIndex()
 	for n := range uint64(10000) {
-		who := userSubject(fmt.Sprintf("user-%d", n/10))
+		subject := userSubject(fmt.Sprintf("user-%d", n/10))
 		if n < 10 {
-			who = userSubject("alice")
+			subject = userSubject("alice")
 		}
-		i.set(ns(fmt.Sprintf("project-%d", n), n+1), seenBy(who), n+1)
+		i.set(ns(fmt.Sprintf("project-%d", n), n+1), seenBy(subject), n+1)
 	}
 	for b.Loop() {
 		if list, _ := i.list(alice()); len(list) != 10 {

@@ -53,9 +53,9 @@ func newLimit(f *feature, config io.Reader) (*limit, error) {
 	if err := apiserver.DecodeConfig(config, "ProjectRequestLimitConfig", &l.config); err != nil {
 		return nil, fmt.Errorf("read configuration of %s: %w", LimitPluginName, err)
 	}
-	for i, one := range l.config.Limits {
-		if one.MaxProjects != nil && *one.MaxProjects < 0 {
-			return nil, fmt.Errorf("read configuration of %s: limits[%d].maxProjects is %d, must not be negative", LimitPluginName, i, *one.MaxProjects)
+	for i, limit := range l.config.Limits {
+		if limit.MaxProjects != nil && *limit.MaxProjects < 0 {
+			return nil, fmt.Errorf("read configuration of %s: limits[%d].maxProjects is %d, must not be negative", LimitPluginName, i, *limit.MaxProjects)
 		}
 	}
 	return l, nil
@@ -90,15 +90,15 @@ func (l *limit) maxProjects(ctx context.Context, u user.Info) *int {
 	if strings.HasPrefix(u.GetName(), "system:") {
 		return l.config.MaxProjectsForSystemUsers
 	}
-	own := labels.Set{}
+	set := labels.Set{}
 	if store := l.feature.deps.Stores[userv1.Resource("users")]; store != nil {
 		if object, err := store.Get(ctx, u.GetName(), &metav1.GetOptions{}); err == nil {
-			own = object.(*userv1.User).Labels
+			set = object.(*userv1.User).Labels
 		}
 	}
-	for _, one := range l.config.Limits {
-		if labels.SelectorFromSet(one.Selector).Matches(own) {
-			return one.MaxProjects
+	for _, limit := range l.config.Limits {
+		if labels.SelectorFromSet(limit.Selector).Matches(set) {
+			return limit.MaxProjects
 		}
 	}
 	return nil

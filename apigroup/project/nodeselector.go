@@ -100,9 +100,9 @@ func (n *nodeSelector) selectorOf(a admission.Attributes) (*corev1.Pod, map[stri
 		}
 	}
 	for key, value := range selector {
-		if own, ok := pod.Spec.NodeSelector[key]; ok && own != value {
+		if current, ok := pod.Spec.NodeSelector[key]; ok && current != value {
 			return nil, nil, admission.NewForbidden(a, fmt.Errorf("pod node label selector conflicts with its project node label selector: "+
-				"%s is %q and %q", key, own, value))
+				"%s is %q and %q", key, current, value))
 		}
 	}
 	return pod, selector, nil

@@ -154,11 +154,11 @@ func (p *projects) Create(ctx context.Context, object runtime.Object, validate r
 // Update changes those labels and annotations that members of a project may change.
 func (p *projects) Update(ctx context.Context, name string, updated rest.UpdatedObjectInfo, _ rest.ValidateObjectFunc,
 	validate rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	stored, err := p.client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+	namespace, err := p.client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil, false, notFound(name, err)
 	}
-	old := fromNamespace(stored)
+	old := fromNamespace(namespace)
 	object, err := updated.UpdatedObject(ctx, old)
 	if err != nil {
 		return nil, false, err

@@ -82,24 +82,24 @@ func (c *counter) Run(ctx context.Context) {
 }
 
 // check counts a quota if its status can be outdated.
-func (c *counter) check(ctx context.Context, one *quotav1.ClusterResourceQuota, now time.Time) error {
-	namespaces, err := c.ledger.selected(one)
+func (c *counter) check(ctx context.Context, quota *quotav1.ClusterResourceQuota, now time.Time) error {
+	namespaces, err := c.ledger.selected(quota)
 	if err != nil {
 		return err
 	}
 	var counted []string
-	for _, status := range one.Status.Namespaces {
+	for _, status := range quota.Status.Namespaces {
 		counted = append(counted, status.Namespace)
 	}
 	slices.Sort(counted)
-	same := slices.Equal(namespaces, counted) && equality.Semantic.DeepEqual(one.Spec.Quota.Hard, one.Status.Total.Hard)
-	if !c.due(one.Name, same, now) {
+	same := slices.Equal(namespaces, counted) && equality.Semantic.DeepEqual(quota.Spec.Quota.Hard, quota.Status.Total.Hard)
+	if !c.due(quota.Name, same, now) {
 		return nil
 	}
-	err = c.count(ctx, one.Name)
+	err = c.count(ctx, quota.Name)
 	// a request has reserved something in between, or the quota was deleted
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		c.stale([]string{one.Name})
+		c.stale([]string{quota.Name})
 		return nil
 	}
 	return err
@@ -122,37 +122,37 @@ func (c *counter) due(name string, same bool, now time.Time) bool {
 
 // count stores the current usage of a quota's projects.
 func (c *counter) count(ctx context.Context, name string) error {
-	one, err := c.ledger.read(ctx, name)
+	item, err := c.ledger.read(ctx, name)
 	if err != nil {
 		return err
 	}
 	// A request that begins after this line changes the quota first, and the write below conflicts.
 	// A request that has ended has stored its objects before they are listed.
 	reserved := c.inFlight.reserved(name)
-	namespaces, err := c.ledger.selected(one)
+	namespaces, err := c.ledger.selected(item)
 	if err != nil {
 		return err
 	}
-	status := quotav1.ClusterResourceQuotaStatus{Total: corev1.ResourceQuotaStatus{Hard: one.Spec.Quota.Hard, Used: zero(one.Spec.Quota.Hard)}}
+	status := quotav1.ClusterResourceQuotaStatus{Total: corev1.ResourceQuotaStatus{Hard: item.Spec.Quota.Hard, Used: zero(item.Spec.Quota.Hard)}}
 	for _, namespace := range namespaces {
-		used, err := c.usage(ctx, &one.Spec.Quota, namespace)
+		quantities, err := c.usage(ctx, &item.Spec.Quota, namespace)
 		if err != nil {
 			return err
 		}
-		used = keepReserved(used, reserved[namespace], previousUsage(one, namespace))
-		status.Total.Used = quota.Add(status.Total.Used, used)
+		quantities = keepReserved(quantities, reserved[namespace], previousUsage(item, namespace))
+		status.Total.Used = quota.Add(status.Total.Used, quantities)
 		status.Namespaces = append(status.Namespaces, quotav1.ResourceQuotaStatusByNamespace{
-			Namespace: namespace, Status: corev1.ResourceQuotaStatus{Hard: one.Spec.Quota.Hard, Used: used},
+			Namespace: namespace, Status: corev1.ResourceQuotaStatus{Hard: item.Spec.Quota.Hard, Used: quantities},
 		})
 	}
 	if len(reserved) > 0 {
 		c.stale([]string{name}) // a request can still fail, or is counted twice
 	}
-	if equality.Semantic.DeepEqual(status, one.Status) {
+	if equality.Semantic.DeepEqual(status, item.Status) {
 		return nil
 	}
-	one.Status = status
-	return c.ledger.write(ctx, one)
+	item.Status = status
+	return c.ledger.write(ctx, item)
 }
 
 // previousUsage returns the stored usage of a project.
@@ -168,7 +168,7 @@ func previousUsage(of *quotav1.ClusterResourceQuota, namespace string) corev1.Re
 // usage returns a project's usage of the resources of a quota.
 func (c *counter) usage(ctx context.Context, spec *corev1.ResourceQuotaSpec, namespace string) (corev1.ResourceList, error) {
 	limited := quota.ResourceNames(spec.Hard)
-	used := zero(spec.Hard)
+	quantities := zero(spec.Hard)
 	alone := &corev1.ResourceQuota{Spec: *spec, Status: corev1.ResourceQuotaStatus{Hard: spec.Hard}}
 	var errs []error
 	for _, evaluator := range withCounts(c.evaluators(), limited) {
@@ -185,13 +185,13 @@ func (c *counter) usage(ctx context.Context, spec *corev1.ResourceQuotaSpec, nam
 			}
 			uses, err := evaluator.Usage(object)
 			errs = append(errs, err)
-			used = quota.Add(used, quota.Mask(uses, limited))
+			quantities = quota.Add(quantities, quota.Mask(uses, limited))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("count what project %q uses: %w", namespace, err)
 	}
-	return used, nil
+	return quantities, nil
 }
 
 func zero(hard corev1.ResourceList) corev1.ResourceList {
@@ -207,10 +207,10 @@ func zero(hard corev1.ResourceList) corev1.ResourceList {
 func withCounts(evaluators []quota.Evaluator, limited []corev1.ResourceName) []quota.Evaluator {
 	all := append(slices.Clone(evaluators), imageStreams())
 	for _, name := range limited {
-		text, counted := strings.CutPrefix(string(name), "count/")
+		text, ok := strings.CutPrefix(string(name), "count/")
 		resource := schema.ParseGroupResource(text)
 		has := func(e quota.Evaluator) bool { return e.GroupResource() == resource }
-		if counted && !slices.ContainsFunc(all, has) {
+		if ok && !slices.ContainsFunc(all, has) {
 			all = append(all, generic.NewObjectCountEvaluator(resource, nil, ""))
 		}
 	}

@@ -43,12 +43,12 @@ func TestUsageCountsEachObjectOncePerName(t *testing.T) {
 	for name := range want {
 		hard[name] = apiresource.MustParse("10")
 	}
-	used, err := c.usage(t.Context(), &corev1.ResourceQuotaSpec{Hard: hard}, "shop")
-	if err != nil || len(used) != len(want) {
-		t.Fatalf("used is %v, %v", used, err)
+	quantities, err := c.usage(t.Context(), &corev1.ResourceQuotaSpec{Hard: hard}, "shop")
+	if err != nil || len(quantities) != len(want) {
+		t.Fatalf("used is %v, %v", quantities, err)
 	}
 	for name, count := range want {
-		if got := used[name]; got.Value() != count {
+		if got := quantities[name]; got.Value() != count {
 			t.Errorf("%s: %d are used, want %d", name, got.Value(), count)
 		}
 	}
@@ -82,10 +82,10 @@ func TestDueAfterChangesAndInterval(t *testing.T) {
 
 func TestLocksSerializeRequests(t *testing.T) {
 	var l locks
-	one := []corev1.ResourceQuota{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, {ObjectMeta: metav1.ObjectMeta{Name: "b"}}}
-	release := l.acquire(one)
+	quotas := []corev1.ResourceQuota{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, {ObjectMeta: metav1.ObjectMeta{Name: "b"}}}
+	release := l.acquire(quotas)
 	claimed := make(chan func())
-	go func() { claimed <- l.acquire(one[1:]) }()
+	go func() { claimed <- l.acquire(quotas[1:]) }()
 	select {
 	case <-claimed:
 		t.Fatal("a locked quota is acquired")
@@ -93,13 +93,13 @@ func TestLocksSerializeRequests(t *testing.T) {
 	}
 	release()
 	(<-claimed)()
-	l.acquire(one)()
+	l.acquire(quotas)()
 }
 
 func TestReservationsOfActiveRequestsAreKept(t *testing.T) {
 	var f reservations
 	two := amounts("secrets", "2")
-	ctx, answered := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
 	f.begin(ctx, &reservation{quotas: []string{"q", "r"}, namespace: "a", uses: two})
 	refused := f.begin(t.Context(), &reservation{quotas: []string{"q"}, namespace: "a", uses: two})
 	f.begin(ctx, &reservation{quotas: []string{"q"}, namespace: "b", uses: two})
@@ -112,7 +112,7 @@ func TestReservationsOfActiveRequestsAreKept(t *testing.T) {
 	if remaining := f.reserved("q")["a"]["secrets"]; remaining.Value() != 2 || len(f.reserved("r")) != 1 || len(f.reserved("other")) != 0 {
 		t.Errorf("after a refusal %v and %v are reserved", f.reserved("q"), f.reserved("r"))
 	}
-	answered()
+	cancel()
 	eventually.True(t, "the end of the requests", func() bool { return len(f.reserved("q"))+len(f.reserved("r")) == 0 })
 }
 

@@ -33,8 +33,8 @@ func resource() schema.GroupResource { return quotav1.Resource("clusterresourceq
 
 // all returns the quotas from the API server's cache; callers must not change them.
 func (l *ledger) all(ctx context.Context) ([]quotav1.ClusterResourceQuota, error) {
-	store, served := l.stores[resource()]
-	if !served { // the server is still starting
+	store, ok := l.stores[resource()]
+	if !ok { // the server is still starting
 		return nil, nil
 	}
 	list, err := store.List(clusterWide(ctx), &internalversion.ListOptions{ResourceVersion: "0"})
@@ -110,37 +110,37 @@ func (l *ledger) GetQuotas(namespace string) ([]corev1.ResourceQuota, error) {
 	}
 	var quotas []corev1.ResourceQuota
 	for _, name := range names {
-		one, err := l.read(context.Background(), name)
+		quota, err := l.read(context.Background(), name)
 		if err != nil {
 			return nil, fmt.Errorf("read cluster quota %q: %w", name, err)
 		}
 		quotas = append(quotas, corev1.ResourceQuota{
-			ObjectMeta: metav1.ObjectMeta{Name: one.Name, Namespace: namespace, UID: one.UID, ResourceVersion: one.ResourceVersion},
-			Spec:       one.Spec.Quota, Status: one.Status.Total,
+			ObjectMeta: metav1.ObjectMeta{Name: quota.Name, Namespace: namespace, UID: quota.UID, ResourceVersion: quota.ResourceVersion},
+			Spec:       quota.Spec.Quota, Status: quota.Status.Total,
 		})
 	}
 	return quotas, nil
 }
 
 // UpdateQuotaStatus adds to a quota the usage that a request in a namespace reserves.
-func (l *ledger) UpdateQuotaStatus(used *corev1.ResourceQuota) error {
+func (l *ledger) UpdateQuotaStatus(usage *corev1.ResourceQuota) error {
 	ctx := context.Background()
-	one, err := l.read(ctx, used.Name)
+	item, err := l.read(ctx, usage.Name)
 	if err != nil {
 		return err
 	}
-	more := quota.Subtract(used.Status.Used, one.Status.Total.Used)
-	one.ResourceVersion = used.ResourceVersion // the version that was evaluated
-	one.Status.Total.Used = used.Status.Used
-	at := slices.IndexFunc(one.Status.Namespaces, func(s quotav1.ResourceQuotaStatusByNamespace) bool { return s.Namespace == used.Namespace })
+	more := quota.Subtract(usage.Status.Used, item.Status.Total.Used)
+	item.ResourceVersion = usage.ResourceVersion // the version that was evaluated
+	item.Status.Total.Used = usage.Status.Used
+	at := slices.IndexFunc(item.Status.Namespaces, func(s quotav1.ResourceQuotaStatusByNamespace) bool { return s.Namespace == usage.Namespace })
 	if at < 0 {
-		one.Status.Namespaces = append(one.Status.Namespaces, quotav1.ResourceQuotaStatusByNamespace{
-			Namespace: used.Namespace, Status: corev1.ResourceQuotaStatus{Hard: one.Status.Total.Hard},
+		item.Status.Namespaces = append(item.Status.Namespaces, quotav1.ResourceQuotaStatusByNamespace{
+			Namespace: usage.Namespace, Status: corev1.ResourceQuotaStatus{Hard: item.Status.Total.Hard},
 		})
-		at = len(one.Status.Namespaces) - 1
+		at = len(item.Status.Namespaces) - 1
 	}
-	one.Status.Namespaces[at].Status.Used = quota.Add(one.Status.Namespaces[at].Status.Used, more)
-	return l.write(ctx, one)
+	item.Status.Namespaces[at].Status.Used = quota.Add(item.Status.Namespaces[at].Status.Used, more)
+	return l.write(ctx, item)
 }
 
 // locks serialize the requests of several projects that reserve from one quota. Otherwise all but
@@ -153,15 +153,15 @@ type locks struct {
 // acquire locks quotas, which are sorted by name, and returns a function that unlocks them.
 func (l *locks) acquire(quotas []corev1.ResourceQuota) func() {
 	var acquired []*sync.Mutex
-	for _, one := range quotas {
+	for _, quota := range quotas {
 		l.mu.Lock()
-		lock, exists := l.held[one.Name]
+		lock, exists := l.held[quota.Name]
 		if !exists {
 			if l.held == nil {
 				l.held = map[string]*sync.Mutex{}
 			}
 			lock = &sync.Mutex{}
-			l.held[one.Name] = lock
+			l.held[quota.Name] = lock
 		}
 		l.mu.Unlock()
 		lock.Lock()

@@ -83,8 +83,8 @@ func (c *quotaPlugin) Validate(ctx context.Context, a admission.Attributes, _ ad
 	if err != nil {
 		return admission.NewForbidden(a, err)
 	}
-	for _, one := range projects {
-		names = append(names, keyOf(one))
+	for _, quota := range projects {
+		names = append(names, keyOf(quota))
 	}
 	if len(names) == 0 {
 		return nil
@@ -174,9 +174,9 @@ func (l lateLedger) GetQuotas(namespace string) ([]corev1.ResourceQuota, error) 
 }
 
 // UpdateQuotaStatus stores the usage of a quota.
-func (l lateLedger) UpdateQuotaStatus(used *corev1.ResourceQuota) error {
+func (l lateLedger) UpdateQuotaStatus(quota *corev1.ResourceQuota) error {
 	if ledger := l.feature.ledger.Load(); ledger != nil {
-		return ledger.UpdateQuotaStatus(used)
+		return ledger.UpdateQuotaStatus(quota)
 	}
 	return errNotReady
 }
@@ -193,9 +193,9 @@ func (l lateProjects) GetQuotas(namespace string) ([]corev1.ResourceQuota, error
 }
 
 // UpdateQuotaStatus stores the usage of a quota.
-func (l lateProjects) UpdateQuotaStatus(used *corev1.ResourceQuota) error {
+func (l lateProjects) UpdateQuotaStatus(quota *corev1.ResourceQuota) error {
 	if l.feature.ledger.Load() != nil {
-		return l.feature.counter.projects.UpdateQuotaStatus(used)
+		return l.feature.counter.projects.UpdateQuotaStatus(quota)
 	}
 	return errNotReady
 }

@@ -33,9 +33,9 @@ func (p *projectQuotas) limiting(namespace string) ([]*corev1.ResourceQuota, err
 		return nil, fmt.Errorf("list quotas of project %q: %w", namespace, err)
 	}
 	var limiting []*corev1.ResourceQuota
-	for _, one := range all {
-		if _, ok := one.Spec.Hard[streamsName]; ok {
-			limiting = append(limiting, one)
+	for _, quota := range all {
+		if _, ok := quota.Spec.Hard[streamsName]; ok {
+			limiting = append(limiting, quota)
 		}
 	}
 	return limiting, nil
@@ -48,13 +48,13 @@ func (p *projectQuotas) GetQuotas(namespace string) ([]corev1.ResourceQuota, err
 		return nil, err
 	}
 	var quotas []corev1.ResourceQuota
-	for _, one := range cached {
-		current, err := p.client.CoreV1().ResourceQuotas(namespace).Get(context.Background(), one.Name, metav1.GetOptions{})
+	for _, quota := range cached {
+		current, err := p.client.CoreV1().ResourceQuotas(namespace).Get(context.Background(), quota.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read quota %q: %w", one.Name, err)
+			return nil, fmt.Errorf("read quota %q: %w", quota.Name, err)
 		}
 		limit := corev1.ResourceList{streamsName: current.Spec.Hard[streamsName]}
 		current.Spec.Hard, current.Status.Hard = limit, limit
@@ -65,8 +65,8 @@ func (p *projectQuotas) GetQuotas(namespace string) ([]corev1.ResourceQuota, err
 
 // UpdateQuotaStatus writes the number of image streams. Fails if the quota was changed since it was
 // read.
-func (p *projectQuotas) UpdateQuotaStatus(used *corev1.ResourceQuota) error {
-	return p.write(context.Background(), used, used.Status.Used[streamsName])
+func (p *projectQuotas) UpdateQuotaStatus(quota *corev1.ResourceQuota) error {
+	return p.write(context.Background(), quota, quota.Status.Used[streamsName])
 }
 
 func (p *projectQuotas) write(ctx context.Context, read *corev1.ResourceQuota, streams apiresource.Quantity) error {
@@ -88,7 +88,7 @@ func (p *projectQuotas) write(ctx context.Context, read *corev1.ResourceQuota, s
 }
 
 // keyOf returns the key of a project's quota in reservations.
-func keyOf(one *corev1.ResourceQuota) string { return one.Namespace + "/" + one.Name }
+func keyOf(quota *corev1.ResourceQuota) string { return quota.Namespace + "/" + quota.Name }
 
 // countProjects counts image streams in projects with a quota for them.
 func (c *counter) countProjects(ctx context.Context, now time.Time) error {
@@ -96,29 +96,29 @@ func (c *counter) countProjects(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	for _, one := range quotas {
-		used, counted := one.Status.Used[streamsName]
-		hard := one.Status.Hard[streamsName]
-		if !c.due(keyOf(one), counted && hard.Equal(one.Spec.Hard[streamsName]), now) {
+	for _, quota := range quotas {
+		quantity, ok := quota.Status.Used[streamsName]
+		hard := quota.Status.Hard[streamsName]
+		if !c.due(keyOf(quota), ok && hard.Equal(quota.Spec.Hard[streamsName]), now) {
 			continue
 		}
-		reserved := c.inFlight.reserved(keyOf(one))[one.Namespace]
-		streams, err := c.objects(ctx, imagev1.Resource("imagestreams"), one.Namespace)
+		reserved := c.inFlight.reserved(keyOf(quota))[quota.Namespace]
+		streams, err := c.objects(ctx, imagev1.Resource("imagestreams"), quota.Namespace)
 		if err != nil {
 			return err
 		}
-		stored := corev1.ResourceList{streamsName: *apiresource.NewQuantity(int64(len(streams)), apiresource.DecimalSI)}
-		usage := keepReserved(stored, reserved, one.Status.Used)[streamsName]
+		quantities := corev1.ResourceList{streamsName: *apiresource.NewQuantity(int64(len(streams)), apiresource.DecimalSI)}
+		usage := keepReserved(quantities, reserved, quota.Status.Used)[streamsName]
 		if len(reserved) > 0 {
-			c.stale([]string{keyOf(one)})
+			c.stale([]string{keyOf(quota)})
 		}
-		if counted && usage.Equal(used) && hard.Equal(one.Spec.Hard[streamsName]) {
+		if ok && usage.Equal(quantity) && hard.Equal(quota.Spec.Hard[streamsName]) {
 			continue
 		}
-		if err := c.projects.write(ctx, one, usage); apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-			c.stale([]string{keyOf(one)})
+		if err := c.projects.write(ctx, quota, usage); apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+			c.stale([]string{keyOf(quota)})
 		} else if err != nil {
-			return fmt.Errorf("write quota %q of project %q: %w", one.Name, one.Namespace, err)
+			return fmt.Errorf("write quota %q of project %q: %w", quota.Name, quota.Namespace, err)
 		}
 	}
 	return nil

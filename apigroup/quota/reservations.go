@@ -57,9 +57,9 @@ func (f *reservations) reserved(name string) map[string]corev1.ResourceList {
 // keepReserved returns the usage of a quota's resources: the counted plus the reserved usage, but
 // at most the previous usage, because an object that is stored while its request is active is in
 // both. The result is at least the counted usage.
-func keepReserved(counted, reserved, previous corev1.ResourceList) corev1.ResourceList {
-	used := corev1.ResourceList{}
-	for name, count := range counted {
+func keepReserved(quantities, reserved, previous corev1.ResourceList) corev1.ResourceList {
+	usage := corev1.ResourceList{}
+	for name, count := range quantities {
 		total := count.DeepCopy()
 		total.Add(reserved[name])
 		if old := previous[name]; old.Cmp(total) < 0 {
@@ -68,7 +68,7 @@ func keepReserved(counted, reserved, previous corev1.ResourceList) corev1.Resour
 		if total.Cmp(count) < 0 {
 			total = count
 		}
-		used[name] = total
+		usage[name] = total
 	}
-	return used
+	return usage
 }

@@ -26,8 +26,8 @@ func (l *ledger) createdStream(ctx context.Context, a admission.Attributes) (str
 	case *imagev1.ImageTag:
 		name, _, _ = strings.Cut(object.Name, ":")
 	}
-	streams, served := l.stores[imagev1.Resource("imagestreams")]
-	if name == "" || !served {
+	streams, ok := l.stores[imagev1.Resource("imagestreams")]
+	if name == "" || !ok {
 		return "", nil
 	}
 	_, err := streams.Get(request.WithNamespace(ctx, a.GetNamespace()), name, &metav1.GetOptions{})

@@ -93,9 +93,9 @@ func (p *ingressAdmission) Validate(ctx context.Context, a admission.Attributes,
 	return nil
 }
 
-func (p *ingressAdmission) may(ctx context.Context, a admission.Attributes, what authorizer.AttributesRecord) bool {
-	what.User, what.Namespace, what.ResourceRequest = a.GetUserInfo(), a.GetNamespace(), true
-	decision, _, err := p.authorizer.Authorize(ctx, what)
+func (p *ingressAdmission) may(ctx context.Context, a admission.Attributes, attributes authorizer.AttributesRecord) bool {
+	attributes.User, attributes.Namespace, attributes.ResourceRequest = a.GetUserInfo(), a.GetNamespace(), true
+	decision, _, err := p.authorizer.Authorize(ctx, attributes)
 	return err == nil && decision == authorizer.DecisionAllow
 }
 

@@ -107,9 +107,9 @@ func TestColumns(t *testing.T) {
 		}
 	}
 	check("www.example.com", "", "web(75%),b(25%)", "<all>", "edge/Redirect", "None")
-	refused := routev1.RouteIngress{Conditions: []routev1.RouteIngressCondition{
+	ingress := routev1.RouteIngress{Conditions: []routev1.RouteIngressCondition{
 		{Type: routev1.RouteAdmitted, Status: corev1.ConditionFalse, Reason: "HostAlreadyClaimed"},
 	}}
-	route.Status.Ingress = []routev1.RouteIngress{refused}
+	route.Status.Ingress = []routev1.RouteIngress{ingress}
 	check("HostAlreadyClaimed", "", "web(75%),b(25%)", "<all>", "edge/Redirect", "None")
 }

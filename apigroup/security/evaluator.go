@@ -45,12 +45,12 @@ func (e *evaluator) all(ctx context.Context) ([]*scc.Constraints, error) {
 		return nil, fmt.Errorf("list security context constraints: %w", err)
 	}
 	items := list.(*securityv1.SecurityContextConstraintsList).Items
-	ordered := make([]*scc.Constraints, 0, len(items))
+	constraints := make([]*scc.Constraints, 0, len(items))
 	for i := range items {
-		ordered = append(ordered, &items[i])
+		constraints = append(constraints, &items[i])
 	}
-	scc.Sort(ordered)
-	return ordered, nil
+	scc.Sort(constraints)
+	return constraints, nil
 }
 
 // usable returns the constraints that one of the subjects may use in the namespace: because the

@@ -13,8 +13,8 @@ func FuzzRange(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again, err := parseRange(r.String()); err != nil || again != r {
-			t.Errorf("%q is %+v, again %+v, %v", text, r, again, err)
+		if idRange, err := parseRange(r.String()); err != nil || idRange != r {
+			t.Errorf("%q is %+v, again %+v, %v", text, r, idRange, err)
 		}
 		for _, block := range []int{0, r.count() - 1} {
 			if at, ok := r.index(r.annotation(block)); !ok || at != block {

@@ -102,20 +102,20 @@ func TestPodPluginChoosesConstraints(t *testing.T) {
 
 func TestConstraintThatListsUserNeedsScope(t *testing.T) {
 	evaluator := newEvaluator(t)
-	listed := []*scc.Constraints{
+	constraints := []*scc.Constraints{
 		{ObjectMeta: metav1.ObjectMeta{Name: "by-user"}, Users: []string{"alice"}},
 		{ObjectMeta: metav1.ObjectMeta{Name: "by-group"}, Groups: []string{"operators"}},
 	}
 	alice := &user.DefaultInfo{Name: "alice", Groups: []string{"operators"}}
-	if got := evaluator.usable(t.Context(), listed, "shop", []user.Info{alice}); len(got) != len(listed) {
-		t.Errorf("without scopes, %d of %d constraints can be used", len(got), len(listed))
+	if got := evaluator.usable(t.Context(), constraints, "shop", []user.Info{alice}); len(got) != len(constraints) {
+		t.Errorf("without scopes, %d of %d constraints can be used", len(got), len(constraints))
 	}
 	alice.Extra = map[string][]string{"scopes.authorization.openshift.io": {"user:info"}}
-	if got := evaluator.usable(t.Context(), listed, "shop", []user.Info{alice}); len(got) != 0 {
+	if got := evaluator.usable(t.Context(), constraints, "shop", []user.Info{alice}); len(got) != 0 {
 		t.Errorf("a token with the scope user:info can use %q", got[0].Name)
 	}
 	account := &user.DefaultInfo{Name: "system:serviceaccount:shop:default", Groups: []string{"operators"}}
-	if got := evaluator.usable(t.Context(), listed, "shop", []user.Info{alice, account}); len(got) != 1 || got[0].Name != "by-group" {
+	if got := evaluator.usable(t.Context(), constraints, "shop", []user.Info{alice, account}); len(got) != 1 || got[0].Name != "by-group" {
 		t.Errorf("the pod's service account can use %v, want by-group", got)
 	}
 }

@@ -22,11 +22,11 @@ func parseRange(text string) (idRange, error) {
 	if !ok || err != nil || block == 0 {
 		return idRange{}, fmt.Errorf("range %q is not <first>-<last>/<size of a block>", text)
 	}
-	whole, err := scc.ParseBlock(ids)
+	full, err := scc.ParseBlock(ids)
 	if err != nil || !strings.Contains(ids, "-") {
 		return idRange{}, fmt.Errorf("range %q is not <first>-<last>/<size of a block>", text)
 	}
-	r := idRange{uint64(whole.Min), uint64(whole.Max), block}
+	r := idRange{uint64(full.Min), uint64(full.Max), block}
 	if r.count() == 0 {
 		return idRange{}, fmt.Errorf("range %q is smaller than one block", text)
 	}

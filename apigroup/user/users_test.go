@@ -19,9 +19,9 @@ import (
 )
 
 func TestSelfIsTheUserOfTheRequest(t *testing.T) {
-	stored := &userv1.User{ObjectMeta: metav1.ObjectMeta{Name: "alice", UID: "1"}, FullName: "Alice A."}
+	existing := &userv1.User{ObjectMeta: metav1.ObjectMeta{Name: "alice", UID: "1"}, FullName: "Alice A."}
 	resource := userv1.Resource("users")
-	s := &self{&apiserver.Store{Store: storetest.New(resource, &userv1.UserList{}, stored)}}
+	s := &self{&apiserver.Store{Store: storetest.New(resource, &userv1.UserList{}, existing)}}
 	for name, tt := range map[string]struct {
 		as         user.Info
 		object     string
@@ -56,8 +56,8 @@ func TestSelfIsTheUserOfTheRequest(t *testing.T) {
 			}
 		})
 	}
-	if len(stored.Groups) > 0 {
-		t.Errorf("the stored user has the groups %v of a request", stored.Groups)
+	if len(existing.Groups) > 0 {
+		t.Errorf("the stored user has the groups %v of a request", existing.Groups)
 	}
 }
 

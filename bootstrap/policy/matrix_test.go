@@ -25,11 +25,11 @@ func TestMatrixOfRolesResourcesAndVerbs(t *testing.T) {
 		t.Fatal(err)
 	}
 	type resource struct{ name, group string }
-	resources, known := map[resource]bool{{"widgets", "example.com"}: true}, map[string]bool{}
+	resources, names := map[resource]bool{{"widgets", "example.com"}: true}, map[string]bool{}
 	for _, role := range list {
 		for _, rule := range role.Rules {
 			for _, verb := range rule.Verbs {
-				known[verb] = verb != "*"
+				names[verb] = verb != "*"
 			}
 			for _, group := range rule.APIGroups {
 				for _, name := range rule.Resources {
@@ -40,20 +40,20 @@ func TestMatrixOfRolesResourcesAndVerbs(t *testing.T) {
 	}
 	var lines []string
 	for _, role := range list {
-		for one, asked := range resources {
+		for resource, asked := range resources {
 			var allowed []string
-			for _, verb := range slices.Sorted(maps.Keys(known)) {
-				rule := rbacv1.PolicyRule{Verbs: []string{verb}, APIGroups: []string{one.group}, Resources: []string{one.name}}
-				if covered, _ := validation.Covers(role.Rules, []rbacv1.PolicyRule{rule}); covered && asked && known[verb] {
+			for _, verb := range slices.Sorted(maps.Keys(names)) {
+				rule := rbacv1.PolicyRule{Verbs: []string{verb}, APIGroups: []string{resource.group}, Resources: []string{resource.name}}
+				if covered, _ := validation.Covers(role.Rules, []rbacv1.PolicyRule{rule}); covered && asked && names[verb] {
 					allowed = append(allowed, verb)
 				}
 			}
 			if len(allowed) > 0 {
-				group := one.group
+				group := resource.group
 				if group == "" {
 					group = "core"
 				}
-				lines = append(lines, fmt.Sprintf("%s\t%s\t%s\t%s\n", role.Name, group, one.name, strings.Join(allowed, " ")))
+				lines = append(lines, fmt.Sprintf("%s\t%s\t%s\t%s\n", role.Name, group, resource.name, strings.Join(allowed, " ")))
 			}
 		}
 	}

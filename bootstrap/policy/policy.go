@@ -46,12 +46,12 @@ func projectRoles() []rbacv1.ClusterRole {
 		{"edit", "A user that can create and edit most objects in a project, but can not update the project's membership."},
 		{"view", "A user who can view but not edit any resources within the project. They can not view secrets or membership."},
 	} {
-		made := newRole(role.name)
-		made.Annotations[descriptionAnnotation] = role.text
-		made.AggregationRule = &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{
+		result := newRole(role.name)
+		result.Annotations[descriptionAnnotation] = role.text
+		result.AggregationRule = &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{
 			{MatchLabels: map[string]string{"rbac.authorization.k8s.io/aggregate-to-" + role.name: "true"}},
 		}}
-		roles = append(roles, made)
+		roles = append(roles, result)
 	}
 	return roles
 }
@@ -110,12 +110,12 @@ func parseRule(line string) (rbacv1.PolicyRule, error) {
 		return rule, nil
 	}
 	for group := range strings.SplitSeq(words[1], ",") {
-		named, legacy := strings.CutSuffix(group, "+")
-		if legacy || named == "core" {
+		name, legacy := strings.CutSuffix(group, "+")
+		if legacy || name == "core" {
 			rule.APIGroups = append(rule.APIGroups, "")
 		}
-		if named != "core" {
-			rule.APIGroups = append(rule.APIGroups, named)
+		if name != "core" {
+			rule.APIGroups = append(rule.APIGroups, name)
 		}
 	}
 	rule.Resources = words[2:]

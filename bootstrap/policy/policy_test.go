@@ -38,7 +38,7 @@ func TestSpecifiedRulesAreInTheRoles(t *testing.T) {
 		"admin":      all["system:openshift:aggregate-to-admin"].Rules,
 		"basic-user": all["basic-user"].Rules,
 	}
-	given := map[string][]rbacv1.PolicyRule{}
+	rules := map[string][]rbacv1.PolicyRule{}
 	for line := range strings.Lines(specified) {
 		columns := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		if columns[0] == "role" {
@@ -50,15 +50,15 @@ func TestSpecifiedRulesAreInTheRoles(t *testing.T) {
 			name += "/" + subresource
 		}
 		rule := rbacv1.PolicyRule{Verbs: strings.Fields(columns[3]), APIGroups: []string{group}, Resources: []string{name}, ResourceNames: strings.Fields(columns[2])}
-		given[columns[0]] = append(given[columns[0]], rule)
+		rules[columns[0]] = append(rules[columns[0]], rule)
 		if covered, missing := validation.Covers(owner[columns[0]], []rbacv1.PolicyRule{rule}); !covered {
 			t.Errorf("role %s lacks %v", columns[0], missing)
 		}
 	}
-	if len(given["admin"]) != 134 || len(given["basic-user"]) != 13 {
-		t.Fatalf("%d and %d rules are specified, want 134 and 13", len(given["admin"]), len(given["basic-user"]))
+	if len(rules["admin"]) != 134 || len(rules["basic-user"]) != 13 {
+		t.Fatalf("%d and %d rules are specified, want 134 and 13", len(rules["admin"]), len(rules["basic-user"]))
 	}
-	if covered, extra := validation.Covers(given["basic-user"], owner["basic-user"]); !covered {
+	if covered, extra := validation.Covers(rules["basic-user"], owner["basic-user"]); !covered {
 		t.Errorf("basic-user has more than is specified: %v", extra)
 	}
 }

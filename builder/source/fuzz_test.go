@@ -20,8 +20,8 @@ func FuzzAddress(f *testing.F) {
 	f.Fuzz(func(t *testing.T, address string) {
 		if parsed, err := url.Parse(address); err == nil && parsed.User != nil {
 			password, ok := parsed.User.Password()
-			if shown := Anonymous(address); ok && len(password) > 8 && strings.Contains(shown, password) && strings.Count(address, password) == 1 {
-				t.Errorf("log shows %q as %q", address, shown)
+			if output := Anonymous(address); ok && len(password) > 8 && strings.Contains(output, password) && strings.Count(address, password) == 1 {
+				t.Errorf("log shows %q as %q", address, output)
 			}
 		}
 		separateCredentials(address, Secret{})

@@ -35,15 +35,15 @@ func FuzzPackets(f *testing.F) {
 	}
 	var answers atomic.Pointer[[2]string]
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		given := answers.Load()
+		resp := answers.Load()
 		if strings.HasSuffix(r.URL.Path, "/info/refs") {
 			w.Header().Set("Content-Type", "application/x-git-upload-pack-advertisement")
-			_, _ = io.WriteString(w, given[0])
+			_, _ = io.WriteString(w, resp[0])
 			return
 		}
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", "application/x-git-upload-pack-result")
-		_, _ = io.WriteString(w, given[1])
+		_, _ = io.WriteString(w, resp[1])
 	}))
 	f.Cleanup(server.Close)
 	f.Fuzz(func(t *testing.T, refs, pack string) {

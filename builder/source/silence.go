@@ -38,10 +38,10 @@ func (l *Limit) watch(ctx context.Context) (watched context.Context, stop func()
 	go func() {
 		ticker := time.NewTicker(min(memoryCheckInterval, l.silenceTimeout()))
 		defer ticker.Stop()
-		written, lastWrite := int64(-1), time.Now()
+		size, lastWrite := int64(-1), time.Now()
 		for {
-			if n := l.bytes.Load() + l.files.Load(); n != written {
-				written, lastWrite = n, time.Now()
+			if n := l.bytes.Load() + l.files.Load(); n != size {
+				size, lastWrite = n, time.Now()
 			}
 			switch {
 			case time.Since(lastWrite) >= l.silenceTimeout():

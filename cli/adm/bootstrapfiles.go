@@ -136,16 +136,16 @@ of its administrator in the template.`,
 }
 
 // newPageTemplate returns one of the commands that print a page of the OAuth server.
-func newPageTemplate(streams genericiooptions.IOStreams, what, name, short string) *cobra.Command {
+func newPageTemplate(streams genericiooptions.IOStreams, kind, name, short string) *cobra.Command {
 	return &cobra.Command{
-		Use:   "create-" + what + "-template",
+		Use:   "create-" + kind + "-template",
 		Short: short,
 		Long: fmt.Sprintf(`Print a page of the OAuth server, so that an administrator can change it.
 
 To use the changed page, set %s in oauthConfig.templates of the master's configuration.`, map[string]string{
 			page.Login: "login", page.Providers: "providerSelection", page.Error: "error",
 		}[name]),
-		Example: fmt.Sprintf("  oc adm create-%[1]s-template > %[1]s.html", what),
+		Example: fmt.Sprintf("  oc adm create-%[1]s-template > %[1]s.html", kind),
 		Args:    cobra.NoArgs,
 		Run: func(*cobra.Command, []string) {
 			source, err := page.Source(name)

@@ -31,7 +31,7 @@ func newInstallation(factory util.Factory, streams genericiooptions.IOStreams) i
 }
 
 // create creates objects, or prints them. It keeps existing accounts and rights.
-func (i *installation) create(ctx context.Context, what, namespace string, desired []runtime.Object) error {
+func (i *installation) create(ctx context.Context, noun, namespace string, desired []runtime.Object) error {
 	var all []*unstructured.Unstructured
 	for _, object := range desired {
 		plain, err := objects.Plain(object)
@@ -58,7 +58,7 @@ func (i *installation) create(ctx context.Context, what, namespace string, desir
 		}
 		out = io.Discard
 	}
-	fmt.Fprintf(out, "--> Creating %s ...\n", what)
+	fmt.Fprintf(out, "--> Creating %s ...\n", noun)
 	for _, object := range all { // rights first, because the pods need them
 		name, err := objects.CreateObject(ctx, i.factory, namespace, object, i.dryRun)
 		done := "created"

@@ -142,16 +142,16 @@ func (k limits) exceeding(all []ended, now time.Time) (old []ended) {
 		complete          bool
 	}
 	counts := map[group]int{}
-	for _, one := range all {
-		of, limit := group{one.Namespace, one.config, one.complete}, k.failed
-		if one.complete {
+	for _, object := range all {
+		of, limit := group{object.Namespace, object.config, object.complete}, k.failed
+		if object.complete {
 			limit = k.complete
 		}
 		counts[of]++
 		switch {
-		case now.Sub(one.CreationTimestamp.Time) < k.younger:
-		case one.orphan && k.orphans, !one.orphan && counts[of] > limit:
-			old = append(old, one)
+		case now.Sub(object.CreationTimestamp.Time) < k.younger:
+		case object.orphan && k.orphans, !object.orphan && counts[of] > limit:
+			old = append(old, object)
 		}
 	}
 	slices.SortStableFunc(old, func(a, b ended) int {
@@ -196,8 +196,8 @@ func oldDeployments(ctx context.Context, client dynamic.Interface, namespace str
 func names(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, namespace string) (map[string]bool, error) {
 	all, err := objects.List[metav1.PartialObjectMetadata](ctx, client, resource, namespace, metav1.ListOptions{})
 	configs := map[string]bool{}
-	for _, one := range all {
-		configs[one.Namespace+"/"+one.Name] = true
+	for _, object := range all {
+		configs[object.Namespace+"/"+object.Name] = true
 	}
 	return configs, err
 }

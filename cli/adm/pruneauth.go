@@ -161,7 +161,7 @@ func (p *authPruning) unbind(ctx context.Context, kind, name string) error {
 func (p *authPruning) removeFrom(ctx context.Context, gvr schema.GroupVersionResource, title, list, name string) error {
 	return p.each(ctx, gvr, "", func(client dynamic.ResourceInterface, object *unstructured.Unstructured) error {
 		names, _, _ := unstructured.NestedStringSlice(object.Object, list)
-		rest := slices.DeleteFunc(slices.Clone(names), func(one string) bool { return one == name })
+		rest := slices.DeleteFunc(slices.Clone(names), func(item string) bool { return item == name })
 		if len(rest) == len(names) {
 			return nil
 		}

@@ -230,8 +230,8 @@ func (o *newApp) read(args []string) (err error) {
 		return c.Kind == newapp.FileKind
 	})
 	kinds := []newapp.Kind{newapp.ImageKind, newapp.StreamKind, newapp.TemplateKind}
-	for i, named := range [][]string{o.images, o.streams, o.templates} {
-		for _, name := range named {
+	for i, names := range [][]string{o.images, o.streams, o.templates} {
+		for _, name := range names {
 			components = append(components, newapp.Component{From: name, Kind: kinds[i], Group: 1 + len(args) + len(o.groups) + len(components)})
 		}
 	}

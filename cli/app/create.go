@@ -53,12 +53,12 @@ func (o *newApp) fill(ctx context.Context, finder *newapp.Finder, plan *newapp.P
 			return nil, err
 		}
 		project := tmpl.Namespace
-		processed, err := template.Process(ctx, finder.Templates, finder.Namespace, tmpl)
+		result, err := template.Process(ctx, finder.Templates, finder.Namespace, tmpl)
 		if err != nil {
 			return nil, err
 		}
-		describeTemplate(out, project, finder.Namespace, processed, generated)
-		objects, err := template.Objects(processed)
+		describeTemplate(out, project, finder.Namespace, result, generated)
+		objects, err := template.Objects(result)
 		if err != nil {
 			return nil, err
 		}
@@ -111,26 +111,26 @@ func converted(object *unstructured.Unstructured) (all []*unstructured.Unstructu
 	return all, nil
 }
 
-func describeTemplate(out io.Writer, project, namespace string, processed *templatev1.Template, generated map[string]bool) {
-	name := processed.Name
+func describeTemplate(out io.Writer, project, namespace string, template *templatev1.Template, generated map[string]bool) {
+	name := template.Name
 	if project != "" && project != namespace {
 		name = project + "/" + name
 	}
 	fmt.Fprintf(out, "--> Deploying template %q to project %s\n\n", name, namespace)
-	title := processed.Annotations["openshift.io/display-name"]
+	title := template.Annotations["openshift.io/display-name"]
 	if title == "" {
-		title = processed.Name
+		title = template.Name
 	}
 	fmt.Fprintf(out, "     %s\n     %s\n", title, strings.Repeat("-", len(title)))
-	for _, text := range []string{processed.Annotations["description"], processed.Message} {
+	for _, text := range []string{template.Annotations["description"], template.Message} {
 		if text != "" {
 			fmt.Fprintf(out, "     %s\n\n", strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n     "))
 		}
 	}
-	if len(processed.Parameters) > 0 {
+	if len(template.Parameters) > 0 {
 		fmt.Fprintln(out, "     * With parameters:")
 	}
-	for _, parameter := range processed.Parameters {
+	for _, parameter := range template.Parameters {
 		title, note := parameter.DisplayName, ""
 		if title == "" {
 			title = parameter.Name

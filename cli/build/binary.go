@@ -103,11 +103,11 @@ func (c *countingReader) Read(p []byte) (int, error) {
 
 // open opens the source. options are the parameters of the request.
 func (s *Source) open(ctx context.Context) (content io.ReadCloser, options map[string]string, err error) {
-	say := func(what, path string) {
+	say := func(noun, path string) {
 		if path == "-" {
 			path = "STDIN"
 		}
-		fmt.Fprintf(s.Progress, "Uploading %s %q as binary input for the build ...\n", what, path)
+		fmt.Fprintf(s.Progress, "Uploading %s %q as binary input for the build ...\n", noun, path)
 	}
 	switch {
 	case s.Repo != "":
@@ -181,10 +181,10 @@ func (s *Source) openRepo(ctx context.Context) (io.ReadCloser, map[string]string
 	return pipeFrom(func(out io.Writer) error {
 		archive := exec.CommandContext(ctx, "git", "-C", s.Repo, "archive", "--format=tar.gz", lines[0])
 		archive.Stdout = out
-		var said strings.Builder
-		archive.Stderr = &said
+		var text strings.Builder
+		archive.Stderr = &text
 		if err := archive.Run(); err != nil {
-			return fmt.Errorf("archive commit %q: %w: %s", commit, err, strings.TrimSpace(said.String()))
+			return fmt.Errorf("archive commit %q: %w: %s", commit, err, strings.TrimSpace(text.String()))
 		}
 		return nil
 	}), options, nil

@@ -111,10 +111,10 @@ func (c *buildCancel) cancel(ctx context.Context, name string) error {
 	}
 	request := &buildv1.BuildRequest{TriggeredBy: []buildv1.BuildTriggerCause{{Message: "Manually triggered"}}}
 	request.Name = name
-	again, err := c.client.Again(ctx, request)
+	build, err := c.client.Again(ctx, request)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.streams.Out, "build.build.openshift.io/%s restarted as %s\n", name, again.Name)
+	fmt.Fprintf(c.streams.Out, "build.build.openshift.io/%s restarted as %s\n", name, build.Name)
 	return nil
 }

@@ -69,7 +69,7 @@ func write(ctx context.Context, name string, source rest.ResponseWrapper, out io
 // Log requests the log of a build: a named build, the build of a configuration with a number, or
 // for 0 its latest build. Other objects are left to kubectl. If the log is followed and the build
 // has not started, Log writes to waiting what the build waits for.
-func Log(version int64, waiting io.Writer, others polymorphichelpers.LogsForObjectFunc) polymorphichelpers.LogsForObjectFunc {
+func Log(version int64, waiting io.Writer, fallback polymorphichelpers.LogsForObjectFunc) polymorphichelpers.LogsForObjectFunc {
 	return func(getter genericclioptions.RESTClientGetter, object, options runtime.Object, timeout time.Duration, all bool) (map[corev1.ObjectReference]rest.ResponseWrapper, error) {
 		reference := corev1.ObjectReference{APIVersion: buildv1.GroupVersion.String()}
 		switch of := object.(type) {
@@ -81,7 +81,7 @@ func Log(version int64, waiting io.Writer, others polymorphichelpers.LogsForObje
 		case *buildv1.BuildConfig:
 			reference.Kind, reference.Namespace, reference.Name = "BuildConfig", of.Namespace, of.Name
 		default:
-			return others(getter, object, options, timeout, all)
+			return fallback(getter, object, options, timeout, all)
 		}
 		of, ok := options.(*corev1.PodLogOptions)
 		if !ok {

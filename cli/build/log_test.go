@@ -36,9 +36,9 @@ func (s *slow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(w, "built with "+r.URL.RawQuery+"\n")
 			return
 		}
-		late := apierrors.NewTimeoutError("the build has not started", 1).Status()
-		w.WriteHeader(int(late.Code))
-		answer = late
+		timeoutStatus := apierrors.NewTimeoutError("the build has not started", 1).Status()
+		w.WriteHeader(int(timeoutStatus.Code))
+		answer = timeoutStatus
 	case strings.HasSuffix(r.URL.Path, "/pods/app-1-build"):
 		answer = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "app-1-build"}, Status: corev1.PodStatus{Conditions: []corev1.PodCondition{
 			{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/1 nodes are available"}}}}

@@ -36,12 +36,12 @@ func newTeller(out io.Writer, clock clock.PassiveClock) *teller {
 // tell prints a message if it is due.
 func (t *teller) tell(build, reason string) {
 	now := t.clock.Now()
-	waited := now.Sub(t.start)
-	if waited < noticeDelay || reason == t.message && now.Sub(t.last) < noticeInterval {
+	elapsed := now.Sub(t.start)
+	if elapsed < noticeDelay || reason == t.message && now.Sub(t.last) < noticeInterval {
 		return
 	}
 	t.message, t.last = reason, now
-	fmt.Fprintf(t.out, "Waiting for build %q (%s): %s\n", build, waited.Truncate(time.Second), reason)
+	fmt.Fprintf(t.out, "Waiting for build %q (%s): %s\n", build, elapsed.Truncate(time.Second), reason)
 }
 
 // Begin waits until a build has started, and writes what it waits for.
@@ -91,10 +91,10 @@ func (c *Client) reason(ctx context.Context, build *buildv1.Build) string {
 
 // predecessors returns the names of the builds that run before this one.
 func (c *Client) predecessors(ctx context.Context, build *buildv1.Build) string {
-	others, _ := c.Of(ctx, instantiate.ConfigOf(build)) // none, if the user has no access
+	builds, _ := c.Of(ctx, instantiate.ConfigOf(build)) // none, if the user has no access
 	var before []string
-	for i := range others {
-		if other := &others[i]; other.Name != build.Name && !instantiate.Ended(other) && instantiate.Number(other) < instantiate.Number(build) {
+	for i := range builds {
+		if other := &builds[i]; other.Name != build.Name && !instantiate.Ended(other) && instantiate.Number(other) < instantiate.Number(build) {
 			before = append(before, other.Name)
 		}
 	}

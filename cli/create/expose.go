@@ -55,8 +55,8 @@ a service: --generator=service/v1.`
 			service(command, args)
 			return
 		}
-		for _, one := range services {
-			util.CheckErr(exposeService(command.Context(), factory, streams, command, one))
+		for _, service := range services {
+			util.CheckErr(exposeService(command.Context(), factory, streams, command, service))
 		}
 	}
 	return command

@@ -11,24 +11,24 @@ import (
 )
 
 func TestExposeCreatesRoute(t *testing.T) {
-	named, number, word := corev1.ServicePort{Name: "web", Port: 80, Protocol: "TCP"}, corev1.ServicePort{Port: 80, TargetPort: intstr.FromInt32(8080)}, corev1.ServicePort{Port: 80, TargetPort: intstr.FromString("http")}
+	port, number, word := corev1.ServicePort{Name: "web", Port: 80, Protocol: "TCP"}, corev1.ServicePort{Port: 80, TargetPort: intstr.FromInt32(8080)}, corev1.ServicePort{Port: 80, TargetPort: intstr.FromString("http")}
 	datagrams := corev1.ServicePort{Name: "dns", Port: 53, Protocol: "UDP"}
 	for _, c := range []struct {
 		flags string
 		ports []corev1.ServicePort
 		want  string
 	}{
-		{"", []corev1.ServicePort{named}, "front  front: web map[app:front]"},
+		{"", []corev1.ServicePort{port}, "front  front: web map[app:front]"},
 		{"", []corev1.ServicePort{number}, "front  front: 8080 map[app:front]"},
 		{"", []corev1.ServicePort{word}, "front  front: <nil> map[app:front]"},
-		{"", []corev1.ServicePort{datagrams, named}, "front  front: web map[app:front]"},
+		{"", []corev1.ServicePort{datagrams, port}, "front  front: web map[app:front]"},
 		{"", []corev1.ServicePort{datagrams}, "error has no TCP port"},
 		{"", nil, "error --port"},
 		{"port=9090", nil, "front  front: 9090 map[app:front]"},
-		{"port=admin name=shop hostname=a.com path=/x wildcard-policy=Subdomain labels=a=b", []corev1.ServicePort{named}, "shop a.com/x Subdomain front: admin map[a:b]"},
-		{"target-port=80", []corev1.ServicePort{named}, "error --generator=service/v1"},
-		{"protocol=tcp", []corev1.ServicePort{named}, "front  front: web map[app:front]"},
-		{"labels=a", []corev1.ServicePort{named}, "error --labels"},
+		{"port=admin name=shop hostname=a.com path=/x wildcard-policy=Subdomain labels=a=b", []corev1.ServicePort{port}, "shop a.com/x Subdomain front: admin map[a:b]"},
+		{"target-port=80", []corev1.ServicePort{port}, "error --generator=service/v1"},
+		{"protocol=tcp", []corev1.ServicePort{port}, "front  front: web map[app:front]"},
+		{"labels=a", []corev1.ServicePort{port}, "error --labels"},
 	} {
 		flags := map[string]string{}
 		for _, word := range strings.Fields(c.flags) {
@@ -40,7 +40,7 @@ func TestExposeCreatesRoute(t *testing.T) {
 		got := ""
 		if err != nil {
 			got = "error " + err.Error()
-			if reason, refused := strings.CutPrefix(c.want, "error "); refused && strings.Contains(got, reason) {
+			if reason, ok := strings.CutPrefix(c.want, "error "); ok && strings.Contains(got, reason) {
 				continue
 			}
 		} else {

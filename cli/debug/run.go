@@ -81,14 +81,14 @@ func (d *debugging) join(ctx context.Context, pod *corev1.Pod, handler *interrup
 
 // wait watches the pod until a condition is true.
 func (d *debugging) wait(ctx context.Context, pod *corev1.Pod, is func(*corev1.Pod) (bool, error)) (*corev1.Pod, error) {
-	pods, one := d.clients.CoreV1().Pods(pod.Namespace), fields.OneTermEqualSelector("metadata.name", pod.Name).String()
+	pods, name := d.clients.CoreV1().Pods(pod.Namespace), fields.OneTermEqualSelector("metadata.name", pod.Name).String()
 	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			options.FieldSelector = one
+			options.FieldSelector = name
 			return pods.List(ctx, options)
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.FieldSelector = one
+			options.FieldSelector = name
 			return pods.Watch(ctx, options)
 		},
 	}, d.clients)
@@ -100,11 +100,11 @@ func (d *debugging) wait(ctx context.Context, pod *corev1.Pod, is func(*corev1.P
 		return false, nil
 	}
 	event, err := watchtools.UntilWithSync(ctx, source, &corev1.Pod{}, exists, func(event watch.Event) (bool, error) {
-		seen, ok := event.Object.(*corev1.Pod)
+		pod, ok := event.Object.(*corev1.Pod)
 		if event.Type == watch.Deleted || !ok {
 			return false, errRemoved
 		}
-		return is(seen)
+		return is(pod)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("wait for pod %q: %w", pod.Name, err)

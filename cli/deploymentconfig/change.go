@@ -74,7 +74,7 @@ func (c *Client) Earlier(ctx context.Context, namespace string, rollback *appsv1
 }
 
 // GoBack stores an earlier configuration and starts its deployment, unless a trigger does.
-func (c *Client) GoBack(ctx context.Context, namespace string, rollback *appsv1.DeploymentConfigRollback, dry bool) (stored *appsv1.DeploymentConfig, err error) {
+func (c *Client) GoBack(ctx context.Context, namespace string, rollback *appsv1.DeploymentConfigRollback, dry bool) (config *appsv1.DeploymentConfig, err error) {
 	options := metav1.UpdateOptions{}
 	if dry {
 		options.DryRun = []string{metav1.DryRunAll}
@@ -85,13 +85,13 @@ func (c *Client) GoBack(ctx context.Context, namespace string, rollback *appsv1.
 		if err != nil {
 			return err
 		}
-		stored, err = c.apps.DeploymentConfigs(namespace).Update(ctx, earlier, options)
+		config, err = c.apps.DeploymentConfigs(namespace).Update(ctx, earlier, options)
 		return err
 	})
-	if err != nil || dry || rollout.HasTrigger(stored, appsv1.DeploymentTriggerOnConfigChange) {
-		return stored, err
+	if err != nil || dry || rollout.HasTrigger(config, appsv1.DeploymentTriggerOnConfigChange) {
+		return config, err
 	}
-	return c.instantiate(ctx, namespace, &appsv1.DeploymentRequest{Name: stored.Name, Force: true})
+	return c.instantiate(ctx, namespace, &appsv1.DeploymentRequest{Name: config.Name, Force: true})
 }
 
 func (c *Client) instantiate(ctx context.Context, namespace string, request *appsv1.DeploymentRequest) (*appsv1.DeploymentConfig, error) {

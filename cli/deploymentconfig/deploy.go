@@ -50,14 +50,14 @@ oc rollout has more options.`,
 }
 
 func (d *deploy) validate() error {
-	chosen := 0
+	count := 0
 	for _, set := range []bool{d.latest, d.retry, d.cancel, d.enable} {
 		if set {
-			chosen++
+			count++
 		}
 	}
 	switch {
-	case chosen > 1:
+	case count > 1:
 		return errors.New("use only one of --latest, --retry, --cancel and --enable-triggers")
 	case d.follow && !d.latest && !d.retry:
 		return errors.New("--follow needs --latest or --retry")

@@ -107,9 +107,9 @@ func TestImageTriggersAreEnabled(t *testing.T) {
 	if err != nil || !slices.Equal(images, []string{"web:latest", "side:1"}) {
 		t.Fatalf("enabled %q: %v", images, err)
 	}
-	stored, err := apps.AppsV1().DeploymentConfigs("shop").Get(t.Context(), "web", metav1.GetOptions{})
-	if err != nil || !stored.Spec.Triggers[0].ImageChangeParams.Automatic || !stored.Spec.Triggers[1].ImageChangeParams.Automatic {
-		t.Errorf("stored %+v: %v", stored, err)
+	config, err := apps.AppsV1().DeploymentConfigs("shop").Get(t.Context(), "web", metav1.GetOptions{})
+	if err != nil || !config.Spec.Triggers[0].ImageChangeParams.Automatic || !config.Spec.Triggers[1].ImageChangeParams.Automatic {
+		t.Errorf("stored %+v: %v", config, err)
 	}
 	if _, err := client.EnableTriggers(t.Context(), "shop", "bare"); err == nil || !strings.Contains(err.Error(), "no image triggers") {
 		t.Errorf("without a trigger: %v", err)

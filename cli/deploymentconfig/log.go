@@ -17,14 +17,14 @@ import (
 
 // Log requests the log of a configuration's deployment: that of a version, or for 0 the latest. It
 // leaves other objects to kubectl.
-func Log(version int64, others polymorphichelpers.LogsForObjectFunc) polymorphichelpers.LogsForObjectFunc {
+func Log(version int64, fallback polymorphichelpers.LogsForObjectFunc) polymorphichelpers.LogsForObjectFunc {
 	return func(getter genericclioptions.RESTClientGetter, object, options runtime.Object, timeout time.Duration, all bool) (map[corev1.ObjectReference]rest.ResponseWrapper, error) {
 		dc, ok := object.(*appsv1.DeploymentConfig)
 		if !ok && version != 0 {
 			return nil, fmt.Errorf("read log: only deployment configs have versions; remove --version")
 		}
 		if !ok {
-			return others(getter, object, options, timeout, all)
+			return fallback(getter, object, options, timeout, all)
 		}
 		of, ok := options.(*corev1.PodLogOptions)
 		if !ok {

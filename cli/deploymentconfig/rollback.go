@@ -41,18 +41,18 @@ oc set triggers dc/NAME --auto.`,
 				util.CheckErr(showEarlier(command.Context(), factory, streams.Out, print, earlier))
 				return
 			}
-			stored, err := client.GoBack(command.Context(), namespace, rollback, false)
+			config, err := client.GoBack(command.Context(), namespace, rollback, false)
 			util.CheckErr(err)
-			fmt.Fprintf(streams.Out, "deploymentconfig.apps.openshift.io/%s rolled back\n", stored.Name)
+			fmt.Fprintf(streams.Out, "deploymentconfig.apps.openshift.io/%s rolled back\n", config.Name)
 			var disabled []string
-			for _, trigger := range stored.Spec.Triggers {
+			for _, trigger := range config.Spec.Triggers {
 				if params := trigger.ImageChangeParams; params != nil {
 					disabled = append(disabled, params.From.Name)
 				}
 			}
 			if len(disabled) > 0 {
 				fmt.Fprintf(streams.ErrOut, "Warning: the following images triggers were disabled: %s\n  You can re-enable them with: oc set triggers dc/%s --auto\n",
-					strings.Join(disabled, ","), stored.Name)
+					strings.Join(disabled, ","), config.Name)
 			}
 		},
 	}

@@ -107,22 +107,22 @@ func deployments(p *page, c *appsv1.DeploymentConfig) error {
 		return err
 	}
 	slices.SortFunc(controllers, func(a, b corev1.ReplicationController) int { return cmp.Compare(versionOf(b), versionOf(a)) })
-	for i, one := range controllers[:min(len(controllers), shownDeployments)] {
+	for i, controller := range controllers[:min(len(controllers), shownDeployments)] {
 		latest := ""
-		if versionOf(one) == c.Status.LatestVersion {
+		if versionOf(controller) == c.Status.LatestVersion {
 			latest = " (latest)"
 		}
-		p.line("\nDeployment #%d%s:", versionOf(one), latest)
-		p.field("  Name", one.Name)
-		p.field("  Created", p.ago(one.CreationTimestamp))
-		p.field("  Status", one.Annotations[appsv1.DeploymentStatusAnnotation])
-		p.field("  Replicas", fmt.Sprintf("%d current / %d desired", one.Status.Replicas, *cmp.Or(one.Spec.Replicas, new(int32))))
+		p.line("\nDeployment #%d%s:", versionOf(controller), latest)
+		p.field("  Name", controller.Name)
+		p.field("  Created", p.ago(controller.CreationTimestamp))
+		p.field("  Status", controller.Annotations[appsv1.DeploymentStatusAnnotation])
+		p.field("  Replicas", fmt.Sprintf("%d current / %d desired", controller.Status.Replicas, *cmp.Or(controller.Spec.Replicas, new(int32))))
 		if i > 0 {
 			continue
 		}
-		p.list("  Selector", pairs(one.Spec.Selector))
-		p.list("  Labels", pairs(one.Labels))
-		if err := podCounts(p, one); err != nil {
+		p.list("  Selector", pairs(controller.Spec.Selector))
+		p.list("  Labels", pairs(controller.Labels))
+		if err := podCounts(p, controller); err != nil {
 			return err
 		}
 	}

@@ -154,12 +154,12 @@ func strategy(p *page, s buildv1.BuildStrategy) {
 	if from != nil {
 		p.field("From Image", reference(from))
 	}
-	for i, one := range env {
+	for i, variable := range env {
 		if i == 0 {
-			p.field("Environment", one.Name+"="+one.Value)
+			p.field("Environment", variable.Name+"="+variable.Value)
 			continue
 		}
-		p.line("\t%s=%s", one.Name, one.Value)
+		p.line("\t%s=%s", variable.Name, variable.Value)
 	}
 }
 
@@ -191,8 +191,8 @@ func builds(p *page, c *buildv1.BuildConfig) error {
 	}
 	slices.SortFunc(builds, func(a, b buildv1.Build) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
 	p.line("\nBuild\tStatus\tDuration\tCreation Time")
-	for _, one := range builds[:min(len(builds), shownBuilds)] {
-		p.line("%s\t%s\t%s\t%s", one.Name, strings.ToLower(string(one.Status.Phase)), p.duration(one), one.CreationTimestamp.UTC().Format("2006-01-02 15:04:05 -0700 MST"))
+	for _, build := range builds[:min(len(builds), shownBuilds)] {
+		p.line("%s\t%s\t%s\t%s", build.Name, strings.ToLower(string(build.Status.Phase)), p.duration(build), build.CreationTimestamp.UTC().Format("2006-01-02 15:04:05 -0700 MST"))
 	}
 	return nil
 }

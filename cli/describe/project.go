@@ -58,8 +58,8 @@ func (p *page) section(name string, count int, write func(kubectl.PrefixWriter))
 func clusterQuota(p *page, q *quotav1.ClusterResourceQuota) error {
 	p.metadata(q.ObjectMeta)
 	var namespaces []string
-	for _, one := range q.Status.Namespaces {
-		namespaces = append(namespaces, one.Namespace)
+	for _, status := range q.Status.Namespaces {
+		namespaces = append(namespaces, status.Namespace)
 	}
 	p.field("Namespace Selector", fmt.Sprintf("%q", namespaces))
 	p.field("Label Selector", metav1.FormatLabelSelector(q.Spec.Selector.LabelSelector))
@@ -69,8 +69,8 @@ func clusterQuota(p *page, q *quotav1.ClusterResourceQuota) error {
 	}
 	p.line("Resource\tUsed\tHard\n--------\t----\t----")
 	for _, name := range sortedResources(q.Spec.Quota.Hard) {
-		hard, used := q.Spec.Quota.Hard[name], q.Status.Total.Used[name]
-		p.line("%s\t%s\t%s", name, used.String(), hard.String())
+		hard, quantity := q.Spec.Quota.Hard[name], q.Status.Total.Used[name]
+		p.line("%s\t%s\t%s", name, quantity.String(), hard.String())
 	}
 	return nil
 }

@@ -132,8 +132,8 @@ func strategies(p *page, c *securityv1.SecurityContextConstraints) {
 
 func ranges(list []securityv1.IDRange) string {
 	var all []string
-	for _, one := range list {
-		all = append(all, fmt.Sprintf("%d-%d", one.Min, one.Max))
+	for _, idRange := range list {
+		all = append(all, fmt.Sprintf("%d-%d", idRange.Min, idRange.Max))
 	}
 	return strings.Join(all, ",")
 }

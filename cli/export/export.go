@@ -95,11 +95,11 @@ func (o *export) run(factory util.Factory, args []string) error {
 	if err != nil {
 		return err
 	}
-	exported, err := o.together(objects)
+	object, err := o.together(objects)
 	if err != nil {
 		return err
 	}
-	return printer.PrintObj(exported, o.Out)
+	return printer.PrintObj(object, o.Out)
 }
 
 // together returns one object for the printer: the only one, a list or a template.

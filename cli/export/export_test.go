@@ -38,7 +38,7 @@ func TestExportedTemplateContainsObjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	objectstest.Golden(t, "testdata/export-template.golden", string(content))
-	if one, _ := (&export{}).together(objects); one != objects[0] {
-		t.Errorf("one object results in %v", one)
+	if object, _ := (&export{}).together(objects); object != objects[0] {
+		t.Errorf("one object results in %v", object)
 	}
 }

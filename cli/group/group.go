@@ -57,8 +57,8 @@ func newGroupsNew(factory util.Factory, streams genericiooptions.IOStreams) *cob
 	}.Command(factory, streams)
 }
 
-func addUsers(users, named []string) []string {
-	for _, user := range named {
+func addUsers(users, names []string) []string {
+	for _, user := range names {
 		if !slices.Contains(users, user) {
 			users = append(users, user)
 		}
@@ -66,12 +66,12 @@ func addUsers(users, named []string) []string {
 	return users
 }
 
-func removeUsers(users, named []string) []string {
-	return slices.DeleteFunc(users, func(user string) bool { return slices.Contains(named, user) })
+func removeUsers(users, names []string) []string {
+	return slices.DeleteFunc(users, func(user string) bool { return slices.Contains(names, user) })
 }
 
 // newGroupsChange returns a command that changes the users of a group.
-func newGroupsChange(factory util.Factory, streams genericiooptions.IOStreams, verb, short, done string, change func(users, named []string) []string) *cobra.Command {
+func newGroupsChange(factory util.Factory, streams genericiooptions.IOStreams, verb, short, done string, change func(users, names []string) []string) *cobra.Command {
 	print := genericclioptions.NewPrintFlags(done).WithTypeSetter(scheme.Scheme)
 	command := &cobra.Command{
 		Use: verb + " GROUP USER [USER ...]", Short: short, Long: short + ".", DisableFlagsInUseLine: true,

@@ -160,8 +160,8 @@ func (o *ldapGroups) chosen(all, arguments []string, nameOf func(string) string)
 	if err != nil {
 		return nil, err
 	}
-	leave := func(one string) bool {
-		return len(white) > 0 && !slices.Contains(white, nameOf(one)) || slices.Contains(black, nameOf(one))
+	leave := func(name string) bool {
+		return len(white) > 0 && !slices.Contains(white, nameOf(name)) || slices.Contains(black, nameOf(name))
 	}
 	return slices.DeleteFunc(all, leave), nil
 }

@@ -84,12 +84,12 @@ func (o *command) run(ctx context.Context, namespace string, args []string) erro
 		all = append(all, pair{service, scalables})
 	}
 	now := time.Now().UTC().Format(time.RFC3339)
-	for _, one := range all {
-		problems = append(problems, o.mark(ctx, one, now))
+	for _, pair := range all {
+		problems = append(problems, o.mark(ctx, pair, now))
 	}
 	scaled := map[string]bool{}
-	for _, one := range all {
-		problems = append(problems, o.scale(ctx, one, now, scaled))
+	for _, pair := range all {
+		problems = append(problems, o.scale(ctx, pair, now, scaled))
 	}
 	return errors.Join(problems...)
 }
@@ -178,9 +178,9 @@ func (o *command) find(ctx context.Context, service corev1.Service) ([]scalable,
 }
 
 // mark marks a service as idle. From then on, the node holds connections to it.
-func (o *command) mark(ctx context.Context, one pair, now string) error {
+func (o *command) mark(ctx context.Context, item pair, now string) error {
 	var targets []idling.Target
-	for _, scalable := range one.scalables {
+	for _, scalable := range item.scalables {
 		targets = append(targets, scalable.Target)
 	}
 	text, err := json.Marshal(targets)
@@ -189,28 +189,28 @@ func (o *command) mark(ctx context.Context, one pair, now string) error {
 	}
 	annotations := map[string]any{idling.IdledAt: now, idling.Targets: string(text)}
 	for _, resource := range []string{"endpoints", "services"} {
-		of := scalable{idling.Target{Name: one.service.Name}, corev1.SchemeGroupVersion.WithResource(resource)}
-		if err := o.patch(ctx, of, one.service.Namespace, annotations, nil); err != nil {
-			return fmt.Errorf("mark service %q: %w", one.service.Name, err)
+		of := scalable{idling.Target{Name: item.service.Name}, corev1.SchemeGroupVersion.WithResource(resource)}
+		if err := o.patch(ctx, of, item.service.Namespace, annotations, nil); err != nil {
+			return fmt.Errorf("mark service %q: %w", item.service.Name, err)
 		}
 	}
-	o.say("The service %q has been marked as idled", one.service.Namespace+"/"+one.service.Name)
+	o.say("The service %q has been marked as idled", item.service.Namespace+"/"+item.service.Name)
 	for _, target := range targets {
-		o.say("The service will unidle %s %q to %d replicas once it receives traffic", target.Kind, one.service.Namespace+"/"+target.Name, target.Replicas)
+		o.say("The service will unidle %s %q to %d replicas once it receives traffic", target.Kind, item.service.Namespace+"/"+target.Name, target.Replicas)
 	}
 	return nil
 }
 
 // scale scales the controllers of a service to zero, unless that was done for another service.
-func (o *command) scale(ctx context.Context, one pair, now string, scaled map[string]bool) error {
-	for _, target := range one.scalables {
-		name := one.service.Namespace + "/" + target.Name
+func (o *command) scale(ctx context.Context, item pair, now string, scaled map[string]bool) error {
+	for _, target := range item.scalables {
+		name := item.service.Namespace + "/" + target.Name
 		if scaled[target.Kind+" "+name] {
 			continue
 		}
 		scaled[target.Kind+" "+name] = true
 		previous := map[string]any{idling.IdledAt: now, idling.PreviousScale: fmt.Sprint(target.Replicas)}
-		if err := o.patch(ctx, target, one.service.Namespace, previous, map[string]any{"replicas": 0}); err != nil {
+		if err := o.patch(ctx, target, item.service.Namespace, previous, map[string]any{"replicas": 0}); err != nil {
 			return fmt.Errorf("scale %s %q: %w", target.Kind, name, err)
 		}
 		o.say("%s %q has been idled", target.Kind, name)
@@ -227,7 +227,7 @@ func (o *command) say(format string, values ...any) {
 }
 
 // patch adds annotations and changes the specification of an object.
-func (o *command) patch(ctx context.Context, one scalable, namespace string, annotations, spec map[string]any) error {
+func (o *command) patch(ctx context.Context, item scalable, namespace string, annotations, spec map[string]any) error {
 	if o.dryRun {
 		return nil
 	}
@@ -239,6 +239,6 @@ func (o *command) patch(ctx context.Context, one scalable, namespace string, ann
 	if err != nil {
 		return fmt.Errorf("write patch: %w", err)
 	}
-	_, err = o.client.Resource(one.resource).Namespace(namespace).Patch(ctx, one.Name, types.MergePatchType, text, metav1.PatchOptions{})
+	_, err = o.client.Resource(item.resource).Namespace(namespace).Patch(ctx, item.Name, types.MergePatchType, text, metav1.PatchOptions{})
 	return err
 }

@@ -40,7 +40,7 @@ type shorter struct {
 }
 
 // find returns the garbage. An image stays while any object or one entry of a tag refers to it.
-func (k keeping) find(s state, now time.Time) (found garbage) {
+func (k keeping) find(s state, now time.Time) (existing garbage) {
 	byName := map[string]*imagev1.Image{}
 	for i := range s.images {
 		byName[s.images[i].Name] = &s.images[i]
@@ -65,15 +65,15 @@ func (k keeping) find(s state, now time.Time) (found garbage) {
 	}
 	for i := range s.streams {
 		if less, ok := without(&s.streams[i], going); ok {
-			found.streams = append(found.streams, less)
+			existing.streams = append(existing.streams, less)
 		}
 	}
 	for i := range s.images {
 		if going[s.images[i].Name] {
-			found.images = append(found.images, s.images[i])
+			existing.images = append(existing.images, s.images[i])
 		}
 	}
-	return found
+	return existing
 }
 
 // settled returns the images that are not in any stream, including its history.
@@ -155,8 +155,8 @@ func over(image *imagev1.Image, limits map[string]int64, namespace string) bool 
 
 // sizeOf returns the size of an image's layers and configuration, in bytes.
 func sizeOf(image *imagev1.Image) int64 {
-	if described, err := record.Metadata(image); err == nil && described.Size > 0 {
-		return described.Size
+	if metadata, err := record.Metadata(image); err == nil && metadata.Size > 0 {
+		return metadata.Size
 	}
 	var size int64
 	for _, layer := range image.DockerImageLayers {
@@ -193,8 +193,8 @@ func inRegistry(images []imagev1.Image, streams []imagev1.ImageStream) (all []re
 		for _, tag := range stream.Status.Tags {
 			for _, event := range tag.Items {
 				name := stream.Namespace + "/" + stream.Name
-				if known := repositories[event.Image]; !slices.Contains(known, name) {
-					repositories[event.Image] = append(known, name)
+				if names := repositories[event.Image]; !slices.Contains(names, name) {
+					repositories[event.Image] = append(names, name)
 				}
 			}
 		}

@@ -31,8 +31,8 @@ func TestPruneRegistryRequestsUnreferencedContent(t *testing.T) {
 		if !asked.Everything || asked.DryRun == confirm || len(asked.Images) > 0 {
 			t.Errorf("confirmed %t: request %+v", confirm, asked)
 		}
-		said := map[bool]string{false: "Would delete 1 blobs\nWould free up 3MiB of disk space\n", true: "Deleted 1 blobs\nFreed up 3MiB of disk space\n"}[confirm]
-		if !strings.Contains(out.String(), id(1)) || !strings.HasSuffix(out.String(), said) {
+		want := map[bool]string{false: "Would delete 1 blobs\nWould free up 3MiB of disk space\n", true: "Deleted 1 blobs\nFreed up 3MiB of disk space\n"}[confirm]
+		if !strings.Contains(out.String(), id(1)) || !strings.HasSuffix(out.String(), want) {
 			t.Errorf("confirmed %t: output\n%s", confirm, out.String())
 		}
 	}

@@ -79,15 +79,15 @@ With --confirm, the command creates the stream or its tag. Then the argument can
 // target splits STREAM[:TAG]. For an image of a registry, the stream has the image's name.
 func (i *imageImport) target(text string) (name, tag string, err error) {
 	name = text[strings.LastIndex(text, "/")+1:]
-	name, tag, tagged := strings.Cut(name, ":")
+	name, tag, ok := strings.Cut(name, ":")
 	switch {
 	case strings.Contains(text, "@"):
 		return "", "", errors.New("to import an image by its digest, use oc tag")
-	case name == "" || tagged && tag == "":
+	case name == "" || ok && tag == "":
 		return "", "", fmt.Errorf("%q is not the name of an image stream, such as ruby or ruby:2.5", text)
-	case tagged && i.all:
+	case ok && i.all:
 		return "", "", fmt.Errorf("use either the tag %q or --all", tag)
-	case !tagged && !i.all:
+	case !ok && !i.all:
 		tag = "latest"
 	}
 	return name, tag, nil
@@ -148,8 +148,8 @@ func (i *imageImport) report(ctx context.Context, name string, answer *imagev1.I
 		if status.Image == nil {
 			continue
 		}
-		tagged := &imagev1.ImageStreamTag{ObjectMeta: metav1.ObjectMeta{Name: name + ":" + status.Tag}, Image: *status.Image}
-		if err := i.describe(ctx, tagged, "ImageStreamTag"); err != nil {
+		tag := &imagev1.ImageStreamTag{ObjectMeta: metav1.ObjectMeta{Name: name + ":" + status.Tag}, Image: *status.Image}
+		if err := i.describe(ctx, tag, "ImageStreamTag"); err != nil {
 			return err
 		}
 	}

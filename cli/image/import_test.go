@@ -25,9 +25,9 @@ func importable() *imagev1.ImageStream {
 }
 
 func TestImportRequests(t *testing.T) {
-	whole := importable()
-	whole.Spec.DockerImageRepository = "registry.example.com/app"
-	for what, tt := range map[string]struct {
+	stream := importable()
+	stream.Spec.DockerImageRepository = "registry.example.com/app"
+	for name, tt := range map[string]struct {
 		flags  imageImport
 		stream *imagev1.ImageStream
 		tag    string
@@ -43,18 +43,18 @@ func TestImportRequests(t *testing.T) {
 		"a new one":                        {imageImport{from: "registry.example.com/new"}, importable(), "new", "new registry.example.com/new"},
 		"from elsewhere":                   {imageImport{from: "registry.example.com/new"}, importable(), "v1", "pass --confirm"},
 		"from elsewhere, confirmed":        {imageImport{from: "registry.example.com/new", confirm: true}, importable(), "v1", "v1 registry.example.com/new"},
-		"latest of a repository":           {imageImport{}, whole, "latest", "latest registry.example.com/app"},
+		"latest of a repository":           {imageImport{}, stream, "latest", "latest registry.example.com/app"},
 		"all":                              {imageImport{all: true}, importable(), "", "v1 registry.example.com/app:v1, v2 registry.example.com/app:v2"},
-		"all of a repository":              {imageImport{all: true}, whole, "", "all of registry.example.com/app"},
-		"all of another one":               {imageImport{all: true, from: "registry.example.com/b"}, whole, "", `imports the repository "registry.example.com/app"`},
+		"all of a repository":              {imageImport{all: true}, stream, "", "all of registry.example.com/app"},
+		"all of another one":               {imageImport{all: true, from: "registry.example.com/b"}, stream, "", `imports the repository "registry.example.com/app"`},
 		"all of a first one":               {imageImport{all: true, from: "registry.example.com/b"}, importable(), "", "does not import a whole repository yet"},
-		"all of a new one, confirmed":      {imageImport{all: true, from: "registry.example.com/b", confirm: true}, whole, "", "all of registry.example.com/b"},
+		"all of a new one, confirmed":      {imageImport{all: true, from: "registry.example.com/b", confirm: true}, stream, "", "all of registry.example.com/b"},
 		"all of nothing":                   {imageImport{all: true}, &imagev1.ImageStream{}, "", "has no tags that refer to images"},
 	} {
 		request, err := tt.flags.request(tt.stream, tt.tag)
 		if err != nil {
 			if !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("%s: %v, want %s", what, err, tt.want)
+				t.Errorf("%s: %v, want %s", name, err, tt.want)
 			}
 			continue
 		}
@@ -62,14 +62,14 @@ func TestImportRequests(t *testing.T) {
 		for _, image := range request.Spec.Images {
 			got = append(got, image.To.Name+" "+image.From.Name)
 			if image.To.Name == "v1" && tt.flags.from == "" && !image.ImportPolicy.Scheduled {
-				t.Errorf("%s: the tag is not scheduled anymore", what)
+				t.Errorf("%s: the tag is not scheduled anymore", name)
 			}
 		}
 		if repository := request.Spec.Repository; repository != nil {
 			got = append(got, "all of "+repository.From.Name)
 		}
 		if text := strings.Join(got, ", "); text != tt.want {
-			t.Errorf("%s: %s, want %s", what, text, tt.want)
+			t.Errorf("%s: %s, want %s", name, text, tt.want)
 		}
 	}
 }

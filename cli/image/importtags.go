@@ -17,17 +17,17 @@ func (i *imageImport) request(stream *imagev1.ImageStream, tag string) (request 
 		request.Spec.Images, err = i.one(stream, tag)
 		return request, err
 	}
-	from, known := i.from, stream.Spec.DockerImageRepository
+	from, expected := i.from, stream.Spec.DockerImageRepository
 	switch {
-	case from == "" && known == "":
+	case from == "" && expected == "":
 		request.Spec.Images, err = i.every(stream)
 		return request, err
 	case from == "":
-		from = known
-	case from != known && !i.confirm && known == "":
+		from = expected
+	case from != expected && !i.confirm && expected == "":
 		return nil, errors.New("the image stream does not import a whole repository yet, pass --confirm to change this")
-	case from != known && !i.confirm:
-		return nil, fmt.Errorf("the image stream imports the repository %q, pass --confirm to import %q instead", known, from)
+	case from != expected && !i.confirm:
+		return nil, fmt.Errorf("the image stream imports the repository %q, pass --confirm to import %q instead", expected, from)
 	}
 	request.Spec.Repository = &imagev1.RepositoryImportSpec{
 		From: corev1.ObjectReference{Kind: "DockerImage", Name: from}, ImportPolicy: i.importPolicy(), ReferencePolicy: i.referencePolicy(),
@@ -104,21 +104,21 @@ func followed(stream *imagev1.ImageStream, name string) (*imagev1.TagReference, 
 	seen := map[string]bool{}
 	for !seen[name] {
 		seen[name] = true
-		var found *imagev1.TagReference
+		var tag *imagev1.TagReference
 		for n := range stream.Spec.Tags {
 			if stream.Spec.Tags[n].Name == name {
-				found = &stream.Spec.Tags[n]
+				tag = &stream.Spec.Tags[n]
 			}
 		}
-		if found == nil || found.From == nil {
+		if tag == nil || tag.From == nil {
 			return nil, nil
 		}
-		if found.From.Kind != "ImageStreamTag" {
-			return found, nil
+		if tag.From.Kind != "ImageStreamTag" {
+			return tag, nil
 		}
-		next, own := strings.CutPrefix(found.From.Name, stream.Name+":")
-		if foreign := found.From.Namespace != "" && found.From.Namespace != stream.Namespace; foreign || !own && strings.Contains(next, ":") {
-			return nil, fmt.Errorf("tag %q follows a tag of another image stream, %q: import that tag", name, found.From.Name)
+		next, ok := strings.CutPrefix(tag.From.Name, stream.Name+":")
+		if foreign := tag.From.Namespace != "" && tag.From.Namespace != stream.Namespace; foreign || !ok && strings.Contains(next, ":") {
+			return nil, fmt.Errorf("tag %q follows a tag of another image stream, %q: import that tag", name, tag.From.Name)
 		}
 		name = next
 	}

@@ -107,19 +107,19 @@ func (p *pruning) run(ctx context.Context, now func() time.Time) error {
 	report := newReport(p.Out)
 	defer report.flush()
 	address := addressOf(before.streams)
-	found := p.keep.find(before, now())
+	garbage := p.keep.find(before, now())
 	if !p.confirm {
-		report.streams(found.streams)
-		request := record.GarbageRequest{Images: inRegistry(found.images, before.streams), DryRun: true}
+		report.streams(garbage.streams)
+		request := record.GarbageRequest{Images: inRegistry(garbage.images, before.streams), DryRun: true}
 		if err := p.cleanRegistry(ctx, address, request, report); err != nil {
 			fmt.Fprintf(p.ErrOut, "Cannot list content of the registry: %v\n", err)
 		}
-		report.images(found.images)
+		report.images(garbage.images)
 		return nil
 	}
-	gone, err := p.remove(ctx, before, now, report)
-	report.images(gone)
-	request := record.GarbageRequest{Images: inRegistry(gone, before.streams)}
+	images, err := p.remove(ctx, before, now, report)
+	report.images(images)
+	request := record.GarbageRequest{Images: inRegistry(images, before.streams)}
 	return errors.Join(err, p.cleanRegistry(ctx, address, request, report))
 }
 
@@ -138,17 +138,17 @@ const maxRounds = 5
 
 // remove removes images from streams, and then the images that are still garbage. It returns the
 // removed images.
-func (p *pruning) remove(ctx context.Context, s state, now func() time.Time, report *report) (gone []imagev1.Image, err error) {
+func (p *pruning) remove(ctx context.Context, s state, now func() time.Time, report *report) (images []imagev1.Image, err error) {
 	for round := 0; ; round++ {
-		found := p.keep.find(s, now())
-		if len(found.streams) == 0 {
-			return p.removeImages(ctx, found.images)
+		garbage := p.keep.find(s, now())
+		if len(garbage.streams) == 0 {
+			return p.removeImages(ctx, garbage.images)
 		}
 		if round == maxRounds {
 			// Streams change all the time. Images that they still contain stay.
-			return p.removeImages(ctx, found.settled(s))
+			return p.removeImages(ctx, garbage.settled(s))
 		}
-		for _, less := range found.streams {
+		for _, less := range garbage.streams {
 			_, err := p.images.ImageStreams(less.stream.Namespace).UpdateStatus(ctx, less.stream, metav1.UpdateOptions{})
 			if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 				continue // it has changed: the next round finds its references

@@ -91,7 +91,7 @@ func newCluster(using dynamic.Interface, all ...runtime.Object) *cluster {
 }
 
 // prune prunes, and gives the numbers of the images that are left.
-func (c *cluster) prune(t *testing.T) (left []string) {
+func (c *cluster) prune(t *testing.T) (remaining []string) {
 	t.Helper()
 	if err := c.run(t.Context(), now); err != nil {
 		t.Fatal(err)
@@ -101,17 +101,17 @@ func (c *cluster) prune(t *testing.T) (left []string) {
 		t.Fatal(err)
 	}
 	for _, image := range images.Items {
-		left = append(left, strings.TrimLeft(strings.TrimPrefix(image.Name, "sha256:"), "0"))
+		remaining = append(remaining, strings.TrimLeft(strings.TrimPrefix(image.Name, "sha256:"), "0"))
 	}
-	slices.Sort(left)
-	return left
+	slices.Sort(remaining)
+	return remaining
 }
 
 func TestUnreferencedImagesArePruned(t *testing.T) {
 	c := newCluster(objectstest.Client(nil, kinds()...), picture(1), picture(2), picture(3), picture(4),
 		history("app", map[string][]int{"latest": {3, 2, 1}}), history("gone", map[string][]int{"v1": {3}}))
-	if left := c.prune(t); !slices.Equal(left, []string{"3"}) {
-		t.Errorf("images %q are left", left)
+	if remaining := c.prune(t); !slices.Equal(remaining, []string{"3"}) {
+		t.Errorf("images %q are left", remaining)
 	}
 	objectstest.Golden(t, "testdata/prune.golden", c.out.String())
 	stream, err := c.images.ImageV1().ImageStreams("shop").Get(t.Context(), "app", metav1.GetOptions{})
@@ -123,8 +123,8 @@ func TestUnreferencedImagesArePruned(t *testing.T) {
 func TestPruneDryRunChangesNothing(t *testing.T) {
 	c := newCluster(objectstest.Client(nil, kinds()...), picture(1), picture(2), history("app", map[string][]int{"latest": {2, 1}}))
 	c.confirm = false
-	if left := c.prune(t); len(left) != 2 || len(c.asked) != 1 || !c.asked[0].DryRun {
-		t.Errorf("images %q are left, the registry was asked for %+v", left, c.asked)
+	if remaining := c.prune(t); len(remaining) != 2 || len(c.asked) != 1 || !c.asked[0].DryRun {
+		t.Errorf("images %q are left, the registry was asked for %+v", remaining, c.asked)
 	}
 	for _, action := range c.images.Actions() {
 		if action.GetVerb() != "list" {
@@ -145,7 +145,7 @@ func TestPruneKeepsImagesWithinLimits(t *testing.T) {
 		"apiVersion": "v1", "kind": "LimitRange", "metadata": map[string]any{"namespace": "shop", "name": "images"},
 		"spec": map[string]any{"limits": []any{map[string]any{"type": "openshift.io/Image", "max": map[string]any{"storage": "5Mi"}}}},
 	}}
-	for what, tt := range map[string]struct {
+	for name, tt := range map[string]struct {
 		keep keeping
 		want []string
 	}{
@@ -158,8 +158,8 @@ func TestPruneKeepsImagesWithinLimits(t *testing.T) {
 		c := newCluster(objectstest.Client([]*unstructured.Unstructured{limit}, kinds()...), picture(1), foreign, young, picture(4), picture(6),
 			history("app", map[string][]int{"latest": {6, 4, 2, 1}}))
 		c.keep = tt.keep
-		if left := c.prune(t); !slices.Equal(left, tt.want) {
-			t.Errorf("%s: images %q are left, want %q", what, left, tt.want)
+		if remaining := c.prune(t); !slices.Equal(remaining, tt.want) {
+			t.Errorf("%s: images %q are left, want %q", name, remaining, tt.want)
 		}
 	}
 }
@@ -167,19 +167,19 @@ func TestPruneKeepsImagesWithinLimits(t *testing.T) {
 // TestReferencedImagesStay gives each kind of object in turn the image 1, which nothing else
 // keeps.
 func TestReferencedImagesStay(t *testing.T) {
-	loaded := objectstest.Load(t, "testdata/users.yaml")
-	if len(loaded) < 15 {
-		t.Fatalf("%d objects", len(loaded))
+	objects := objectstest.Load(t, "testdata/users.yaml")
+	if len(objects) < 15 {
+		t.Fatalf("%d objects", len(objects))
 	}
-	for _, object := range loaded {
+	for _, object := range objects {
 		c := newCluster(objectstest.Client([]*unstructured.Unstructured{object}, kinds()...), picture(1), picture(2), history("app", map[string][]int{"v1": {1}, "v2": {2}}))
 		c.keep.revisions = 0
 		want := []string{"1"}
 		if object.GetLabels()["unused"] == "true" {
 			want = nil
 		}
-		if left := c.prune(t); !slices.Equal(left, want) {
-			t.Errorf("beside %s %q: images %q are left, want %q", object.GetKind(), object.GetName(), left, want)
+		if remaining := c.prune(t); !slices.Equal(remaining, want) {
+			t.Errorf("beside %s %q: images %q are left, want %q", object.GetKind(), object.GetName(), remaining, want)
 		}
 	}
 }
@@ -194,8 +194,8 @@ func TestInvalidReferencesStopPrune(t *testing.T) {
 		t.Errorf("it says %v", err)
 	}
 	c.ignoreInvalids = true
-	if left := c.prune(t); len(left) > 0 {
-		t.Errorf("images %q are left", left)
+	if remaining := c.prune(t); len(remaining) > 0 {
+		t.Errorf("images %q are left", remaining)
 	}
 }
 
@@ -217,8 +217,8 @@ func TestImageThatGetsUsedDuringPruneStays(t *testing.T) {
 		}
 		return true, nil, apierrors.NewConflict(imagev1.Resource("imagestreams"), "app", nil)
 	})
-	if left := c.prune(t); !slices.Equal(left, []string{"1", "2"}) {
-		t.Errorf("images %q are left", left)
+	if remaining := c.prune(t); !slices.Equal(remaining, []string{"1", "2"}) {
+		t.Errorf("images %q are left", remaining)
 	}
 	if len(c.asked) > 0 {
 		t.Errorf("the registry was asked for %+v", c.asked)
@@ -237,8 +237,8 @@ func TestImageThatChangesDuringPruneStays(t *testing.T) {
 		}
 		return false, nil, nil
 	})
-	if left := c.prune(t); !slices.Equal(left, []string{"1"}) || len(c.asked) != 1 || len(c.asked[0].Images) != 1 || c.asked[0].Images[0].Digest != id(2) {
-		t.Errorf("images %q are left, the registry was asked for %+v", left, c.asked)
+	if remaining := c.prune(t); !slices.Equal(remaining, []string{"1"}) || len(c.asked) != 1 || len(c.asked[0].Images) != 1 || c.asked[0].Images[0].Digest != id(2) {
+		t.Errorf("images %q are left, the registry was asked for %+v", remaining, c.asked)
 	}
 }
 

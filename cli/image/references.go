@@ -65,15 +65,15 @@ func findReferences(ctx context.Context, client dynamic.Interface, namespace str
 		r.addPod(&pods[i], since)
 	}
 	for kind, resource := range workloads() {
-		found, err := objects.List[workload](ctx, client, resource, namespace, metav1.ListOptions{})
+		workloads, err := objects.List[workload](ctx, client, resource, namespace, metav1.ListOptions{})
 		if err != nil {
 			return nil, err
 		}
-		for i := range found {
-			who := who(kind, &found[i].ObjectMeta)
-			r.addTemplate(who, found[i].Namespace, found[i].Spec.Template)
-			r.addTemplate(who, found[i].Namespace, found[i].Spec.JobTemplate.Spec.Template)
-			r.addTriggers(who, &found[i].ObjectMeta)
+		for i := range workloads {
+			owner := who(kind, &workloads[i].ObjectMeta)
+			r.addTemplate(owner, workloads[i].Namespace, workloads[i].Spec.Template)
+			r.addTemplate(owner, workloads[i].Namespace, workloads[i].Spec.JobTemplate.Spec.Template)
+			r.addTriggers(owner, &workloads[i].ObjectMeta)
 		}
 	}
 	configs, err := objects.List[appsv1.DeploymentConfig](ctx, client, appsv1.GroupVersion.WithResource("deploymentconfigs"), namespace, metav1.ListOptions{})
@@ -91,53 +91,53 @@ func (r *references) addPod(pod *corev1.Pod, since time.Time) {
 	if ended && pod.CreationTimestamp.Time.Before(since) {
 		return
 	}
-	who := who("pod", &pod.ObjectMeta)
-	r.addSpec(who, pod.Namespace, &pod.Spec)
+	owner := who("pod", &pod.ObjectMeta)
+	r.addSpec(owner, pod.Namespace, &pod.Spec)
 	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses} {
 		for _, status := range statuses {
-			if _, digest, found := strings.Cut(status.ImageID, "@"); found {
-				r.images[digest] = append(r.images[digest], who)
+			if _, digest, ok := strings.Cut(status.ImageID, "@"); ok {
+				r.images[digest] = append(r.images[digest], owner)
 			}
 		}
 	}
 }
 
-func (r *references) addTemplate(who, namespace string, template *corev1.PodTemplateSpec) {
+func (r *references) addTemplate(owner, namespace string, template *corev1.PodTemplateSpec) {
 	if template != nil {
-		r.addSpec(who, namespace, &template.Spec)
+		r.addSpec(owner, namespace, &template.Spec)
 	}
 }
 
-func (r *references) addSpec(who, namespace string, spec *corev1.PodSpec) {
+func (r *references) addSpec(owner, namespace string, spec *corev1.PodSpec) {
 	for _, container := range spec.InitContainers {
-		r.addName(who, namespace, container.Image)
+		r.addName(owner, namespace, container.Image)
 	}
 	for _, container := range spec.Containers {
-		r.addName(who, namespace, container.Image)
+		r.addName(owner, namespace, container.Image)
 	}
 	for _, container := range spec.EphemeralContainers {
-		r.addName(who, namespace, container.Image)
+		r.addName(owner, namespace, container.Image)
 	}
 	for _, volume := range spec.Volumes {
 		if volume.Image != nil {
-			r.addName(who, namespace, volume.Image.Reference)
+			r.addName(owner, namespace, volume.Image.Reference)
 		}
 	}
 }
 
 // addName records an image in a pod. A name with a tag can be the tag of a stream in any registry:
 // the cluster's registry has many names, and none for streams with local lookup.
-func (r *references) addName(who, namespace, text string) {
+func (r *references) addName(owner, namespace, text string) {
 	if text = strings.TrimSpace(text); text == "" {
 		return
 	}
 	parsed, err := record.ParseReference(text)
 	if err != nil {
-		r.problems = append(r.problems, fmt.Errorf("%s: %w", who, err))
+		r.problems = append(r.problems, fmt.Errorf("%s: %w", owner, err))
 		return
 	}
 	if parsed.Digest != "" {
-		r.images[parsed.Digest] = append(r.images[parsed.Digest], who)
+		r.images[parsed.Digest] = append(r.images[parsed.Digest], owner)
 		return
 	}
 	if parsed.Tag == "" {
@@ -148,11 +148,11 @@ func (r *references) addName(who, namespace, text string) {
 		stream = namespace + "/" + strings.TrimPrefix(stream, "library/")
 	}
 	tag := stream + ":" + parsed.Tag
-	r.tags[tag] = append(r.tags[tag], who)
+	r.tags[tag] = append(r.tags[tag], owner)
 }
 
 // addObject records a reference to an image, an image of a stream, or a tag.
-func (r *references) addObject(who, namespace string, from *corev1.ObjectReference) {
+func (r *references) addObject(owner, namespace string, from *corev1.ObjectReference) {
 	if from == nil || from.Name == "" {
 		return
 	}
@@ -161,36 +161,36 @@ func (r *references) addObject(who, namespace string, from *corev1.ObjectReferen
 	}
 	switch from.Kind {
 	case "DockerImage":
-		r.addName(who, namespace, from.Name)
+		r.addName(owner, namespace, from.Name)
 	case "ImageStreamImage", "ImageStreamTag":
-		if _, digest, found := strings.Cut(from.Name, "@"); found {
-			r.images[digest] = append(r.images[digest], who)
+		if _, digest, ok := strings.Cut(from.Name, "@"); ok {
+			r.images[digest] = append(r.images[digest], owner)
 			return
 		}
 		tag := namespace + "/" + from.Name
-		r.tags[tag] = append(r.tags[tag], who)
+		r.tags[tag] = append(r.tags[tag], owner)
 	}
 }
 
 // addTriggers records the tags in the annotation image.openshift.io/triggers.
-func (r *references) addTriggers(who string, object *metav1.ObjectMeta) {
+func (r *references) addTriggers(owner string, object *metav1.ObjectMeta) {
 	var triggers []struct {
 		From corev1.ObjectReference `json:"from"`
 	}
 	if text := object.Annotations["image.openshift.io/triggers"]; text != "" && json.Unmarshal([]byte(text), &triggers) == nil {
 		for i := range triggers {
-			r.addObject(who, object.Namespace, &triggers[i].From)
+			r.addObject(owner, object.Namespace, &triggers[i].From)
 		}
 	}
 }
 
 func (r *references) addDeploymentConfig(config *appsv1.DeploymentConfig) {
-	who := who("deploymentconfig", &config.ObjectMeta)
-	r.addTemplate(who, config.Namespace, config.Spec.Template)
+	owner := who("deploymentconfig", &config.ObjectMeta)
+	r.addTemplate(owner, config.Namespace, config.Spec.Template)
 	for _, trigger := range config.Spec.Triggers {
 		if params := trigger.ImageChangeParams; params != nil {
-			r.addObject(who, config.Namespace, &params.From)
-			r.addName(who, config.Namespace, params.LastTriggeredImage)
+			r.addObject(owner, config.Namespace, &params.From)
+			r.addName(owner, config.Namespace, params.LastTriggeredImage)
 		}
 	}
 }
@@ -210,18 +210,18 @@ func (r *references) addBuilds(ctx context.Context, client dynamic.Interface, na
 	return err
 }
 
-func (r *references) addBuild(who, namespace string, spec *buildv1.CommonSpec) {
+func (r *references) addBuild(owner, namespace string, spec *buildv1.CommonSpec) {
 	if s := spec.Strategy.DockerStrategy; s != nil {
-		r.addObject(who, namespace, s.From)
+		r.addObject(owner, namespace, s.From)
 	}
 	if s := spec.Strategy.SourceStrategy; s != nil {
-		r.addObject(who, namespace, &s.From)
+		r.addObject(owner, namespace, &s.From)
 	}
 	if s := spec.Strategy.CustomStrategy; s != nil {
-		r.addObject(who, namespace, &s.From)
+		r.addObject(owner, namespace, &s.From)
 	}
 	for i := range spec.Source.Images {
-		r.addObject(who, namespace, &spec.Source.Images[i].From)
+		r.addObject(owner, namespace, &spec.Source.Images[i].From)
 	}
 }
 

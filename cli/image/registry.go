@@ -94,8 +94,8 @@ func (p place) target(address string) (string, error) {
 	return parsed.Scheme + "://" + parsed.Host + record.GarbagePath, nil
 }
 
-func ask(ctx context.Context, client *http.Client, target string, wanted record.GarbageRequest) (removed record.Garbage, err error) {
-	body, err := json.Marshal(wanted)
+func ask(ctx context.Context, client *http.Client, target string, desired record.GarbageRequest) (removed record.Garbage, err error) {
+	body, err := json.Marshal(desired)
 	if err != nil {
 		return removed, err
 	}

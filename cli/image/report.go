@@ -62,9 +62,9 @@ func (r *report) registry(removed record.Garbage) {
 		r.head("Deleting registry layer blobs ...", "BLOB")
 		fmt.Fprintln(r.table, blob)
 	}
-	for _, left := range removed.Uploads {
+	for _, rest := range removed.Uploads {
 		r.head("Deleting abandoned uploads ...", "UPLOAD")
-		fmt.Fprintln(r.table, left)
+		fmt.Fprintln(r.table, rest)
 	}
 }
 

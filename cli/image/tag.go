@@ -72,7 +72,7 @@ With --alias, it follows the source tag.`,
 
 // qualified splits PROJECT/STREAM:TAG.
 func (t *tagger) qualified(text string) (namespace, name string) {
-	if namespace, name, found := strings.Cut(text, "/"); found {
+	if namespace, name, ok := strings.Cut(text, "/"); ok {
 		return namespace, name
 	}
 	return t.namespace, text
@@ -102,8 +102,8 @@ func (t *tagger) tagAll(ctx context.Context, source string, destinations []strin
 	}
 	for _, destination := range destinations {
 		namespace, name := t.qualified(destination)
-		stream, tag, found := strings.Cut(name, ":")
-		if !found {
+		stream, tag, ok := strings.Cut(name, ":")
+		if !ok {
 			tag = "latest"
 		}
 		if sourceStream, _, _ := strings.Cut(from.Name, ":"); t.alias && (from.Kind != "ImageStreamTag" || sourceStream != stream || from.Namespace != namespace) {
@@ -146,24 +146,24 @@ func (t *tagger) find(ctx context.Context, source string) (*corev1.ObjectReferen
 		return image, nil
 	}
 	if strings.Contains(name, "@") {
-		found, err := t.client.ImageStreamImages(namespace).Get(ctx, name, metav1.GetOptions{})
+		existing, err := t.client.ImageStreamImages(namespace).Get(ctx, name, metav1.GetOptions{})
 		if err == nil {
-			return &corev1.ObjectReference{Kind: "ImageStreamImage", Namespace: namespace, Name: found.Name}, nil
+			return &corev1.ObjectReference{Kind: "ImageStreamImage", Namespace: namespace, Name: existing.Name}, nil
 		}
 		return t.otherwise(image, err)
 	}
 	if !strings.Contains(name, ":") {
 		name += ":latest"
 	}
-	found, err := t.client.ImageStreamTags(namespace).Get(ctx, name, metav1.GetOptions{})
+	tag, err := t.client.ImageStreamTags(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return t.otherwise(image, err)
 	}
 	stream, _, _ := strings.Cut(name, ":")
-	if t.alias || t.reference || found.Image.Name == "" {
+	if t.alias || t.reference || tag.Image.Name == "" {
 		return &corev1.ObjectReference{Kind: "ImageStreamTag", Namespace: namespace, Name: name}, nil
 	}
-	return &corev1.ObjectReference{Kind: "ImageStreamImage", Namespace: namespace, Name: stream + "@" + found.Image.Name}, nil
+	return &corev1.ObjectReference{Kind: "ImageStreamImage", Namespace: namespace, Name: stream + "@" + tag.Image.Name}, nil
 }
 
 // otherwise returns an image in a registry for a source that is not in the cluster, unless --source
@@ -179,7 +179,7 @@ func (t *tagger) set(ctx context.Context, namespace, stream, tag string, from co
 	if from.Kind == "DockerImage" {
 		from.Namespace = ""
 	}
-	wanted := &imagev1.ImageStreamTag{
+	desired := &imagev1.ImageStreamTag{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: stream + ":" + tag},
 		Tag: &imagev1.TagReference{
 			Name: tag, From: &from, Reference: t.reference,
@@ -188,17 +188,17 @@ func (t *tagger) set(ctx context.Context, namespace, stream, tag string, from co
 	}
 	switch strings.ToLower(t.policy) {
 	case "local":
-		wanted.Tag.ReferencePolicy.Type = imagev1.LocalTagReferencePolicy
+		desired.Tag.ReferencePolicy.Type = imagev1.LocalTagReferencePolicy
 	case "source", "":
-		wanted.Tag.ReferencePolicy.Type = imagev1.SourceTagReferencePolicy
+		desired.Tag.ReferencePolicy.Type = imagev1.SourceTagReferencePolicy
 	default:
 		return fmt.Errorf("--reference-policy %q must be source or local", t.policy)
 	}
 	tags := t.client.ImageStreamTags(namespace)
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		_, err := tags.Update(ctx, wanted, metav1.UpdateOptions{})
+		_, err := tags.Update(ctx, desired, metav1.UpdateOptions{})
 		if apierrors.IsNotFound(err) {
-			_, err = tags.Create(ctx, wanted, metav1.CreateOptions{})
+			_, err = tags.Create(ctx, desired, metav1.CreateOptions{})
 		}
 		return err
 	})

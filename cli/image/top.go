@@ -117,17 +117,17 @@ func usage(pods []corev1.Pod, current map[string]string) map[string][]string {
 }
 
 // parents returns the images whose layers an image starts with.
-func parents(image *imagev1.Image, all []imagev1.Image) (found []string) {
+func parents(image *imagev1.Image, all []imagev1.Image) (matches []string) {
 	for i := range all {
-		mine, its := image.DockerImageLayers, all[i].DockerImageLayers
-		if len(its) == 0 || len(its) >= len(mine) {
+		layers, its := image.DockerImageLayers, all[i].DockerImageLayers
+		if len(its) == 0 || len(its) >= len(layers) {
 			continue
 		}
-		if slices.EqualFunc(its, mine[:len(its)], func(a, b imagev1.ImageLayer) bool { return a.Name == b.Name }) {
-			found = append(found, short(all[i].Name))
+		if slices.EqualFunc(its, layers[:len(its)], func(a, b imagev1.ImageLayer) bool { return a.Name == b.Name }) {
+			matches = append(matches, short(all[i].Name))
 		}
 	}
-	return found
+	return matches
 }
 
 // maxName is the maximum length of an image's name in a list.
@@ -179,8 +179,8 @@ func topStreams(ctx context.Context, client imageclient.ImageV1Interface, _ dyna
 	slices.SortFunc(lines, func(a, b holding) int { return cmp.Or(cmp.Compare(b.storage, a.storage), cmp.Compare(a.name, b.name)) })
 	table := tabwriter.NewWriter(out, 10, 4, 3, ' ', 0)
 	fmt.Fprintln(table, "NAME\tSTORAGE\tIMAGES\tLAYERS")
-	for _, one := range lines {
-		fmt.Fprintf(table, "%s\t%s\t%d\t%d\n", one.name, units.BytesSize(float64(one.storage)), one.images, one.layers)
+	for _, holding := range lines {
+		fmt.Fprintf(table, "%s\t%s\t%d\t%d\n", holding.name, units.BytesSize(float64(holding.storage)), holding.images, holding.layers)
 	}
 	return table.Flush()
 }
@@ -204,9 +204,9 @@ func holdingOf(stream *imagev1.ImageStream, byName map[string]*imagev1.Image) ho
 			}
 		}
 	}
-	found := holding{name: stream.Namespace + "/" + stream.Name, images: len(images), layers: len(layers)}
+	existing := holding{name: stream.Namespace + "/" + stream.Name, images: len(images), layers: len(layers)}
 	for _, size := range layers {
-		found.storage += size
+		existing.storage += size
 	}
-	return found
+	return existing
 }

@@ -111,7 +111,7 @@ func (o *loginOptions) complete(cmd *cobra.Command, args []string) (err error) {
 
 func addMissing[T any](to, from map[string]T) {
 	for name, value := range from {
-		if _, there := to[name]; !there {
+		if _, ok := to[name]; !ok {
 			to[name] = value
 		}
 	}
@@ -139,21 +139,21 @@ func (o *loginOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	who, how, err := o.authenticate(ctx, cluster)
+	identity, how, err := o.authenticate(ctx, cluster)
 	if err != nil {
 		return err
 	}
 	first := len(o.config.Contexts) == 0
-	projects := listProjects(ctx, who.config)
+	projects := listProjects(ctx, identity.config)
 	namespace, err := o.chooseProject(projects)
 	if err != nil {
 		return err
 	}
-	if err := o.save(cluster, who, namespace); err != nil {
+	if err := o.save(cluster, identity, namespace); err != nil {
 		return err
 	}
 	fmt.Fprintf(o.Out, "%s\n\n", how)
-	printProjects(o.Out, projects, namespace, mayRequestProjects(ctx, who.config))
+	printProjects(o.Out, projects, namespace, mayRequestProjects(ctx, identity.config))
 	if first {
 		fmt.Fprintln(o.Out, "Welcome! See 'oc help' to get started.")
 	}
@@ -171,17 +171,17 @@ type identity struct {
 // password.
 func (o *loginOptions) authenticate(ctx context.Context, cluster *api.Cluster) (*identity, string, error) {
 	if o.token != "" {
-		who, err := o.try(ctx, cluster, &api.AuthInfo{Token: o.token})
+		identity, err := o.try(ctx, cluster, &api.AuthInfo{Token: o.token})
 		if err != nil {
 			return nil, "", fmt.Errorf("The token provided is invalid or expired.\n\n%w", err)
 		}
-		return who, fmt.Sprintf("Logged into %q as %q using the token provided.", cluster.Server, who.name), nil
+		return identity, fmt.Sprintf("Logged into %q as %q using the token provided.", cluster.Server, identity.name), nil
 	}
 	if o.password == "" {
 		for _, info := range o.candidates(cluster) {
-			who, err := o.try(ctx, cluster, info)
-			if err == nil && (o.user == "" || who.name == o.user) {
-				return who, fmt.Sprintf("Logged into %q as %q using existing credentials.", cluster.Server, who.name), nil
+			identity, err := o.try(ctx, cluster, info)
+			if err == nil && (o.user == "" || identity.name == o.user) {
+				return identity, fmt.Sprintf("Logged into %q as %q using existing credentials.", cluster.Server, identity.name), nil
 			}
 		}
 	}
@@ -189,11 +189,11 @@ func (o *loginOptions) authenticate(ctx context.Context, cluster *api.Cluster) (
 	if err != nil {
 		return nil, "", err
 	}
-	who, err := o.try(ctx, cluster, &api.AuthInfo{Token: token})
+	identity, err := o.try(ctx, cluster, &api.AuthInfo{Token: token})
 	if err != nil {
 		return nil, "", err
 	}
-	return who, "Login successful.", nil
+	return identity, "Login successful.", nil
 }
 
 // candidates returns the credentials of a server in the kubeconfig. Without a user name, these are

@@ -53,7 +53,7 @@ func (o *loginOptions) connect(ctx context.Context) (*api.Cluster, error) {
 	} else {
 		authorities = append(o.knownAuthorities(), nil) // nil: those of the machine
 	}
-	var refused error
+	var rejection error
 	for _, authority := range authorities {
 		err := o.verify(ctx, authority)
 		if err == nil {
@@ -63,12 +63,12 @@ func (o *loginOptions) connect(ctx context.Context) (*api.Cluster, error) {
 		if !isCertificateProblem(err) {
 			return nil, fmt.Errorf("Unable to connect to the server %s: %w", o.server, err)
 		}
-		refused = err
+		rejection = err
 	}
 	if o.authority != "" {
-		return nil, fmt.Errorf("The certificate authority %s does not verify the server's certificate: %w", o.authority, refused)
+		return nil, fmt.Errorf("The certificate authority %s does not verify the server's certificate: %w", o.authority, rejection)
 	}
-	return cluster, o.askInsecure(cluster, refused)
+	return cluster, o.askInsecure(cluster, rejection)
 }
 
 // isKnownInsecure reports whether the user decided earlier not to verify the certificate of the
@@ -132,9 +132,9 @@ func isCertificateProblem(err error) bool {
 }
 
 // askInsecure prompts whether to continue without verifying the server.
-func (o *loginOptions) askInsecure(cluster *api.Cluster, refused error) error {
+func (o *loginOptions) askInsecure(cluster *api.Cluster, rejection error) error {
 	var host x509.HostnameError
-	if errors.As(refused, &host) {
+	if errors.As(rejection, &host) {
 		fmt.Fprintln(o.ErrOut, "The server is using a certificate that does not match its hostname:", host.Error())
 	} else {
 		fmt.Fprintln(o.ErrOut, "The server uses a certificate signed by an unknown authority.")

@@ -165,8 +165,8 @@ var realmText = regexp.MustCompile(`(?i)^Basic\s+realm="([^"]*)"`)
 
 func basicRealm(answer *http.Response) (realm string, challenged bool) {
 	for _, challenge := range answer.Header.Values("WWW-Authenticate") {
-		if found := realmText.FindStringSubmatch(challenge); found != nil {
-			return found[1], true
+		if matches := realmText.FindStringSubmatch(challenge); matches != nil {
+			return matches[1], true
 		}
 	}
 	return "", false
@@ -198,13 +198,13 @@ func (r *tokenRequest) exchange(ctx context.Context, code string) (string, error
 	if err != nil {
 		return "", err
 	}
-	var given struct {
+	var resp struct {
 		AccessToken string `json:"access_token"`
 		Error       string `json:"error"`
 		Description string `json:"error_description"`
 	}
-	if err := json.Unmarshal(body, &given); err != nil || given.AccessToken == "" {
-		return "", fmt.Errorf("the OAuth server returns no token (%s): %s %s", answer.Status, given.Error, given.Description)
+	if err := json.Unmarshal(body, &resp); err != nil || resp.AccessToken == "" {
+		return "", fmt.Errorf("the OAuth server returns no token (%s): %s %s", answer.Status, resp.Error, resp.Description)
 	}
-	return given.AccessToken, nil
+	return resp.AccessToken, nil
 }

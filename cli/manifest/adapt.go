@@ -83,13 +83,13 @@ func ingress(object map[string]any, _ string) string {
 }
 
 func backendOf(old map[string]any) map[string]any {
-	made := map[string]any{}
+	result := map[string]any{}
 	if resource := old["resource"]; resource != nil {
-		made["resource"] = resource
+		result["resource"] = resource
 	}
-	name, found := old["serviceName"]
-	if !found {
-		return made
+	name, ok := old["serviceName"]
+	if !ok {
+		return result
 	}
 	service := map[string]any{"name": name}
 	switch port := old["servicePort"].(type) {
@@ -99,8 +99,8 @@ func backendOf(old map[string]any) map[string]any {
 	default:
 		service["port"] = map[string]any{"number": port}
 	}
-	made["service"] = service
-	return made
+	result["service"] = service
+	return result
 }
 
 // disruptionBudget warns of an empty selector, which selected nothing and now selects everything.
@@ -175,7 +175,7 @@ func customResource(object map[string]any, _ string) string {
 func columnsOf(spec map[string]any) []any {
 	columns, _ := spec["additionalPrinterColumns"].([]any)
 	for _, column := range items(spec, "additionalPrinterColumns") {
-		if path, found := column["JSONPath"]; found {
+		if path, ok := column["JSONPath"]; ok {
 			delete(column, "JSONPath")
 			column["jsonPath"] = path
 		}
@@ -185,20 +185,20 @@ func columnsOf(spec map[string]any) []any {
 
 // child returns a map within a map. It creates a missing one.
 func child(object map[string]any, name string) map[string]any {
-	found, ok := object[name].(map[string]any)
+	value, ok := object[name].(map[string]any)
 	if !ok {
-		found = map[string]any{}
-		object[name] = found
+		value = map[string]any{}
+		object[name] = value
 	}
-	return found
+	return value
 }
 
 // items returns the maps of a list.
 func items(object map[string]any, name string) (found []map[string]any) {
 	list, _ := object[name].([]any)
 	for _, item := range list {
-		if one, ok := item.(map[string]any); ok {
-			found = append(found, one)
+		if object, ok := item.(map[string]any); ok {
+			found = append(found, object)
 		}
 	}
 	return found

@@ -67,8 +67,8 @@ func Convert(text []byte) ([]byte, []Change) {
 			continue
 		}
 		changes = append(changes, changed...)
-		for _, one := range apart(object) {
-			if document, err = yaml.Marshal(one); err != nil {
+		for _, item := range apart(object) {
+			if document, err = yaml.Marshal(item); err != nil {
 				return text, nil
 			}
 			written = append(written, document)
@@ -103,8 +103,8 @@ func convert(object map[string]any) (changes []Change) {
 	changes = asList(object)
 	version, kind := text(object, "apiVersion"), text(object, "kind")
 	if version == "v1" && kind == "List" {
-		for _, one := range items(object, "items") {
-			changes = append(changes, convert(one)...)
+		for _, item := range items(object, "items") {
+			changes = append(changes, convert(item)...)
 		}
 		return changes
 	}
@@ -137,9 +137,9 @@ func asList(object map[string]any) []Change {
 	}
 	change := Change{Kind: kind + "List", Name: text(object, "metadata", "name"), From: version, To: to}
 	object["kind"] = "List"
-	for _, one := range items(object, "items") {
-		setDefault(one, "apiVersion", version)
-		setDefault(one, "kind", kind)
+	for _, item := range items(object, "items") {
+		setDefault(item, "apiVersion", version)
+		setDefault(item, "kind", kind)
 	}
 	return []Change{change}
 }
@@ -162,6 +162,6 @@ func text(object map[string]any, names ...string) string {
 	if !ok {
 		return ""
 	}
-	found, _ := within[names[len(names)-1]].(string)
-	return found
+	match, _ := within[names[len(names)-1]].(string)
+	return match
 }

@@ -53,14 +53,14 @@ func targets() map[metav1.TypeMeta]string {
 
 // retarget sets the current version of an autoscaler's target.
 func retarget(object *unstructured.Unstructured) (bool, error) {
-	var named metav1.TypeMeta
+	var meta metav1.TypeMeta
 	at := []string{"spec", "scaleTargetRef"}
 	target, _, err := unstructured.NestedStringMap(object.Object, at...)
 	if err != nil {
 		return false, fmt.Errorf("read scale target: %w", err)
 	}
-	named.APIVersion, named.Kind = target["apiVersion"], target["kind"]
-	present, old := targets()[named]
+	meta.APIVersion, meta.Kind = target["apiVersion"], target["kind"]
+	present, old := targets()[meta]
 	if !old {
 		return false, nil
 	}

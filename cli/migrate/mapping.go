@@ -10,8 +10,8 @@ import (
 
 // docker returns the registry of names without one, as Docker clients do.
 func docker() string {
-	named, _ := reference.ParseNormalizedNamed("any") // a name without a registry
-	return reference.Domain(named)
+	ref, _ := reference.ParseNormalizedNamed("any") // a name without a registry
+	return reference.Domain(ref)
 }
 
 // mapping replaces registries and names of images. A * matches any registry or name. On the right,
@@ -24,7 +24,7 @@ func parseMapping(text string) (m mapping, err error) {
 	var ok, okay bool
 	m.fromRegistry, m.fromName, ok = strings.Cut(from, "/")
 	m.toRegistry, m.toName, okay = strings.Cut(to, "/")
-	wrong := func(why string) (mapping, error) { return m, fmt.Errorf("mapping %q: %s", text, why) }
+	wrong := func(reason string) (mapping, error) { return m, fmt.Errorf("mapping %q: %s", text, reason) }
 	switch {
 	case !found || !ok || !okay:
 		return wrong("all arguments must be of the form REGISTRY/NAME=REGISTRY/NAME, where * stands for any")
@@ -62,8 +62,8 @@ type mappings []mapping
 // image returns the new reference of an image. It keeps tags and digests. A name without a registry
 // is in Docker's registry.
 func (all mappings) image(image string) string {
-	registry, rest, found := strings.Cut(image, "/")
-	implicit := !found || !strings.ContainsAny(registry, ".:") && registry != "localhost"
+	registry, rest, ok := strings.Cut(image, "/")
+	implicit := !ok || !strings.ContainsAny(registry, ".:") && registry != "localhost"
 	if implicit {
 		registry, rest = docker(), image
 	}

@@ -67,14 +67,14 @@ type references struct{ mappings }
 // imports of tags, which the old status would hide.
 func (r references) save(ctx context.Context, objects dynamic.ResourceInterface, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if object.GetKind() == "ImageStream" {
-		saved, err := objects.UpdateStatus(ctx, object, metav1.UpdateOptions{})
+		result, err := objects.UpdateStatus(ctx, object, metav1.UpdateOptions{})
 		if err != nil {
 			return nil, err
 		}
-		if changed, err := r.change(saved); err != nil || !changed {
-			return saved, err
+		if changed, err := r.change(result); err != nil || !changed {
+			return result, err
 		}
-		object = saved
+		object = result
 	}
 	return objects.Update(ctx, object, metav1.UpdateOptions{})
 }
@@ -115,17 +115,17 @@ func (r references) field(in map[string]any, path ...string) bool {
 
 // from changes the image of a reference, if it is in a registry.
 func (r references) from(in map[string]any, path ...string) bool {
-	found, _, _ := unstructured.NestedFieldNoCopy(in, path...)
-	reference, ok := found.(map[string]any)
+	existing, _, _ := unstructured.NestedFieldNoCopy(in, path...)
+	reference, ok := existing.(map[string]any)
 	return ok && reference["kind"] == "DockerImage" && r.field(reference, "name")
 }
 
 // items returns the objects of a list, which the caller can change.
 func items(in map[string]any, path ...string) (all []map[string]any) {
-	found, _, _ := unstructured.NestedFieldNoCopy(in, path...)
-	list, _ := found.([]any)
-	for _, one := range list {
-		if object, ok := one.(map[string]any); ok {
+	existing, _, _ := unstructured.NestedFieldNoCopy(in, path...)
+	list, _ := existing.([]any)
+	for _, item := range list {
+		if object, ok := item.(map[string]any); ok {
 			all = append(all, object)
 		}
 	}
@@ -193,7 +193,7 @@ func (r references) credentials(secret *unstructured.Unstructured, key string, w
 	next := map[string]any{}
 	for place, account := range accounts {
 		to := r.account(place)
-		if _, there := accounts[to]; there { // unchanged
+		if _, ok := accounts[to]; ok { // unchanged
 			to = place
 		}
 		changed = changed || to != place

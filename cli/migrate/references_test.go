@@ -67,11 +67,11 @@ func TestCredentialLocationsAreMapped(t *testing.T) {
 // object reads an object from YAML; what is after "data: " of a secret is plain.
 func object(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
-	made := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(text), &made.Object); err != nil {
+	object := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &object.Object); err != nil {
 		t.Fatal(err)
 	}
-	for key, value := range made.Object {
+	for key, value := range object.Object {
 		data, ok := value.(map[string]any)
 		if key != "data" || !ok {
 			continue
@@ -80,7 +80,7 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 			data[name] = base64.StdEncoding.EncodeToString([]byte(content.(string)))
 		}
 	}
-	return made
+	return object
 }
 
 func TestImageReferencesAreMigrated(t *testing.T) {

@@ -102,16 +102,16 @@ func stored(client discovery.DiscoveryInterface) (kinds []string, err error) {
 	if err != nil { // an aggregated API server does not respond
 		return nil, fmt.Errorf("list the kinds of the server: %w; select some with --include", err)
 	}
-	left := notStored()
+	resources := notStored()
 	for _, list := range lists {
 		version, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
 			return nil, fmt.Errorf("list the kinds of the server: %w", err)
 		}
-		for _, one := range list.APIResources {
-			kind := schema.GroupResource{Group: version.Group, Resource: one.Name}
-			canBoth := slices.Contains(one.Verbs, "list") && slices.Contains(one.Verbs, "update")
-			if canBoth && !strings.Contains(one.Name, "/") && !slices.Contains(left, kind) {
+		for _, resource := range list.APIResources {
+			kind := schema.GroupResource{Group: version.Group, Resource: resource.Name}
+			canBoth := slices.Contains(resource.Verbs, "list") && slices.Contains(resource.Verbs, "update")
+			if canBoth && !strings.Contains(resource.Name, "/") && !slices.Contains(resources, kind) {
 				kinds = append(kinds, kind.String())
 			}
 		}
@@ -140,8 +140,8 @@ func (t traffic) take(ctx context.Context, object *unstructured.Unstructured) er
 	if err != nil {
 		return fmt.Errorf("measure object: %w", err)
 	}
-	for left := 2 * len(data); left > 0; left -= t.Burst() {
-		if err := t.WaitN(ctx, min(left, t.Burst())); err != nil {
+	for remaining := 2 * len(data); remaining > 0; remaining -= t.Burst() {
+		if err := t.WaitN(ctx, min(remaining, t.Burst())); err != nil {
 			return err
 		}
 	}

@@ -91,7 +91,7 @@ func (w *walk) run(ctx context.Context, factory util.Factory, out io.Writer, m m
 	if err != nil {
 		return err
 	}
-	found, namespaced, err := w.find(factory)
+	visitor, namespaced, err := w.find(factory)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (w *walk) run(ctx context.Context, factory util.Factory, out io.Writer, m m
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(w.workers)
-	err = found.Visit(func(info *resource.Info, err error) error {
+	err = visitor.Visit(func(info *resource.Info, err error) error {
 		if err != nil {
 			t.count(info, false, err)
 			return nil
@@ -139,12 +139,12 @@ func (w *walk) printer() (printers.ResourcePrinter, error) {
 }
 
 // find selects objects, and reports whether they are those of a single namespace.
-func (w *walk) find(factory util.Factory) (found resource.Visitor, namespaced bool, err error) {
-	namespace, given, err := factory.ToRawKubeConfigLoader().Namespace()
+func (w *walk) find(factory util.Factory) (visitor resource.Visitor, namespaced bool, err error) {
+	namespace, ok, err := factory.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
 		return nil, false, err
 	}
-	namespaced = given || !w.allNamespaces
+	namespaced = ok || !w.allNamespaces
 	builder := factory.NewBuilder().Unstructured().ContinueOnError().NamespaceParam(namespace).DefaultNamespace().AllNamespaces(!namespaced).
 		FilenameParam(false, &w.files).RequestChunksOf(w.chunks).Flatten()
 	if len(w.files.Filenames) > 0 {
@@ -181,8 +181,8 @@ func (w *walk) migrate(ctx context.Context, client dynamic.Interface, info *reso
 	if !ok {
 		return false, fmt.Errorf("read object: it is a %T", info.Object)
 	}
-	patience := wait.Backoff{Steps: 10, Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.1, Cap: time.Second}
-	err = retry.OnError(patience, passing, func() error {
+	backoff := wait.Backoff{Steps: 10, Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.1, Cap: time.Second}
+	err = retry.OnError(backoff, passing, func() error {
 		if object == nil {
 			if object, err = objects.Get(ctx, info.Name, metav1.GetOptions{}); err != nil {
 				return err
@@ -192,12 +192,12 @@ func (w *walk) migrate(ctx context.Context, client dynamic.Interface, info *reso
 		if changed, err = m.change(object); err != nil || !changed || trial {
 			return err
 		}
-		saved, err := m.save(ctx, objects, object)
+		result, err := m.save(ctx, objects, object)
 		if err != nil {
 			object = nil
 			return err
 		}
-		changed = saved.GetResourceVersion() != before
+		changed = result.GetResourceVersion() != before
 		return nil
 	})
 	if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {

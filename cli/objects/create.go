@@ -30,14 +30,14 @@ func Plain(object runtime.Object) (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write object: %w", err)
 	}
-	made := &unstructured.Unstructured{}
-	if err := made.UnmarshalJSON(text); err != nil {
+	result := &unstructured.Unstructured{}
+	if err := result.UnmarshalJSON(text); err != nil {
 		return nil, fmt.Errorf("write object: %w", err)
 	}
-	delete(made.Object, "status")
-	unstructured.RemoveNestedField(made.Object, "metadata", "creationTimestamp")
-	unstructured.RemoveNestedField(made.Object, "spec", "template", "metadata", "creationTimestamp")
-	return made, nil
+	delete(result.Object, "status")
+	unstructured.RemoveNestedField(result.Object, "metadata", "creationTimestamp")
+	unstructured.RemoveNestedField(result.Object, "spec", "template", "metadata", "creationTimestamp")
+	return result, nil
 }
 
 // CreateObject creates an object, in namespace if it is namespaced and has none. It returns a
@@ -55,8 +55,8 @@ func CreateObject(ctx context.Context, factory util.Factory, namespace string, o
 	}
 	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
 		namespace = ""
-	} else if own := object.GetNamespace(); own != "" {
-		namespace = own
+	} else if existing := object.GetNamespace(); existing != "" {
+		namespace = existing
 	}
 	_, err = client.Resource(mapping.Resource).Namespace(namespace).Create(ctx, object, metav1.CreateOptions{})
 	return name, err

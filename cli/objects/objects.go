@@ -14,11 +14,11 @@ import (
 // Get reads one object. namespace is empty for a cluster-scoped kind. It returns errors of the
 // server unchanged.
 func Get[T any](ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, namespace, name string) (*T, error) {
-	found, err := client.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	object, err := client.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
-	return read[T](found.Object)
+	return read[T](object.Object)
 }
 
 // List reads the objects of a namespace, or of all if it is empty.

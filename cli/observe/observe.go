@@ -118,19 +118,19 @@ func (o *observation) validate(args []string) error {
 func (o *observation) template(text string) (printers.ResourcePrinter, error) {
 	switch {
 	case slices.Contains([]string{"go-template", "gotemplate"}, o.output):
-		made, err := printers.NewGoTemplatePrinter([]byte(text))
+		printer, err := printers.NewGoTemplatePrinter([]byte(text))
 		if err == nil {
-			made.AllowMissingKeys(!o.strict)
+			printer.AllowMissingKeys(!o.strict)
 		}
-		return made, err
+		return printer, err
 	case o.output != "jsonpath":
 		return nil, fmt.Errorf("--output is %q, must be jsonpath or go-template", o.output)
 	}
-	made, err := printers.NewJSONPathPrinter(text)
+	printer, err := printers.NewJSONPathPrinter(text)
 	if err == nil {
-		made.AllowMissingKeys(!o.strict)
+		printer.AllowMissingKeys(!o.strict)
 	}
-	return made, err
+	return printer, err
 }
 
 // connect resolves the resource.

@@ -32,9 +32,9 @@ func (l *listener) Write(text []byte) (int, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	l.text.Write(text)
-	for wanted, call := range l.when {
-		if strings.Contains(l.text.String(), wanted) {
-			delete(l.when, wanted)
+	for desired, call := range l.when {
+		if strings.Contains(l.text.String(), desired) {
+			delete(l.when, desired)
 			call()
 		}
 	}

@@ -71,12 +71,12 @@ func (o *observation) run(ctx context.Context) error {
 func (o *observation) subscribe(ctx context.Context) (<-chan change, <-chan error, error) {
 	changes, problems := make(chan change), make(chan error)
 	send := func(kind string, object any) {
-		if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
-			object = gone.Obj
+		if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+			object = tombstone.Obj
 		}
-		if one, ok := object.(*unstructured.Unstructured); ok {
+		if item, ok := object.(*unstructured.Unstructured); ok {
 			select {
-			case changes <- change{kind, one}:
+			case changes <- change{kind, item}:
 			case <-ctx.Done():
 			}
 		}
@@ -131,8 +131,8 @@ func (o *observation) loop(ctx context.Context, changes <-chan change, problems 
 			if listed == nil {
 				err = o.all(ctx)
 			}
-		case one := <-changes:
-			err = o.handle(ctx, one)
+		case change := <-changes:
+			err = o.handle(ctx, change)
 		}
 		if err != nil {
 			return err
@@ -146,31 +146,31 @@ func (o *observation) all(ctx context.Context) error {
 	store := o.informer.GetStore()
 	for _, key := range slices.Sorted(slices.Values(store.ListKeys())) {
 		object, exists, err := store.GetByKey(key)
-		one, ok := object.(*unstructured.Unstructured)
+		item, ok := object.(*unstructured.Unstructured)
 		if err != nil || !exists || !ok {
 			continue // deleted in the meantime, which is a change of its own
 		}
-		if err := o.handle(ctx, change{synced, one}); err != nil {
+		if err := o.handle(ctx, change{synced, item}); err != nil {
 			return err
 		}
 	}
 	if len(o.names) > 0 {
-		known, err := o.known(ctx)
+		names, err := o.known(ctx)
 		if err != nil {
 			return fmt.Errorf("list the known names: %w", err)
 		}
-		for _, key := range known {
+		for _, key := range names {
 			if _, exists, err := store.GetByKey(key); exists || err != nil {
 				continue
 			}
-			gone := &unstructured.Unstructured{Object: map[string]any{}}
-			if namespace, name, found := strings.Cut(key, "/"); found {
-				gone.SetNamespace(namespace)
-				gone.SetName(name)
+			object := &unstructured.Unstructured{Object: map[string]any{}}
+			if namespace, name, ok := strings.Cut(key, "/"); ok {
+				object.SetNamespace(namespace)
+				object.SetName(name)
 			} else {
-				gone.SetName(key)
+				object.SetName(key)
 			}
-			if err := o.handle(ctx, change{deleted, gone}); err != nil {
+			if err := o.handle(ctx, change{deleted, object}); err != nil {
 				return err
 			}
 		}
@@ -194,35 +194,35 @@ func (o *observation) known(ctx context.Context) (names []string, err error) {
 }
 
 // handle runs the command for a change. A failure is an error only if it exceeds the limit.
-func (o *observation) handle(ctx context.Context, one change) error {
-	o.numbers.seen.WithLabelValues(one.kind).Inc()
+func (o *observation) handle(ctx context.Context, item change) error {
+	o.numbers.seen.WithLabelValues(item.kind).Inc()
 	words := slices.Clone(o.each)
-	if one.kind == deleted {
+	if item.kind == deleted {
 		words = slices.Clone(o.remove)
 	}
 	silent := len(words) == 0
 	if o.namespaced {
-		words = append(words, one.object.GetNamespace())
+		words = append(words, item.object.GetNamespace())
 	}
-	words = append(words, one.object.GetName())
-	if one.kind != deleted {
-		values, err := o.values(one.object)
+	words = append(words, item.object.GetName())
+	if item.kind != deleted {
+		values, err := o.values(item.object)
 		if err != nil {
 			return o.count(err)
 		}
 		words = append(words, values...)
 	}
-	o.say(one.kind + " " + one.object.GetResourceVersion() + "\t" + line(words))
+	o.say(item.kind + " " + item.object.GetResourceVersion() + "\t" + line(words))
 	if silent {
 		return nil
 	}
 	environment := os.Environ()
 	if o.typeVariable != "" {
-		environment = append(environment, o.typeVariable+"="+one.kind)
+		environment = append(environment, o.typeVariable+"="+item.kind)
 	}
 	if o.objectVariable != "" {
-		text, err := one.object.MarshalJSON()
-		if err != nil && one.kind != deleted {
+		text, err := item.object.MarshalJSON()
+		if err != nil && item.kind != deleted {
 			return o.count(err)
 		}
 		environment = append(environment, o.objectVariable+"="+string(text))
@@ -232,11 +232,11 @@ func (o *observation) handle(ctx context.Context, one change) error {
 		command.Env, command.Stdout, command.Stderr = environment, o.Out, o.ErrOut
 		started := time.Now()
 		err := command.Run()
-		o.numbers.ran(one.kind, time.Since(started), command.ProcessState.ExitCode())
+		o.numbers.ran(item.kind, time.Since(started), command.ProcessState.ExitCode())
 		return err
 	})
 	if err != nil && ctx.Err() == nil {
-		return o.count(fmt.Errorf("run %q for %q: %w", words[0], one.object.GetName(), err))
+		return o.count(fmt.Errorf("run %q for %q: %w", words[0], item.object.GetName(), err))
 	}
 	return nil
 }

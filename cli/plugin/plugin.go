@@ -50,8 +50,8 @@ type flag struct {
 func AddTo(parent *cobra.Command, factory util.Factory, streams genericiooptions.IOStreams) {
 	parent.Short = "Runs a command-line plugin"
 	count := 0
-	for _, one := range load(directories(), streams) {
-		if command := one.command(factory, streams); command != nil {
+	for _, descriptor := range load(directories(), streams) {
+		if command := descriptor.command(factory, streams); command != nil {
 			parent.AddCommand(command)
 			count++
 		}
@@ -81,12 +81,12 @@ func load(dirs []string, streams genericiooptions.IOStreams) (all []descriptor) 
 			if err != nil || entry.Name() != fileName {
 				return nil // a directory that doesn't exist has no plug-ins
 			}
-			one, err := read(path)
+			descriptor, err := read(path)
 			if err != nil {
 				fmt.Fprintf(streams.ErrOut, "Warning: skip plug-in %q: %v\n", path, err)
 				return nil
 			}
-			all = append(all, one)
+			all = append(all, descriptor)
 			return nil
 		})
 	}
@@ -94,19 +94,19 @@ func load(dirs []string, streams genericiooptions.IOStreams) (all []descriptor) 
 }
 
 // read reads a descriptor.
-func read(path string) (one descriptor, err error) {
+func read(path string) (item descriptor, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return one, err
+		return item, err
 	}
-	if err := yaml.Unmarshal(text, &one); err != nil {
-		return one, err
+	if err := yaml.Unmarshal(text, &item); err != nil {
+		return item, err
 	}
-	one.dir, err = filepath.Abs(filepath.Dir(path))
-	if problem := one.check(); err == nil {
+	item.dir, err = filepath.Abs(filepath.Dir(path))
+	if problem := item.check(); err == nil {
 		err = problem
 	}
-	return one, err
+	return item, err
 }
 
 // check returns an error for a descriptor that cannot be a command.
@@ -130,9 +130,9 @@ func (d descriptor) check() error {
 // command returns the command of a plug-in.
 func (d descriptor) command(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{Use: d.Name, Short: d.ShortDesc, Long: d.LongDesc, Example: d.Example, Run: util.DefaultSubCommandRun(streams.ErrOut)}
-	for _, one := range d.Flags {
-		if command.Flags().Lookup(one.Name) == nil && len(one.Shorthand) < 2 {
-			command.Flags().StringP(one.Name, one.Shorthand, one.DefValue, one.Desc)
+	for _, flag := range d.Flags {
+		if command.Flags().Lookup(flag.Name) == nil && len(flag.Shorthand) < 2 {
+			command.Flags().StringP(flag.Name, flag.Shorthand, flag.DefValue, flag.Desc)
 		}
 	}
 	if d.Command != "" {
@@ -173,9 +173,9 @@ func (d descriptor) environment(command *cobra.Command, namespace string) (all [
 	}
 	variable := func(name string) string { return strings.ToUpper(strings.ReplaceAll(name, "-", "_")) }
 	command.InheritedFlags().VisitAll(func(f *pflag.Flag) { set("GLOBAL_FLAG_"+variable(f.Name), f.Value.String()) })
-	for _, one := range d.Flags {
-		if f := command.Flags().Lookup(one.Name); f != nil {
-			set("LOCAL_FLAG_"+variable(one.Name), f.Value.String())
+	for _, flag := range d.Flags {
+		if f := command.Flags().Lookup(flag.Name); f != nil {
+			set("LOCAL_FLAG_"+variable(flag.Name), f.Value.String())
 		}
 	}
 	return all

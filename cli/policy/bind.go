@@ -62,14 +62,14 @@ func newBind(factory util.Factory, streams genericiooptions.IOStreams, name, sub
 }
 
 func bindShort(subject string, cluster, add bool) string {
-	verb, where := "Add a role to", "in the current project"
+	verb, scope := "Add a role to", "in the current project"
 	if !add {
 		verb = "Remove a role from"
 	}
 	if cluster {
-		where = "for all projects in the cluster"
+		scope = "for all projects in the cluster"
 	}
-	return verb + " " + subject + "s " + where
+	return verb + " " + subject + "s " + scope
 }
 
 // complete reads the arguments.
@@ -211,10 +211,10 @@ func (b *bind) warnOfReconciliation(changes []change) {
 	if b.cluster {
 		kind = "clusterrolebinding"
 	}
-	for _, one := range changes {
-		if !b.grow && one.Annotations[rbacv1.AutoUpdateAnnotationKey] == "true" {
+	for _, change := range changes {
+		if !b.grow && change.Annotations[rbacv1.AutoUpdateAnnotationKey] == "true" {
 			fmt.Fprintf(b.streams.ErrOut, "Warning: Your changes may get lost whenever a master is restarted, unless you prevent reconciliation of this"+
-				" rolebinding using the following command: oc annotate %s.rbac %s '%s=false' --overwrite\n", kind, one.Name, rbacv1.AutoUpdateAnnotationKey)
+				" rolebinding using the following command: oc annotate %s.rbac %s '%s=false' --overwrite\n", kind, change.Name, rbacv1.AutoUpdateAnnotationKey)
 		}
 	}
 }

@@ -75,8 +75,8 @@ func (c change) object(namespace string) runtime.Object {
 // listOf returns changed bindings as a list.
 func listOf(changes []change, namespace string) *corev1.List {
 	var all []runtime.Object
-	for _, one := range changes {
-		object := one.object(namespace)
+	for _, change := range changes {
+		object := change.object(namespace)
 		kind := "RoleBinding"
 		if namespace == "" {
 			kind = "ClusterRoleBinding"
@@ -94,8 +94,8 @@ func (b *binder) list(ctx context.Context) (all []change, err error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, one := range list.Items {
-			all = append(all, change{ObjectMeta: one.ObjectMeta, ref: one.RoleRef, subjects: one.Subjects, stored: true})
+		for _, binding := range list.Items {
+			all = append(all, change{ObjectMeta: binding.ObjectMeta, ref: binding.RoleRef, subjects: binding.Subjects, stored: true})
 		}
 		return all, nil
 	}
@@ -103,8 +103,8 @@ func (b *binder) list(ctx context.Context) (all []change, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, one := range list.Items {
-		all = append(all, change{ObjectMeta: one.ObjectMeta, ref: one.RoleRef, subjects: one.Subjects, stored: true})
+	for _, binding := range list.Items {
+		all = append(all, change{ObjectMeta: binding.ObjectMeta, ref: binding.RoleRef, subjects: binding.Subjects, stored: true})
 	}
 	return all, nil
 }
@@ -117,28 +117,28 @@ func (b *binder) add(ctx context.Context) ([]change, error) {
 	if err != nil {
 		return nil, err
 	}
-	taken, missing := map[string]bool{}, b.subjects()
-	for _, one := range all {
-		taken[one.Name] = true
-		one.fresh = slices.DeleteFunc(b.subjects(), func(s rbacv1.Subject) bool { return slices.Contains(one.subjects, s) })
+	inUse, missing := map[string]bool{}, b.subjects()
+	for _, item := range all {
+		inUse[item.Name] = true
+		item.fresh = slices.DeleteFunc(b.subjects(), func(s rbacv1.Subject) bool { return slices.Contains(item.subjects, s) })
 		switch {
-		case b.binding != "" && one.Name == b.binding:
-			if one.ref != b.ref() {
-				return nil, mismatch("rolebinding %s found for role %s, not %s", "rolebinding %s found for %q, not %q", one, b.ref())
+		case b.binding != "" && item.Name == b.binding:
+			if item.ref != b.ref() {
+				return nil, mismatch("rolebinding %s found for role %s, not %s", "rolebinding %s found for %q, not %q", item, b.ref())
 			}
-			one.subjects = slices.Concat(one.subjects, one.fresh)
-			return []change{one}, nil
-		case b.binding == "" && one.ref == b.ref():
-			if len(one.fresh) == 0 {
-				return []change{one}, nil
+			item.subjects = slices.Concat(item.subjects, item.fresh)
+			return []change{item}, nil
+		case b.binding == "" && item.ref == b.ref():
+			if len(item.fresh) == 0 {
+				return []change{item}, nil
 			}
-			missing = slices.DeleteFunc(missing, func(s rbacv1.Subject) bool { return slices.Contains(one.subjects, s) })
+			missing = slices.DeleteFunc(missing, func(s rbacv1.Subject) bool { return slices.Contains(item.subjects, s) })
 		}
 	}
 	name := b.binding
 	if name == "" {
 		name = b.role
-		for number := 0; taken[name]; number++ {
+		for number := 0; inUse[name]; number++ {
 			name = b.role + "-" + strconv.Itoa(number)
 		}
 	}
@@ -150,11 +150,11 @@ func (b *binder) add(ctx context.Context) ([]change, error) {
 }
 
 // mismatch says that a binding has another role than the given one, or a role of another kind.
-func mismatch(names, kinds string, one change, ref rbacv1.RoleRef) error {
-	if one.ref.Name != ref.Name {
-		return fmt.Errorf(names, one.Name, one.ref.Name, ref.Name)
+func mismatch(names, kinds string, item change, ref rbacv1.RoleRef) error {
+	if item.ref.Name != ref.Name {
+		return fmt.Errorf(names, item.Name, item.ref.Name, ref.Name)
 	}
-	return fmt.Errorf(kinds, one.Name, one.ref.Kind, ref.Kind)
+	return fmt.Errorf(kinds, item.Name, item.ref.Kind, ref.Kind)
 }
 
 // remove returns the bindings of the role, or of every role, without the subjects.
@@ -163,28 +163,28 @@ func (b *binder) remove(ctx context.Context) (changes []change, err error) {
 	if err != nil {
 		return nil, err
 	}
-	gone, named := b.subjects(), false
-	for _, one := range all {
-		if b.binding != "" && one.Name != b.binding {
+	subjects, ok := b.subjects(), false
+	for _, change := range all {
+		if b.binding != "" && change.Name != b.binding {
 			continue
 		}
-		named = true
-		if b.role != "" && one.ref != b.ref() {
+		ok = true
+		if b.role != "" && change.ref != b.ref() {
 			if b.binding != "" {
-				return nil, mismatch("rolebinding %s contains role %s, instead of role %s", "rolebinding %s contains a role of kind %q, not %q", one, b.ref())
+				return nil, mismatch("rolebinding %s contains role %s, instead of role %s", "rolebinding %s contains a role of kind %q, not %q", change, b.ref())
 			}
 			continue
 		}
-		rest := slices.DeleteFunc(slices.Clone(one.subjects), func(s rbacv1.Subject) bool { return slices.Contains(gone, s) })
-		if len(rest) == len(one.subjects) {
+		rest := slices.DeleteFunc(slices.Clone(change.subjects), func(s rbacv1.Subject) bool { return slices.Contains(subjects, s) })
+		if len(rest) == len(change.subjects) {
 			continue
 		}
-		one.gone = slices.DeleteFunc(one.subjects, func(s rbacv1.Subject) bool { return slices.Contains(rest, s) })
-		one.subjects = rest
-		changes = append(changes, one)
+		change.gone = slices.DeleteFunc(change.subjects, func(s rbacv1.Subject) bool { return slices.Contains(rest, s) })
+		change.subjects = rest
+		changes = append(changes, change)
 	}
 	switch {
-	case !named && b.binding != "":
+	case !ok && b.binding != "":
 		return nil, fmt.Errorf("unable to locate RoleBinding %s for %s %q", b.binding, b.ref().Kind, b.role)
 	case len(changes) == 0 && b.role != "":
 		return nil, fmt.Errorf("%w %v", errNoTarget, slices.Concat(b.shortUsers(), b.groups))
@@ -206,11 +206,11 @@ func (b *binder) shortUsers() (names []string) {
 // apply writes changed bindings. A binding without subjects is deleted unless it is a default one,
 // which the control plane would create again.
 func (b *binder) apply(ctx context.Context, changes []change) error {
-	for _, one := range changes {
-		if len(one.fresh) == 0 && len(one.gone) == 0 {
+	for _, change := range changes {
+		if len(change.fresh) == 0 && len(change.gone) == 0 {
 			continue
 		}
-		if err := b.write(ctx, one); err != nil && !(apierrors.IsNotFound(err) && len(one.gone) > 0) {
+		if err := b.write(ctx, change); err != nil && !(apierrors.IsNotFound(err) && len(change.gone) > 0) {
 			return err
 		}
 	}
@@ -218,14 +218,14 @@ func (b *binder) apply(ctx context.Context, changes []change) error {
 }
 
 // write creates, updates or deletes a binding.
-func (b *binder) write(ctx context.Context, one change) (err error) {
-	empty := len(one.subjects) == 0 && one.Annotations[rbacv1.AutoUpdateAnnotationKey] == ""
-	switch object := one.object(b.namespace).(type) {
+func (b *binder) write(ctx context.Context, item change) (err error) {
+	empty := len(item.subjects) == 0 && item.Annotations[rbacv1.AutoUpdateAnnotationKey] == ""
+	switch object := item.object(b.namespace).(type) {
 	case *rbacv1.ClusterRoleBinding:
 		switch {
 		case empty:
-			return b.client.ClusterRoleBindings().Delete(ctx, one.Name, metav1.DeleteOptions{})
-		case one.stored:
+			return b.client.ClusterRoleBindings().Delete(ctx, item.Name, metav1.DeleteOptions{})
+		case item.stored:
 			_, err = b.client.ClusterRoleBindings().Update(ctx, object, metav1.UpdateOptions{})
 		default:
 			_, err = b.client.ClusterRoleBindings().Create(ctx, object, metav1.CreateOptions{})
@@ -233,8 +233,8 @@ func (b *binder) write(ctx context.Context, one change) (err error) {
 	case *rbacv1.RoleBinding:
 		switch {
 		case empty:
-			return b.client.RoleBindings(b.namespace).Delete(ctx, one.Name, metav1.DeleteOptions{})
-		case one.stored:
+			return b.client.RoleBindings(b.namespace).Delete(ctx, item.Name, metav1.DeleteOptions{})
+		case item.stored:
 			_, err = b.client.RoleBindings(b.namespace).Update(ctx, object, metav1.UpdateOptions{})
 		default:
 			_, err = b.client.RoleBindings(b.namespace).Create(ctx, object, metav1.CreateOptions{})

@@ -116,12 +116,12 @@ func actionOf(factory util.Factory, args []string) (action authorizationv1.Actio
 		if err != nil {
 			return action, err
 		}
-		asked := schema.ParseGroupResource(name)
-		found, err := mapper.ResourceFor(asked.WithVersion(""))
+		resource := schema.ParseGroupResource(name)
+		existing, err := mapper.ResourceFor(resource.WithVersion(""))
 		if err != nil { // a role can contain resources that the server does not have
-			found = asked.WithVersion("")
+			existing = resource.WithVersion("")
 		}
-		action.Group, action.Resource = found.Group, found.Resource
+		action.Group, action.Resource = existing.Group, existing.Resource
 	}
 	if subresource != "" {
 		action.Resource += "/" + subresource

@@ -54,9 +54,9 @@ func TestRolesAreAddedAndRemoved(t *testing.T) {
 		{func() error { return add(with("joe")) }, map[string][]string{"admin": {"joe"}}},
 		{func() error { return add(with("alice")) }, map[string][]string{"admin": {"joe"}, "admin-0": {"alice"}}},
 		{func() error {
-			named := with("system:serviceaccount:joe-project:robot")
-			named.binding = "admin-0"
-			return add(named)
+			binder := with("system:serviceaccount:joe-project:robot")
+			binder.binding = "admin-0"
+			return add(binder)
 		}, map[string][]string{"admin": {"joe"}, "admin-0": {"alice", "robot"}}},
 		{func() error { return remove(with("joe")) }, map[string][]string{"admin-0": {"alice", "robot"}}},
 		{func() error { return remove(with("alice")) }, map[string][]string{"admin-0": {"robot"}}},

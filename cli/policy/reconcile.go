@@ -135,11 +135,11 @@ func (r *reconcile) roles(ctx context.Context, client rbacclient.RbacV1Interface
 			r.skip("clusterrole/" + roles[i].Name)
 			continue
 		}
-		wanted := reconciliation.ReconcileRoleOptions{
+		options := reconciliation.ReconcileRoleOptions{
 			Role: reconciliation.ClusterRoleRuleOwner{ClusterRole: &roles[i]}, Confirm: r.confirm, RemoveExtraPermissions: !r.additive,
 			Client: reconciliation.ClusterRoleModifier{Client: client.ClusterRoles()},
 		}
-		result, err := wanted.Run()
+		result, err := options.Run()
 		if err != nil {
 			return nil, fmt.Errorf("reconcile cluster role %q: %w", roles[i].Name, err)
 		}
@@ -207,11 +207,11 @@ func (r *reconcile) bindings(ctx context.Context, client rbacclient.RbacV1Interf
 			continue
 		}
 		bindings[i].Subjects = slices.DeleteFunc(bindings[i].Subjects, r.excluded)
-		wanted := reconciliation.ReconcileRoleBindingOptions{
+		options := reconciliation.ReconcileRoleBindingOptions{
 			RoleBinding: reconciliation.ClusterRoleBindingAdapter{ClusterRoleBinding: &bindings[i]}, Confirm: r.confirm, RemoveExtraSubjects: !r.additive,
 			Client: reconciliation.ClusterRoleBindingClientAdapter{Client: client.ClusterRoleBindings()},
 		}
-		result, err := wanted.Run()
+		result, err := options.Run()
 		if err != nil {
 			return nil, fmt.Errorf("reconcile cluster role binding %q: %w", bindings[i].Name, err)
 		}

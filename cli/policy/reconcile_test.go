@@ -94,15 +94,15 @@ func checkRoles(t *testing.T, client *fake.Clientset) {
 		if i < 0 {
 			t.Fatalf("cluster role %s is missing", role.Name)
 		}
-		stored := got.Items[i]
-		if !maps.Equal(stored.Labels, role.Labels) || !maps.Equal(stored.Annotations, role.Annotations) ||
-			!cmp.Equal(stored.AggregationRule, role.AggregationRule) {
-			t.Errorf("cluster role %s has labels %v, annotations %v and selectors %v", role.Name, stored.Labels, stored.Annotations, stored.AggregationRule)
+		existing := got.Items[i]
+		if !maps.Equal(existing.Labels, role.Labels) || !maps.Equal(existing.Annotations, role.Annotations) ||
+			!cmp.Equal(existing.AggregationRule, role.AggregationRule) {
+			t.Errorf("cluster role %s has labels %v, annotations %v and selectors %v", role.Name, existing.Labels, existing.Annotations, existing.AggregationRule)
 		}
-		if covered, missing := validation.Covers(stored.Rules, role.Rules); !covered {
+		if covered, missing := validation.Covers(existing.Rules, role.Rules); !covered {
 			t.Errorf("cluster role %s lacks %v", role.Name, missing)
 		}
-		if covered, extra := validation.Covers(role.Rules, stored.Rules); !covered {
+		if covered, extra := validation.Covers(role.Rules, existing.Rules); !covered {
 			t.Errorf("cluster role %s has in addition %v", role.Name, extra)
 		}
 	}
@@ -123,9 +123,9 @@ func checkBindings(t *testing.T, client *fake.Clientset) {
 		if i < 0 {
 			t.Fatalf("cluster role binding %s is missing", binding.Name)
 		}
-		stored := got.Items[i]
-		if diff := cmp.Diff(binding.RoleRef, stored.RoleRef); diff != "" || !maps.Equal(stored.Labels, binding.Labels) || !cmp.Equal(stored.Subjects, binding.Subjects) {
-			t.Errorf("cluster role binding %s is %v", binding.Name, stored)
+		existing := got.Items[i]
+		if diff := cmp.Diff(binding.RoleRef, existing.RoleRef); diff != "" || !maps.Equal(existing.Labels, binding.Labels) || !cmp.Equal(existing.Subjects, binding.Subjects) {
+			t.Errorf("cluster role binding %s is %v", binding.Name, existing)
 		}
 	}
 }

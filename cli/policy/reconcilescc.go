@@ -52,28 +52,28 @@ func (r *reconcile) constraints(ctx context.Context, client dynamic.Interface, i
 	if err != nil {
 		return nil, fmt.Errorf("list security context constraints: %w", err)
 	}
-	for _, wanted := range scc.BuiltIn(infrastructure) {
+	for _, constraints := range scc.BuiltIn(infrastructure) {
 		var present *scc.Constraints
 		for _, item := range list.Items {
-			if item.GetName() != wanted.Name {
+			if item.GetName() != constraints.Name {
 				continue
 			}
 			present = &scc.Constraints{}
 			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, present); err != nil {
-				return nil, fmt.Errorf("read security context constraints %q: %w", wanted.Name, err)
+				return nil, fmt.Errorf("read security context constraints %q: %w", constraints.Name, err)
 			}
 		}
 		if present != nil && policy.Protected(present) {
 			continue
 		}
-		wanted = merge(wanted, present, r.additive)
-		if present != nil && equality.Semantic.DeepEqual(wanted, present) {
+		constraints = merge(constraints, present, r.additive)
+		if present != nil && equality.Semantic.DeepEqual(constraints, present) {
 			continue
 		}
-		if err := r.put(ctx, resource, wanted, present == nil); err != nil {
-			return nil, fmt.Errorf("reconcile security context constraints %q: %w", wanted.Name, err)
+		if err := r.put(ctx, resource, constraints, present == nil); err != nil {
+			return nil, fmt.Errorf("reconcile security context constraints %q: %w", constraints.Name, err)
 		}
-		changes = append(changes, changed{wanted, "securitycontextconstraints/" + wanted.Name})
+		changes = append(changes, changed{constraints, "securitycontextconstraints/" + constraints.Name})
 	}
 	return changes, nil
 }
@@ -97,20 +97,20 @@ func (r *reconcile) put(ctx context.Context, resource dynamic.ResourceInterface,
 
 // merge returns the default with the metadata of the existing constraints, which can be nil. If
 // additive is true, it keeps their users, groups and priority.
-func merge(wanted, present *scc.Constraints, additive bool) *scc.Constraints {
+func merge(constraints, present *scc.Constraints, additive bool) *scc.Constraints {
 	if present == nil {
-		return wanted
+		return constraints
 	}
-	merged := wanted.DeepCopy()
+	merged := constraints.DeepCopy()
 	merged.TypeMeta = present.TypeMeta
 	merged.ObjectMeta = *present.ObjectMeta.DeepCopy()
-	for key, value := range wanted.Annotations {
+	for key, value := range constraints.Annotations {
 		if _, has := merged.Annotations[key]; !has {
 			metav1.SetMetaDataAnnotation(&merged.ObjectMeta, key, value)
 		}
 	}
 	if additive {
-		merged.Users, merged.Groups = union(present.Users, wanted.Users), union(present.Groups, wanted.Groups)
+		merged.Users, merged.Groups = union(present.Users, constraints.Users), union(present.Groups, constraints.Groups)
 		if present.Priority != nil {
 			merged.Priority = present.Priority
 		}
@@ -121,9 +121,9 @@ func merge(wanted, present *scc.Constraints, additive bool) *scc.Constraints {
 // union returns the first list and the elements that only the second contains.
 func union(first, second []string) []string {
 	all := append([]string{}, first...) // never nil, as in the defaults
-	for _, one := range second {
-		if !slices.Contains(all, one) {
-			all = append(all, one)
+	for _, name := range second {
+		if !slices.Contains(all, name) {
+			all = append(all, name)
 		}
 	}
 	return all

@@ -58,20 +58,20 @@ func (b *binder) removeSubjects(ctx context.Context, output *objects.Output, str
 		}
 	}
 	var removed []string
-	for _, one := range changes {
-		role := one.ref.Name
-		if one.ref.Kind != "ClusterRole" {
+	for _, change := range changes {
+		role := change.ref.Name
+		if change.ref.Kind != "ClusterRole" {
 			role = b.namespace + "/" + role
 		}
 		for _, kind := range []struct{ kind, plural string }{
 			{rbacv1.UserKind, "users"}, {rbacv1.GroupKind, "groups"}, {rbacv1.ServiceAccountKind, "serviceaccounts"},
 		} {
-			names := namesOf(one.gone, kind.kind)
+			names := namesOf(change.gone, kind.kind)
 			if len(names) > 0 {
 				fmt.Fprintf(streams.Out, "Removing %s from %s %v in project %s%s.\n", role, kind.plural, names, b.namespace, output.Suffix())
 			}
 		}
-		for _, subject := range one.gone {
+		for _, subject := range change.gone {
 			removed = append(removed, nameOf(subject))
 		}
 	}

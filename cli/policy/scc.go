@@ -84,7 +84,7 @@ func changeSCC(ctx context.Context, factory util.Factory, name, list string, sub
 	if err != nil {
 		return nil, err
 	}
-	changed := slices.DeleteFunc(slices.Clone(present), func(one string) bool { return slices.Contains(subjects, one) })
+	changed := slices.DeleteFunc(slices.Clone(present), func(name string) bool { return slices.Contains(subjects, name) })
 	if add {
 		changed = append(changed, subjects...)
 	}

@@ -253,9 +253,9 @@ func podTemplateOf(object *unstructured.Unstructured) (template corev1.PodTempla
 		return template, err
 	}
 	for _, path := range []string{"spec.template", "spec.jobTemplate.spec.template", "template"} {
-		found, ok, _ := unstructured.NestedMap(object.Object, strings.Split(path, ".")...)
-		if _, has := found["spec"]; ok && has {
-			err = runtime.DefaultUnstructuredConverter.FromUnstructured(found, &template)
+		content, ok, _ := unstructured.NestedMap(object.Object, strings.Split(path, ".")...)
+		if _, has := content["spec"]; ok && has {
+			err = runtime.DefaultUnstructuredConverter.FromUnstructured(content, &template)
 			return template, err
 		}
 	}

@@ -27,15 +27,15 @@ func TestPodTemplateOfEveryController(t *testing.T) {
 			if err := yaml.Unmarshal([]byte(tt.object), &object.Object); err != nil {
 				t.Fatal(err)
 			}
-			found, err := podTemplateOf(object)
+			template, err := podTemplateOf(object)
 			if tt.problem != "" {
 				if err == nil || err.Error() != tt.problem {
 					t.Errorf("got %v, want %s", err, tt.problem)
 				}
 				return
 			}
-			if err != nil || len(found.Spec.Containers) != 1 || found.Spec.Containers[0].Image != "b" {
-				t.Errorf("found %+v, %v", found, err)
+			if err != nil || len(template.Spec.Containers) != 1 || template.Spec.Containers[0].Image != "b" {
+				t.Errorf("found %+v, %v", template, err)
 			}
 		})
 	}
@@ -50,31 +50,31 @@ func TestRulesArePrintedInStableOrder(t *testing.T) {
 
 func TestReconciledConstraintsKeepAdditions(t *testing.T) {
 	five := int32(5)
-	var wanted *scc.Constraints
+	var constraints *scc.Constraints
 	for _, c := range scc.BuiltIn("openshift-infra") {
 		if c.Name == "restricted" {
-			wanted = c
+			constraints = c
 		}
 	}
-	present := wanted.DeepCopy()
+	present := constraints.DeepCopy()
 	present.Labels = map[string]string{"team": "a"}
 	present.Users, present.Priority, present.AllowHostNetwork = []string{"bob"}, &five, true
 	present.Volumes = append(present.Volumes, "flexVolume")
 	present.RequiredDropCapabilities = []corev1.Capability{"KILL"}
 
-	kept, reset := merge(wanted, present, true), merge(wanted, present, false)
-	for name, got := range map[string]*scc.Constraints{"additive": kept, "reset": reset} {
-		if got.AllowHostNetwork || len(got.Volumes) != len(wanted.Volumes) || len(got.RequiredDropCapabilities) != len(wanted.RequiredDropCapabilities) || got.Labels["team"] != "a" {
+	remaining, reset := merge(constraints, present, true), merge(constraints, present, false)
+	for name, got := range map[string]*scc.Constraints{"additive": remaining, "reset": reset} {
+		if got.AllowHostNetwork || len(got.Volumes) != len(constraints.Volumes) || len(got.RequiredDropCapabilities) != len(constraints.RequiredDropCapabilities) || got.Labels["team"] != "a" {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	if strings.Join(kept.Users, " ") != "bob" || kept.Priority != &five || strings.Join(kept.Groups, " ") != "system:authenticated" {
-		t.Errorf("additive: users %v, groups %v, priority %v", kept.Users, kept.Groups, kept.Priority)
+	if strings.Join(remaining.Users, " ") != "bob" || remaining.Priority != &five || strings.Join(remaining.Groups, " ") != "system:authenticated" {
+		t.Errorf("additive: users %v, groups %v, priority %v", remaining.Users, remaining.Groups, remaining.Priority)
 	}
 	if len(reset.Users) != 0 || reset.Priority != nil {
 		t.Errorf("reset: users %v, priority %v", reset.Users, reset.Priority)
 	}
-	if got := merge(wanted, nil, true); got != wanted {
+	if got := merge(constraints, nil, true); got != constraints {
 		t.Errorf("what is missing becomes %+v", got)
 	}
 }

@@ -173,7 +173,7 @@ func useProject(factory util.Factory, name string) error {
 
 // NewRequest returns `oc new-project`, which requests a project and changes to it.
 func NewRequest(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
-	asked := &projectv1.ProjectRequest{TypeMeta: metav1.TypeMeta{APIVersion: projectv1.GroupVersion.String(), Kind: "ProjectRequest"}}
+	request := &projectv1.ProjectRequest{TypeMeta: metav1.TypeMeta{APIVersion: projectv1.GroupVersion.String(), Kind: "ProjectRequest"}}
 	stay := false
 	command := &cobra.Command{
 		Use:   "new-project NAME [--display-name=NAME] [--description=TEXT]",
@@ -182,21 +182,21 @@ func NewRequest(factory util.Factory, streams genericiooptions.IOStreams) *cobra
   oc new-project web-team-dev --display-name="Web Team Development" --description="Development project for the web team."`,
 		Args: cobra.ExactArgs(1),
 		Run: func(command *cobra.Command, args []string) {
-			asked.Name = args[0]
-			util.CheckErr(requestProject(command.Context(), factory, asked))
+			request.Name = args[0]
+			util.CheckErr(requestProject(command.Context(), factory, request))
 			if stay {
-				fmt.Fprintf(streams.Out, "Project %q created. To switch to this project and start adding applications, use:\n\n    oc project %s\n", asked.Name, asked.Name)
+				fmt.Fprintf(streams.Out, "Project %q created. To switch to this project and start adding applications, use:\n\n    oc project %s\n", request.Name, request.Name)
 				return
 			}
-			util.CheckErr(useProject(factory, asked.Name))
+			util.CheckErr(useProject(factory, request.Name))
 			config, err := factory.ToRESTConfig()
 			util.CheckErr(err)
-			fmt.Fprintf(streams.Out, "Now using project %q on server %q.\n", asked.Name, config.Host)
+			fmt.Fprintf(streams.Out, "Now using project %q on server %q.\n", request.Name, config.Host)
 			fmt.Fprint(streams.Out, firstApplication)
 		},
 	}
-	command.Flags().StringVar(&asked.DisplayName, "display-name", "", "Display name of the project.")
-	command.Flags().StringVar(&asked.Description, "description", "", "Description of the project.")
+	command.Flags().StringVar(&request.DisplayName, "display-name", "", "Display name of the project.")
+	command.Flags().StringVar(&request.Description, "description", "", "Description of the project.")
 	command.Flags().BoolVar(&stay, "skip-config-write", false, "Do not change to the new project.")
 	return command
 }
@@ -213,12 +213,12 @@ to serve your own page.
 
 // requestProject checks first whether the user can request projects, because that response contains
 // the administrator's message.
-func requestProject(ctx context.Context, factory util.Factory, asked *projectv1.ProjectRequest) error {
+func requestProject(ctx context.Context, factory util.Factory, request *projectv1.ProjectRequest) error {
 	client, err := factory.DynamicClient()
 	if err != nil {
 		return err
 	}
-	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(asked)
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(request)
 	if err != nil {
 		return err
 	}

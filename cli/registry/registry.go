@@ -137,12 +137,12 @@ func findRegistry(ctx context.Context, config *rest.Config, namespace string) (r
 		return registryNames{}, err
 	}
 	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Name: "registry-info-" + strings.ToLower(rand.Text())}}
-	made, err := client.ImageStreams(namespace).Create(ctx, stream, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	result, err := client.ImageStreams(namespace).Create(ctx, stream, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if err != nil {
 		return registryNames{}, fmt.Errorf("find registry: %w", err)
 	}
-	internal, _, _ := strings.Cut(made.Status.DockerImageRepository, "/")
-	public, _, _ := strings.Cut(made.Status.PublicDockerImageRepository, "/")
+	internal, _, _ := strings.Cut(result.Status.DockerImageRepository, "/")
+	public, _, _ := strings.Cut(result.Status.PublicDockerImageRepository, "/")
 	if internal == "" {
 		return registryNames{}, errors.New("the cluster has no image registry")
 	}
@@ -182,11 +182,11 @@ func (l *registryLogin) run(ctx context.Context, config *rest.Config, namespace 
 		if err != nil {
 			return err
 		}
-		issued, err := client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, l.account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+		request, err := client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, l.account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 		if err != nil {
 			return fmt.Errorf("get a token of service account %q: %w", l.account, err)
 		}
-		user, token = "serviceaccount", issued.Status.Token
+		user, token = "serviceaccount", request.Status.Token
 	}
 	if token == "" {
 		return errors.New("you are not logged in with a token: use oc login, or --service-account")

@@ -102,8 +102,8 @@ func (s *sync) withDaemon(ctx context.Context, use func(daemon) error) (err erro
 
 // read parses the output of the script.
 func (d *daemon) read(line string) (err error) {
-	port, directory, found := strings.Cut(line, " ")
-	if d.port, err = strconv.Atoi(port); err != nil || !found || !path.IsAbs(directory) {
+	port, directory, ok := strings.Cut(line, " ")
+	if d.port, err = strconv.Atoi(port); err != nil || !ok || !path.IsAbs(directory) {
 		return errors.New("the container did not report its port and directory")
 	}
 	d.directory = directory

@@ -43,25 +43,25 @@ func TestDaemonCopiesBothWays(t *testing.T) {
 func TestDaemonNeedsPasswordAndEnds(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
-	said := &strings.Builder{}
-	s := &sync{in: container(t.TempDir()), IOStreams: genericiooptions.IOStreams{Out: t.Output(), ErrOut: said}}
-	address, used := "", errors.New("used")
+	text := &strings.Builder{}
+	s := &sync{in: container(t.TempDir()), IOStreams: genericiooptions.IOStreams{Out: t.Output(), ErrOut: text}}
+	address, errUsed := "", errors.New("used")
 	err := s.withDaemon(t.Context(), func(d daemon) error {
 		address = net.JoinHostPort("127.0.0.1", strconv.Itoa(d.port))
 		if err := s.rsync(t.Context(), []string{"RSYNC_PASSWORD=guessed"}, []string{d.address(place{"web", "/"}, d.port)}); err == nil {
 			t.Error("another password serves")
 		}
-		return used
+		return errUsed
 	})
-	if !errors.Is(err, used) || !strings.Contains(said.String(), "auth failed") {
-		t.Errorf("the use ends with %v; rsync said %s", err, said)
+	if !errors.Is(err, errUsed) || !strings.Contains(text.String(), "auth failed") {
+		t.Errorf("the use ends with %v; rsync said %s", err, text)
 	}
 	if connection, err := net.Dial("tcp", address); err == nil {
 		connection.Close()
 		t.Error("the daemon runs on")
 	}
-	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
-		t.Errorf("left are %v, %v", left, err)
+	if entries, err := os.ReadDir(temporary); err != nil || len(entries) > 0 {
+		t.Errorf("left are %v, %v", entries, err)
 	}
 }
 

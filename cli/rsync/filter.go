@@ -44,10 +44,10 @@ func matches(pattern, name string, directory bool) bool {
 	if onlyDirectories && !directory {
 		return false
 	}
-	pattern, whole := strings.CutPrefix(pattern, "/")
+	pattern, ok := strings.CutPrefix(pattern, "/")
 	parts := strings.Split(name, "/")
-	if wanted := strings.Count(pattern, "/") + 1; !whole && len(parts) > wanted {
-		parts = parts[len(parts)-wanted:]
+	if desired := strings.Count(pattern, "/") + 1; !ok && len(parts) > desired {
+		parts = parts[len(parts)-desired:]
 	}
 	matched, err := path.Match(pattern, strings.Join(parts, "/"))
 	return err == nil && matched

@@ -31,14 +31,14 @@ func (p pod) connect(ctx context.Context, factory util.Factory) (inContainer, fo
 	if err != nil {
 		return nil, nil, err
 	}
-	found, err := clients.CoreV1().Pods(p.namespace).Get(ctx, p.name, metav1.GetOptions{})
+	pod, err := clients.CoreV1().Pods(p.namespace).Get(ctx, p.name, metav1.GetOptions{})
 	if err != nil {
 		return nil, nil, err
 	}
-	if found.Status.Phase != corev1.PodRunning {
-		return nil, nil, fmt.Errorf("pod %q is %s; files can be copied only while it runs", p.name, found.Status.Phase)
+	if pod.Status.Phase != corev1.PodRunning {
+		return nil, nil, fmt.Errorf("pod %q is %s; files can be copied only while it runs", p.name, pod.Status.Phase)
 	}
-	container, err := podcmd.FindOrDefaultContainerByName(found, p.container, true, nil)
+	container, err := podcmd.FindOrDefaultContainerByName(pod, p.container, true, nil)
 	if err != nil {
 		return nil, nil, err
 	}

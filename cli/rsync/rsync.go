@@ -111,8 +111,8 @@ func (s *sync) read(args []string) error {
 
 // readPlace parses PATH or POD:PATH. A text with a slash before the colon is a path.
 func readPlace(text string) place {
-	pod, name, found := strings.Cut(text, ":")
-	if !found || strings.ContainsAny(pod, `/\`) {
+	pod, name, ok := strings.Cut(text, ":")
+	if !ok || strings.ContainsAny(pod, `/\`) {
 		return place{path: text}
 	}
 	if name == "" {

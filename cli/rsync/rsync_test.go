@@ -256,23 +256,23 @@ func TestWatchCopiesChanges(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	s := &sync{in: container(to), from: place{path: from + "/"}, to: place{"web", to}, IOStreams: genericiooptions.IOStreams{Out: t.Output(), ErrOut: t.Output()}}
-	var seen []string
+	var values []string
 	err := watch(ctx, from, func() error {
 		if err := s.byTar(ctx); err != nil {
 			return err
 		}
-		seen = append(seen, tree(t, to)["new/a"])
+		values = append(values, tree(t, to)["new/a"])
 		switch {
-		case len(seen) == 1:
+		case len(values) == 1:
 			write(t, from, map[string]string{"new/a": "2"})
-		case seen[len(seen)-1] == "2":
+		case values[len(values)-1] == "2":
 			write(t, from, map[string]string{"new/a": "3"})
-		case seen[len(seen)-1] == "3":
+		case values[len(values)-1] == "3":
 			cancel()
 		}
 		return nil
 	}, func(err error) { t.Error(err) })
-	if err != nil || !slices.Contains(seen, "3") {
-		t.Errorf("copied %q: %v", seen, err)
+	if err != nil || !slices.Contains(values, "3") {
+		t.Errorf("copied %q: %v", values, err)
 	}
 }

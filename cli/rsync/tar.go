@@ -142,43 +142,43 @@ func plain(mode fs.FileMode) fs.FileMode {
 // removeThere deletes files in the container that are neither in names nor excluded.
 func (s *sync) removeThere(ctx context.Context, names map[string]bool) error {
 	root := path.Join(inside(s.to.path), s.from.base())
-	var found bytes.Buffer
+	var buf bytes.Buffer
 	list := []string{"/bin/sh", "-c", `cd "$0" && find . -depth -print0`, inside(root)}
-	if err := s.in(ctx, list, genericiooptions.IOStreams{Out: &found, ErrOut: s.ErrOut}); err != nil {
+	if err := s.in(ctx, list, genericiooptions.IOStreams{Out: &buf, ErrOut: s.ErrOut}); err != nil {
 		return fmt.Errorf("list %q in the container: %w", root, err)
 	}
 	var there []string
-	for text := range strings.SplitSeq(found.String(), "\x00") {
+	for text := range strings.SplitSeq(buf.String(), "\x00") {
 		if name := path.Clean(text); name != "." {
 			there = append(there, path.Join(s.from.base(), name))
 		}
 	}
-	gone := s.surplus(there, names)
-	if len(gone) == 0 {
+	stale := s.surplus(there, names)
+	if len(stale) == 0 {
 		return nil
 	}
 	removal := []string{"/bin/sh", "-c", `cd "$0" && exec xargs -0 rm -rf --`, inside(s.to.path)}
-	if err := s.in(ctx, removal, genericiooptions.IOStreams{In: strings.NewReader(strings.Join(gone, "\x00")), Out: io.Discard, ErrOut: s.ErrOut}); err != nil {
+	if err := s.in(ctx, removal, genericiooptions.IOStreams{In: strings.NewReader(strings.Join(stale, "\x00")), Out: io.Discard, ErrOut: s.ErrOut}); err != nil {
 		return fmt.Errorf("remove from %q in the container: %w", root, err)
 	}
 	return nil
 }
 
 // surplus returns the existing names to delete. It keeps the parent directories of excluded files.
-func (s *sync) surplus(found []string, names map[string]bool) (gone []string) {
-	kept := map[string]bool{}
-	for _, name := range found {
+func (s *sync) surplus(files []string, names map[string]bool) (stale []string) {
+	remaining := map[string]bool{}
+	for _, name := range files {
 		for above := name; s.leftOut(name) && above != "."; above = path.Dir(above) {
-			kept[above] = true
+			remaining[above] = true
 		}
 	}
-	for _, name := range found {
-		if !names[name] && !kept[name] {
+	for _, name := range files {
+		if !names[name] && !remaining[name] {
 			s.say("deleting " + name)
-			gone = append(gone, name)
+			stale = append(stale, name)
 		}
 	}
-	return gone
+	return stale
 }
 
 // leftOut reports whether patterns exclude a name.
@@ -188,9 +188,9 @@ func (s *sync) leftOut(name string) bool {
 
 // download unpacks the archive from tar in the container.
 func (s *sync) download(ctx context.Context) error {
-	directory, what := inside(s.from.path), "."
+	directory, name := inside(s.from.path), "."
 	if base := s.from.base(); base != "" {
-		directory, what = path.Dir(directory), "./"+base
+		directory, name = path.Dir(directory), "./"+base
 	}
 	if err := os.MkdirAll(s.to.path, 0o755); err != nil {
 		return err
@@ -204,7 +204,7 @@ func (s *sync) download(ctx context.Context) error {
 	reader, writer := io.Pipe()
 	work, running := errgroup.WithContext(ctx)
 	work.Go(func() error {
-		err := s.in(running, []string{"tar", "-C", directory, "-cf", "-", what}, genericiooptions.IOStreams{Out: writer, ErrOut: s.ErrOut})
+		err := s.in(running, []string{"tar", "-C", directory, "-cf", "-", name}, genericiooptions.IOStreams{Out: writer, ErrOut: s.ErrOut})
 		if err != nil {
 			err = fmt.Errorf("pack in the container: %w", err)
 		}

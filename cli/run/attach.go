@@ -139,9 +139,9 @@ func show(ctx context.Context, pods coreclient.PodInterface, pod *corev1.Pod, ou
 }
 
 // remove deletes the created objects, with their pods.
-func remove(factory util.Factory, made []runtime.Object) error {
+func remove(factory util.Factory, objects []runtime.Object) error {
 	var problems []error
-	for _, object := range made {
+	for _, object := range objects {
 		client, mapping, err := clientFor(factory, object)
 		if err != nil {
 			problems = append(problems, err)

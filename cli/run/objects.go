@@ -52,8 +52,8 @@ func (w *wish) read(args []string) error {
 		container.Args = args[1:]
 	}
 	for _, variable := range util.GetFlagStringArray(command, "env") {
-		name, value, found := strings.Cut(variable, "=")
-		if !found || name == "" {
+		name, value, ok := strings.Cut(variable, "=")
+		if !ok || name == "" {
 			return fmt.Errorf("read --env %q: must be NAME=VALUE", variable)
 		}
 		container.Env = append(container.Env, corev1.EnvVar{Name: name, Value: value})

@@ -100,18 +100,18 @@ func (w *wish) choose() (err error) {
 
 // run creates the objects and attaches if requested. With --rm, it deletes them afterwards.
 func (w *wish) run(factory util.Factory, streams genericiooptions.IOStreams) (err error) {
-	made, err := w.make(factory, streams)
+	objects, err := w.make(factory, streams)
 	if err != nil || !w.session.attach {
 		return err
 	}
 	if w.session.remove {
-		defer func() { err = errors.Join(err, remove(factory, made)) }()
+		defer func() { err = errors.Join(err, remove(factory, objects)) }()
 	}
-	return w.session.open(w.command.Context(), factory, streams, w.command.Parent().CommandPath()+" attach", made[0])
+	return w.session.open(w.command.Context(), factory, streams, w.command.Parent().CommandPath()+" attach", objects[0])
 }
 
 // make creates the objects, or prints them.
-func (w *wish) make(factory util.Factory, streams genericiooptions.IOStreams) (made []runtime.Object, err error) {
+func (w *wish) make(factory util.Factory, streams genericiooptions.IOStreams) (result []runtime.Object, err error) {
 	dry, err := util.GetDryRunStrategy(w.command)
 	if err != nil {
 		return nil, err
@@ -134,18 +134,18 @@ func (w *wish) make(factory util.Factory, streams genericiooptions.IOStreams) (m
 	for _, object := range objects {
 		if dry != util.DryRunClient {
 			if object, err = create(factory, namespace, object, dry == util.DryRunServer); err != nil {
-				return made, err
+				return result, err
 			}
-			made = append(made, object)
+			result = append(result, object)
 		}
 		if w.session.attach { // the message is that of the container
 			continue
 		}
 		if err := printer.PrintObj(object, streams.Out); err != nil {
-			return made, err
+			return result, err
 		}
 	}
-	return made, nil
+	return result, nil
 }
 
 // create creates an object in a namespace.
@@ -154,12 +154,12 @@ func create(factory util.Factory, namespace string, object runtime.Object, dry b
 	if err != nil {
 		return nil, err
 	}
-	made, err := resource.NewHelper(client, mapping).DryRun(dry).Create(namespace, false, object)
+	result, err := resource.NewHelper(client, mapping).DryRun(dry).Create(namespace, false, object)
 	if err != nil {
 		return nil, err
 	}
-	made.GetObjectKind().SetGroupVersionKind(mapping.GroupVersionKind)
-	return made, nil
+	result.GetObjectKind().SetGroupVersionKind(mapping.GroupVersionKind)
+	return result, nil
 }
 
 // clientFor returns the client of an object's kind.

@@ -150,7 +150,7 @@ func changeAccount(ctx context.Context, factory util.Factory, args []string, exi
 
 // afterType returns a name without its optional type, such as secret/a.
 func afterType(arg string) string {
-	if _, name, found := strings.Cut(arg, "/"); found {
+	if _, name, ok := strings.Cut(arg, "/"); ok {
 		return name
 	}
 	return arg
@@ -211,8 +211,8 @@ func newSecretsNew(factory util.Factory, streams genericiooptions.IOStreams) *co
 				if strings.Count(arg, "=") > 1 {
 					util.CheckErr(errors.New("Key names or file paths cannot contain '='."))
 				}
-				key, path, found := strings.Cut(arg, "=")
-				if !found {
+				key, path, ok := strings.Cut(arg, "=")
+				if !ok {
 					key, path = filepath.Base(arg), arg
 				}
 				files[key] = path

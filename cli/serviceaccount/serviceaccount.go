@@ -139,7 +139,7 @@ func (a account) newToken(ctx context.Context, labels map[string]string, timeout
 		return "", err
 	}
 	secrets := a.client.CoreV1().Secrets(a.namespace)
-	made, err := secrets.Create(ctx, &corev1.Secret{
+	result, err := secrets.Create(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			GenerateName: a.name + "-token-", Labels: maps.Clone(labels), Annotations: map[string]string{corev1.ServiceAccountNameKey: a.name},
 		},
@@ -149,7 +149,7 @@ func (a account) newToken(ctx context.Context, labels map[string]string, timeout
 		return "", err
 	}
 	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
-		secret, err := secrets.Get(ctx, made.Name, metav1.GetOptions{})
+		secret, err := secrets.Get(ctx, result.Name, metav1.GetOptions{})
 		if err != nil {
 			return false, err
 		}
@@ -157,7 +157,7 @@ func (a account) newToken(ctx context.Context, labels map[string]string, timeout
 		return token != "", nil
 	})
 	if err != nil {
-		return "", fmt.Errorf("wait for the token of secret %q: %w", made.Name, err)
+		return "", fmt.Errorf("wait for the token of secret %q: %w", result.Name, err)
 	}
 	return token, nil
 }

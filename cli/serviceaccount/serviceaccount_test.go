@@ -44,15 +44,15 @@ func TestServiceAccountKubeconfigContainsOnlyToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := clientcmd.Load(content)
+	config, err := clientcmd.Load(content)
 	if err != nil {
 		t.Fatal(err)
 	}
-	context := made.Contexts[made.CurrentContext]
-	if made.Clusters[context.Cluster].Server != "https://master:8443" || made.AuthInfos[context.AuthInfo].Token != "robot's" || context.Namespace != "shop" {
+	context := config.Contexts[config.CurrentContext]
+	if config.Clusters[context.Cluster].Server != "https://master:8443" || config.AuthInfos[context.AuthInfo].Token != "robot's" || context.Namespace != "shop" {
 		t.Errorf("made\n%s", content)
 	}
-	if len(made.AuthInfos) != 1 || len(made.Clusters) != 1 {
+	if len(config.AuthInfos) != 1 || len(config.Clusters) != 1 {
 		t.Errorf("it has more than it needs:\n%s", content)
 	}
 	if _, err := (account{}).kubeconfig(api.Config{}, "", ""); err == nil {

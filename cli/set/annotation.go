@@ -23,7 +23,7 @@ const triggerAnnotation = "image.openshift.io/triggers"
 var containerOf = regexp.MustCompile(`ontainers\[(?:\?\(@\.name\s*==\s*["']([^"']+)["']\)|(\d+))\]\.image$`)
 
 // workload is an object with triggers in an annotation, and its pod template.
-func workload(object runtime.Object) (resource, template string, found metav1.Object) {
+func workload(object runtime.Object) (resource, template string, existing metav1.Object) {
 	switch o := object.(type) {
 	case *kubeappsv1.Deployment:
 		return "deployments", "spec.template.spec", o

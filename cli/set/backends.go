@@ -98,17 +98,17 @@ func (b *backends) read(args []string) (names []string, err error) {
 			names = append(names, arg)
 			continue
 		}
-		one, err := readShare(arg)
+		item, err := readShare(arg)
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(b.shares, func(other share) bool { return other.service == one.service }) {
-			return nil, fmt.Errorf("service %q appears twice", one.service)
+		if slices.ContainsFunc(b.shares, func(other share) bool { return other.service == item.service }) {
+			return nil, fmt.Errorf("service %q appears twice", item.service)
 		}
-		if one.relative && !b.adjust {
+		if item.relative && !b.adjust {
 			return nil, fmt.Errorf("read %q: a relative weight needs --adjust", arg)
 		}
-		b.shares = append(b.shares, one)
+		b.shares = append(b.shares, item)
 	}
 	switch {
 	case b.zero && b.equal:
@@ -160,10 +160,10 @@ func (b *backends) change(object runtime.Object) error {
 			return err
 		}
 	case b.zero, b.equal:
-		for _, one := range all {
-			*one.Weight = 0
+		for _, backend := range all {
+			*backend.Weight = 0
 			if b.equal {
-				*one.Weight = evenWeight
+				*backend.Weight = evenWeight
 			}
 		}
 	default:
@@ -178,12 +178,12 @@ func (b *backends) change(object runtime.Object) error {
 
 // backendsOf returns copies of a route's backends with weights, the primary one first.
 func backendsOf(route *routev1.Route) (all []routev1.RouteTargetReference) {
-	for _, one := range append([]routev1.RouteTargetReference{route.Spec.To}, route.Spec.AlternateBackends...) {
+	for _, item := range append([]routev1.RouteTargetReference{route.Spec.To}, route.Spec.AlternateBackends...) {
 		weight := int32(evenWeight)
-		if one.Weight != nil {
-			weight = *one.Weight
+		if item.Weight != nil {
+			weight = *item.Weight
 		}
-		all = append(all, backend(one.Kind, one.Name, weight))
+		all = append(all, backend(item.Kind, item.Name, weight))
 	}
 	return all
 }
@@ -195,12 +195,12 @@ func backend(kind, name string, weight int32) routev1.RouteTargetReference {
 // adjust changes the share of one backend. A percentage applies to the backend and its partner:
 // their weights add up to 100, and the others keep their proportion to the two.
 func adjust(all []routev1.RouteTargetReference, s share) error {
-	at := slices.IndexFunc(all, func(one routev1.RouteTargetReference) bool { return one.Name == s.service })
+	at := slices.IndexFunc(all, func(backend routev1.RouteTargetReference) bool { return backend.Name == s.service })
 	switch {
 	case at < 0:
 		var names []string
-		for _, one := range all {
-			names = append(names, one.Name)
+		for _, backend := range all {
+			names = append(names, backend.Name)
 		}
 		return fmt.Errorf("service %q is not one of its backends, which are %s", s.service, strings.Join(names, ", "))
 	case len(all) == 1 && s.percent:
@@ -225,9 +225,9 @@ func adjust(all []routev1.RouteTargetReference, s share) error {
 		value += int(*weight) * 100 / both
 	}
 	value = min(max(value, 0), 100)
-	for i, one := range all {
+	for i, backend := range all {
 		if i != at && i != partner && both > 0 {
-			*one.Weight = int32(int(*one.Weight) * 100 / both)
+			*backend.Weight = int32(int(*backend.Weight) * 100 / both)
 		}
 	}
 	*weight, *all[partner].Weight = int32(value), int32(100-value)
@@ -238,12 +238,12 @@ func adjust(all []routev1.RouteTargetReference, s share) error {
 // shrink reduces weights to the maximum of a route and keeps their proportions.
 func shrink(all []routev1.RouteTargetReference) {
 	most := int32(0)
-	for _, one := range all {
-		most = max(most, *one.Weight)
+	for _, backend := range all {
+		most = max(most, *backend.Weight)
 	}
-	for _, one := range all {
-		if most > mostWeight && *one.Weight > 0 {
-			*one.Weight = max(*one.Weight*mostWeight/most, 1)
+	for _, backend := range all {
+		if most > mostWeight && *backend.Weight > 0 {
+			*backend.Weight = max(*backend.Weight*mostWeight/most, 1)
 		}
 	}
 }
@@ -258,15 +258,15 @@ func listBackends(out io.Writer, infos []*resource.Info) error {
 			return fmt.Errorf("%s is not a route", info.ObjectName())
 		}
 		all, sum := backendsOf(route), 0
-		for _, one := range all {
-			sum += int(*one.Weight)
+		for _, backend := range all {
+			sum += int(*backend.Weight)
 		}
-		for _, one := range all {
-			text := strconv.Itoa(int(*one.Weight))
+		for _, backend := range all {
+			text := strconv.Itoa(int(*backend.Weight))
 			if len(all) > 1 && sum > 0 {
-				text += fmt.Sprintf(" (%d%%)", int(*one.Weight)*100/sum)
+				text += fmt.Sprintf(" (%d%%)", int(*backend.Weight)*100/sum)
 			}
-			fmt.Fprintf(table, "routes/%s\t%s\t%s\t%s\n", info.Name, one.Kind, one.Name, text)
+			fmt.Fprintf(table, "routes/%s\t%s\t%s\t%s\n", info.Name, backend.Kind, backend.Name, text)
 		}
 	}
 	return table.Flush()

@@ -114,12 +114,12 @@ func (v *volume) makeClaims(t *targets, command *cobra.Command, infos []*clireso
 	if err != nil {
 		return err
 	}
-	made := map[string]bool{}
+	claims := map[string]bool{}
 	for _, info := range infos {
-		if made[info.Namespace] {
+		if claims[info.Namespace] {
 			continue
 		}
-		made[info.Namespace] = true
+		claims[info.Namespace] = true
 		var options metav1.CreateOptions
 		if dry == util.DryRunServer {
 			options.DryRun = []string{metav1.DryRunAll}

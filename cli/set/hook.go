@@ -66,20 +66,20 @@ deployment's containers, and the selected volumes.`,
 }
 
 func (h *deploymentHook) validate() error {
-	chosen := 0
+	count := 0
 	for _, given := range []bool{h.pre, h.mid, h.post} {
 		if given {
-			chosen++
+			count++
 		}
 	}
 	switch {
-	case chosen == 0:
+	case count == 0:
 		return errors.New("you must specify one of --pre, --mid, or --post")
 	case h.remove && (len(h.command) > 0 || len(h.volumes) > 0 || len(h.environment) > 0 || h.container != ""):
 		return errors.New("--remove may not be used with any option except --pre, --mid, or --post")
 	case h.remove:
 		return nil
-	case chosen > 1:
+	case count > 1:
 		return errors.New("you may only set one of --pre, --mid, or --post")
 	case len(h.command) == 0:
 		return errors.New("you must specify a command for the deployment hook")
@@ -99,8 +99,8 @@ func (h *deploymentHook) hook() (*appsv1.LifecycleHook, error) {
 	}
 	pod := &appsv1.ExecNewPodHook{Command: h.command, ContainerName: h.container, Volumes: h.volumes}
 	for _, text := range h.environment {
-		name, value, found := strings.Cut(text, "=")
-		if !found || name == "" {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok || name == "" {
 			return nil, fmt.Errorf("read --environment %q: must be NAME=VALUE", text)
 		}
 		pod.Env = append(pod.Env, corev1.EnvVar{Name: name, Value: value})

@@ -78,14 +78,14 @@ func resolveImages(ctx context.Context, factory util.Factory, source string, arg
 		if !qualified {
 			namespace, name = current, image
 		}
-		found, err := reference(client, namespace, name)
+		match, err := reference(client, namespace, name)
 		if err != nil {
 			return nil, err
 		}
-		if found == "" {
+		if match == "" {
 			return nil, fmt.Errorf("set image of container %q: %q has no image: import or push it", container, image)
 		}
-		resolved = append(resolved, container+"="+found)
+		resolved = append(resolved, container+"="+match)
 	}
 	return resolved, nil
 }

@@ -87,18 +87,18 @@ func (l *lookup) change(object runtime.Object) error {
 	if err != nil {
 		return err
 	}
-	for _, one := range []metav1.Object{head, template} {
-		if one == nil {
+	for _, object := range []metav1.Object{head, template} {
+		if object == nil {
 			continue
 		}
-		annotations := one.GetAnnotations()
+		annotations := object.GetAnnotations()
 		if annotations == nil {
 			annotations = map[string]string{}
 		}
 		if annotations[resolveNames] = "*"; !l.enabled {
 			delete(annotations, resolveNames)
 		}
-		one.SetAnnotations(annotations)
+		object.SetAnnotations(annotations)
 	}
 	return nil
 }

@@ -195,8 +195,8 @@ func (p *probe) update(of **corev1.Probe) error {
 		*of = &corev1.Probe{} // the API server refuses it unless a file or an option gives it a handler
 	}
 	for name, number := range numbers() {
-		if given := *p.numbers[name]; given >= 0 {
-			*number.field(*of) = given
+		if value := *p.numbers[name]; value >= 0 {
+			*number.field(*of) = value
 		}
 	}
 	return nil

@@ -174,8 +174,8 @@ func (s *triggers) add(d *definition) error {
 
 // reference returns the tag of --from-image.
 func (s *triggers) reference(d *definition) corev1.ObjectReference {
-	namespace, name, found := strings.Cut(s.image, "/")
-	if !found {
+	namespace, name, ok := strings.Cut(s.image, "/")
+	if !ok {
 		namespace, name = d.namespace, s.image
 	}
 	return corev1.ObjectReference{Kind: "ImageStreamTag", Namespace: namespace, Name: name}
@@ -183,8 +183,8 @@ func (s *triggers) reference(d *definition) corev1.ObjectReference {
 
 // from reports whether a trigger is for the tag.
 func (s *triggers) from(d *definition, trigger imageTrigger) bool {
-	wanted := s.reference(d)
-	return trigger.from.Name == wanted.Name && (trigger.from.Namespace == wanted.Namespace || trigger.from.Namespace == "" && wanted.Namespace == d.namespace)
+	ref := s.reference(d)
+	return trigger.from.Name == ref.Name && (trigger.from.Namespace == ref.Namespace || trigger.from.Namespace == "" && ref.Namespace == d.namespace)
 }
 
 // list prints the triggers.

@@ -223,11 +223,11 @@ func (v *volume) addTo(spec *corev1.PodSpec) error {
 	if v.mountPath == "" {
 		return nil
 	}
-	chosen := v.chosen(spec)
-	if len(chosen) == 0 {
+	containers := v.chosen(spec)
+	if len(containers) == 0 {
 		return fmt.Errorf("does not have any containers that match %q", v.containers)
 	}
-	for _, container := range chosen {
+	for _, container := range containers {
 		mounts := container.VolumeMounts
 		if v.overwrite {
 			mounts = slices.DeleteFunc(mounts, func(m corev1.VolumeMount) bool { return m.Name == name })
@@ -261,13 +261,13 @@ func (v *volume) removeFrom(spec *corev1.PodSpec) error {
 	for _, container := range v.chosen(spec) {
 		container.VolumeMounts = slices.DeleteFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool { return meant(m.Name) })
 	}
-	used := map[string]bool{}
+	inUse := map[string]bool{}
 	for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {
 		for _, mount := range container.VolumeMounts {
-			used[mount.Name] = true
+			inUse[mount.Name] = true
 		}
 	}
-	spec.Volumes = slices.DeleteFunc(spec.Volumes, func(of corev1.Volume) bool { return meant(of.Name) && !used[of.Name] })
+	spec.Volumes = slices.DeleteFunc(spec.Volumes, func(of corev1.Volume) bool { return meant(of.Name) && !inUse[of.Name] })
 	return nil
 }
 

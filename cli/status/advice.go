@@ -33,8 +33,8 @@ type advice struct {
 }
 
 func countOf(list []advice, level int) (n int) {
-	for _, one := range list {
-		if one.level == level {
+	for _, advice := range list {
+		if advice.level == level {
 			n++
 		}
 	}
@@ -49,13 +49,13 @@ func writeAdvice(list []advice) string {
 			continue
 		}
 		fmt.Fprintf(&out, "%s:\n", map[string]string{"error": "Errors", "warning": "Warnings", "info": "Info"}[name])
-		for _, one := range list {
-			if one.level != level {
+		for _, advice := range list {
+			if advice.level != level {
 				continue
 			}
-			fmt.Fprintf(&out, "  * %s\n", one.message)
-			if one.try != "" {
-				fmt.Fprintf(&out, "    try: %s\n", one.try)
+			fmt.Fprintf(&out, "  * %s\n", advice.message)
+			if advice.try != "" {
+				fmt.Fprintf(&out, "    try: %s\n", advice.try)
 			}
 		}
 		out.WriteString("\n")
@@ -202,8 +202,8 @@ func (v *view) adviseScalers() (all []advice) {
 	parts := v.parts()
 	for _, scaler := range v.state.Scalers {
 		target := scaler.Spec.ScaleTargetRef
-		kind, known := kinds[target.Kind]
-		if known && !slices.ContainsFunc(parts, func(p part) bool {
+		kind, ok := kinds[target.Kind]
+		if ok && !slices.ContainsFunc(parts, func(p part) bool {
 			return p.kind == kind && p.object.Namespace == scaler.Namespace && p.object.Name == target.Name
 		}) {
 			all = append(all, advice{isError, fmt.Sprintf("%s is attempting to scale %s, which doesn't exist", v.name("hpa", scaler.Namespace, scaler.Name), v.name(kind, scaler.Namespace, target.Name)), ""})

@@ -25,7 +25,7 @@ func (v *view) adviseCycles() (all []advice) {
 
 // cycles follows the input images of a configuration to the configurations that build them. path is
 // the path to this configuration. done contains configurations that were followed completely.
-func (v *view) cycles(config buildv1.BuildConfig, path []string, done map[string]bool) (found [][]string) {
+func (v *view) cycles(config buildv1.BuildConfig, path []string, done map[string]bool) (cycles [][]string) {
 	name := v.name("bc", config.Namespace, config.Name)
 	if at := slices.Index(path, name); at >= 0 {
 		cycle := append(slices.Clone(path[at:]), name)
@@ -38,11 +38,11 @@ func (v *view) cycles(config buildv1.BuildConfig, path []string, done map[string
 	path = append(slices.Clone(path), name)
 	for _, from := range inputs(config.Spec) {
 		for _, builder := range v.state.buildersOf(config.Namespace, from) {
-			found = append(found, v.cycles(builder, path, done)...)
+			cycles = append(cycles, v.cycles(builder, path, done)...)
 		}
 	}
 	done[name] = true
-	return found
+	return cycles
 }
 
 // inputs returns the input images of a build.
@@ -70,12 +70,12 @@ type selector struct {
 // adviseOverlaps finds pods that several controllers select. Such controllers count each other's
 // pods.
 func (v *view) adviseOverlaps() (all []advice) {
-	known, said := v.selectors(), map[[2]string]bool{}
+	selectors, said := v.selectors(), map[[2]string]bool{}
 	for _, pod := range v.state.Pods {
 		var by []string
-		for _, one := range known[pod.Namespace] {
-			if one.matches.Matches(labels.Set(pod.Labels)) {
-				by = append(by, one.name)
+		for _, selector := range selectors[pod.Namespace] {
+			if selector.matches.Matches(labels.Set(pod.Labels)) {
+				by = append(by, selector.name)
 			}
 		}
 		for _, other := range by[min(1, len(by)):] {
@@ -104,17 +104,17 @@ func (v *view) selectors() map[string][]selector {
 			add(kind, object, matches)
 		}
 	}
-	for _, one := range v.state.Controllers {
-		add("rc", &one, labels.SelectorFromSet(one.Spec.Selector))
+	for _, controller := range v.state.Controllers {
+		add("rc", &controller, labels.SelectorFromSet(controller.Spec.Selector))
 	}
-	for _, one := range v.state.ReplicaSets {
-		addSet("rs", &one, one.Spec.Selector)
+	for _, set := range v.state.ReplicaSets {
+		addSet("rs", &set, set.Spec.Selector)
 	}
-	for _, one := range v.state.StatefulSets {
-		addSet("statefulset", &one, one.Spec.Selector)
+	for _, set := range v.state.StatefulSets {
+		addSet("statefulset", &set, set.Spec.Selector)
 	}
-	for _, one := range v.state.DaemonSets {
-		addSet("ds", &one, one.Spec.Selector)
+	for _, set := range v.state.DaemonSets {
+		addSet("ds", &set, set.Spec.Selector)
 	}
 	for _, list := range all {
 		slices.SortFunc(list, func(a, b selector) int { return cmp.Compare(a.name, b.name) })

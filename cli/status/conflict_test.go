@@ -19,8 +19,8 @@ func builds(to, from string) (config buildv1.BuildConfig) {
 }
 
 func messages(all []advice) (text []string) {
-	for _, one := range all {
-		text = append(text, one.message)
+	for _, advice := range all {
+		text = append(text, advice.message)
 	}
 	return text
 }

@@ -16,8 +16,8 @@ func WriteDot(out io.Writer, state *State, options Options) error {
 	v := newView(state, options)
 	var nodes, edges []string
 	node := func(name string) { nodes = append(nodes, fmt.Sprintf("  %q;", name)) }
-	edge := func(from, to, what string) {
-		edges = append(edges, fmt.Sprintf("  %q -> %q [label=%q];", from, to, what))
+	edge := func(from, to, label string) {
+		edges = append(edges, fmt.Sprintf("  %q -> %q [label=%q];", from, to, label))
 	}
 	for _, route := range state.Routes {
 		name := v.name("route", route.Namespace, route.Name)

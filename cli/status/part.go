@@ -31,47 +31,47 @@ type part struct {
 // parts returns all objects that run pods, in the order of OpenShift 3.
 func (v *view) parts() (all []part) {
 	s := v.state
-	for _, one := range s.Configs {
-		all = append(all, v.config(one))
+	for _, config := range s.Configs {
+		all = append(all, v.config(config))
 	}
-	for _, one := range s.Deployments {
-		p := part{kind: "deployment", verb: "deploys", object: one.ObjectMeta, template: one.Spec.Template}
+	for _, deployment := range s.Deployments {
+		p := part{kind: "deployment", verb: "deploys", object: deployment.ObjectMeta, template: deployment.Spec.Template}
 		for _, set := range slices.Backward(s.ReplicaSets) {
-			if metav1.IsControlledBy(&set, &one) && set.Status.Replicas > 0 {
+			if metav1.IsControlledBy(&set, &deployment) && set.Status.Replicas > 0 {
 				p.below = append(p.below, fmt.Sprintf("deployment #%s running for %s - %s", cmp.Or(set.Annotations["deployment.kubernetes.io/revision"], "1"),
 					v.since(set.CreationTimestamp), v.count(s.podsOf(&set), cmp.Or(set.Spec.Replicas, new(int32)))))
 			}
 		}
 		all = append(all, p)
 	}
-	for _, one := range s.StatefulSets {
-		all = append(all, part{kind: "statefulset", verb: "manages", object: one.ObjectMeta, template: one.Spec.Template,
-			below: []string{fmt.Sprintf("created %s ago - %s", v.since(one.CreationTimestamp), v.count(s.podsOf(&one), cmp.Or(one.Spec.Replicas, new(int32))))}})
+	for _, set := range s.StatefulSets {
+		all = append(all, part{kind: "statefulset", verb: "manages", object: set.ObjectMeta, template: set.Spec.Template,
+			below: []string{fmt.Sprintf("created %s ago - %s", v.since(set.CreationTimestamp), v.count(s.podsOf(&set), cmp.Or(set.Spec.Replicas, new(int32))))}})
 	}
-	for _, one := range s.DaemonSets {
-		wanted := one.Status.DesiredNumberScheduled
-		all = append(all, part{kind: "daemonset", verb: "manages", object: one.ObjectMeta, template: one.Spec.Template,
-			below: []string{fmt.Sprintf("generation #%d running for %s - %s", one.Generation, v.since(one.CreationTimestamp), v.count(s.podsOf(&one), &wanted))}})
+	for _, set := range s.DaemonSets {
+		desired := set.Status.DesiredNumberScheduled
+		all = append(all, part{kind: "daemonset", verb: "manages", object: set.ObjectMeta, template: set.Spec.Template,
+			below: []string{fmt.Sprintf("generation #%d running for %s - %s", set.Generation, v.since(set.CreationTimestamp), v.count(s.podsOf(&set), &desired))}})
 	}
-	for _, one := range s.Controllers {
-		if one.Spec.Template == nil || one.Annotations[appsv1.DeploymentConfigAnnotation] != "" {
+	for _, controller := range s.Controllers {
+		if controller.Spec.Template == nil || controller.Annotations[appsv1.DeploymentConfigAnnotation] != "" {
 			continue
 		}
-		all = append(all, part{kind: "rc", verb: "runs", object: one.ObjectMeta, template: *one.Spec.Template,
-			below: []string{fmt.Sprintf("rc/%s created %s ago - %s", one.Name, v.since(one.CreationTimestamp), v.count(s.podsOf(&one), cmp.Or(one.Spec.Replicas, new(int32))))}})
+		all = append(all, part{kind: "rc", verb: "runs", object: controller.ObjectMeta, template: *controller.Spec.Template,
+			below: []string{fmt.Sprintf("rc/%s created %s ago - %s", controller.Name, v.since(controller.CreationTimestamp), v.count(s.podsOf(&controller), cmp.Or(controller.Spec.Replicas, new(int32))))}})
 	}
-	for _, one := range s.ReplicaSets {
-		if owned(&one) {
+	for _, set := range s.ReplicaSets {
+		if owned(&set) {
 			continue
 		}
-		all = append(all, part{kind: "rs", verb: "runs", object: one.ObjectMeta, template: one.Spec.Template,
-			below: []string{fmt.Sprintf("rs/%s created %s ago - %s", one.Name, v.since(one.CreationTimestamp), v.count(s.podsOf(&one), cmp.Or(one.Spec.Replicas, new(int32))))}})
+		all = append(all, part{kind: "rs", verb: "runs", object: set.ObjectMeta, template: set.Spec.Template,
+			below: []string{fmt.Sprintf("rs/%s created %s ago - %s", set.Name, v.since(set.CreationTimestamp), v.count(s.podsOf(&set), cmp.Or(set.Spec.Replicas, new(int32))))}})
 	}
-	for _, one := range s.Pods {
-		if owned(&one) || one.Annotations[buildv1.BuildAnnotation] != "" || one.Labels[appsv1.DeployerPodForDeploymentLabel] != "" {
+	for _, pod := range s.Pods {
+		if owned(&pod) || pod.Annotations[buildv1.BuildAnnotation] != "" || pod.Labels[appsv1.DeployerPodForDeploymentLabel] != "" {
 			continue
 		}
-		all = append(all, part{kind: "pod", verb: "runs", object: one.ObjectMeta, template: corev1.PodTemplateSpec{ObjectMeta: one.ObjectMeta, Spec: one.Spec}})
+		all = append(all, part{kind: "pod", verb: "runs", object: pod.ObjectMeta, template: corev1.PodTemplateSpec{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec}})
 	}
 	for i := range all {
 		if all[i].images == nil {
@@ -133,26 +133,26 @@ func (v *view) deploymentLines(config appsv1.DeploymentConfig) (lines []string) 
 		return []string{fmt.Sprintf("deployment #1 waiting on %supdate", on)}
 	}
 	const most = 3
-	for _, one := range all[:min(len(all), most)] {
-		lines = append(lines, v.deploymentLine(one))
+	for _, controller := range all[:min(len(all), most)] {
+		lines = append(lines, v.deploymentLine(controller))
 	}
 	return lines
 }
 
-func (v *view) deploymentLine(one corev1.ReplicationController) string {
-	since := v.since(one.CreationTimestamp)
-	pods := v.count(v.state.podsOf(&one), cmp.Or(one.Spec.Replicas, new(int32)))
-	text := fmt.Sprintf("deployment #%d ", versionOf(one))
-	switch appsv1.DeploymentStatus(one.Annotations[appsv1.DeploymentStatusAnnotation]) {
+func (v *view) deploymentLine(controller corev1.ReplicationController) string {
+	since := v.since(controller.CreationTimestamp)
+	pods := v.count(v.state.podsOf(&controller), cmp.Or(controller.Spec.Replicas, new(int32)))
+	text := fmt.Sprintf("deployment #%d ", versionOf(controller))
+	switch appsv1.DeploymentStatus(controller.Annotations[appsv1.DeploymentStatusAnnotation]) {
 	case appsv1.DeploymentStatusComplete:
 		text += "deployed " + since + " ago"
-		if one.Status.Replicas == 0 && *cmp.Or(one.Spec.Replicas, new(int32)) == 0 {
+		if controller.Status.Replicas == 0 && *cmp.Or(controller.Spec.Replicas, new(int32)) == 0 {
 			return text
 		}
 		return text + " - " + pods
 	case appsv1.DeploymentStatusFailed:
 		text += "failed " + since + " ago"
-		if reason := one.Annotations[appsv1.DeploymentStatusReasonAnnotation]; reason != "" {
+		if reason := controller.Annotations[appsv1.DeploymentStatusReasonAnnotation]; reason != "" {
 			text += ": " + reason
 		}
 		return text
@@ -169,13 +169,13 @@ func (v *view) buildLines(config buildv1.BuildConfig) []string {
 	if len(builds) == 0 {
 		return append(lines, "  not built yet")
 	}
-	for _, one := range builds {
-		finished := one.Status.CompletionTimestamp != nil
-		if finished && one.Name != builds[0].Name {
+	for _, build := range builds {
+		finished := build.Status.CompletionTimestamp != nil
+		if finished && build.Name != builds[0].Name {
 			break
 		}
-		if !finished || one.Status.Phase != buildv1.BuildPhaseComplete {
-			lines = append(lines, "  "+v.buildLine(one))
+		if !finished || build.Status.Phase != buildv1.BuildPhaseComplete {
+			lines = append(lines, "  "+v.buildLine(build))
 		}
 	}
 	return lines
@@ -213,19 +213,19 @@ func (v *view) builds(config buildv1.BuildConfig) string {
 	return text
 }
 
-func (v *view) buildLine(one buildv1.Build) string {
-	text := "build #" + cmp.Or(one.Annotations[buildv1.BuildNumberAnnotation], one.Name) + " "
-	switch one.Status.Phase {
+func (v *view) buildLine(build buildv1.Build) string {
+	text := "build #" + cmp.Or(build.Annotations[buildv1.BuildNumberAnnotation], build.Name) + " "
+	switch build.Status.Phase {
 	case buildv1.BuildPhaseRunning:
-		return text + "running for " + v.since(*cmp.Or(one.Status.StartTimestamp, &one.CreationTimestamp))
+		return text + "running for " + v.since(*cmp.Or(build.Status.StartTimestamp, &build.CreationTimestamp))
 	case buildv1.BuildPhaseNew, buildv1.BuildPhasePending:
-		return text + strings.ToLower(string(one.Status.Phase)) + " for " + v.since(one.CreationTimestamp)
+		return text + strings.ToLower(string(build.Status.Phase)) + " for " + v.since(build.CreationTimestamp)
 	}
-	return text + strings.ToLower(string(one.Status.Phase)) + " " + v.since(*cmp.Or(one.Status.CompletionTimestamp, &one.CreationTimestamp)) + " ago"
+	return text + strings.ToLower(string(build.Status.Phase)) + " " + v.since(*cmp.Or(build.Status.CompletionTimestamp, &build.CreationTimestamp)) + " ago"
 }
 
 // count returns the number of ready and desired pods, and the restarts of their containers.
-func (v *view) count(pods []corev1.Pod, wanted *int32) string {
+func (v *view) count(pods []corev1.Pod, desired *int32) string {
 	ready, restarts := int32(0), int32(0)
 	for _, pod := range pods {
 		if slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
@@ -238,8 +238,8 @@ func (v *view) count(pods []corev1.Pod, wanted *int32) string {
 		}
 	}
 	text := plural(int(ready), "pod")
-	if ready != *wanted {
-		text = fmt.Sprintf("%d/%s", ready, plural(int(*wanted), "pod"))
+	if ready != *desired {
+		text = fmt.Sprintf("%d/%s", ready, plural(int(*desired), "pod"))
 	}
 	if restarts > 0 {
 		text += fmt.Sprintf(" (warning: %s)", plural(int(restarts), "restart"))
@@ -253,11 +253,11 @@ func (v *view) since(t metav1.Time) string {
 }
 
 // plural formats a number of objects.
-func plural(n int, thing string) string {
+func plural(n int, noun string) string {
 	if n != 1 {
-		thing += "s"
+		noun += "s"
 	}
-	return strconv.Itoa(n) + " " + thing
+	return strconv.Itoa(n) + " " + noun
 }
 
 // versionOf returns the number of a deployment of a configuration, or 0.

@@ -98,9 +98,9 @@ func owned(object metav1.Object) bool { return metav1.GetControllerOf(object) !=
 
 // deploymentsOf returns the replication controllers of a deployment configuration, latest first.
 func (s *State) deploymentsOf(config appsv1.DeploymentConfig) (all []corev1.ReplicationController) {
-	for _, one := range s.Controllers {
-		if one.Namespace == config.Namespace && one.Annotations[appsv1.DeploymentConfigAnnotation] == config.Name {
-			all = append(all, one)
+	for _, controller := range s.Controllers {
+		if controller.Namespace == config.Namespace && controller.Annotations[appsv1.DeploymentConfigAnnotation] == config.Name {
+			all = append(all, controller)
 		}
 	}
 	slices.SortFunc(all, func(a, b corev1.ReplicationController) int { return int(versionOf(b) - versionOf(a)) })
@@ -119,9 +119,9 @@ func (s *State) podsOf(owner metav1.Object) (all []corev1.Pod) {
 
 // buildsOf returns the builds of a build configuration, latest first.
 func (s *State) buildsOf(config buildv1.BuildConfig) (all []buildv1.Build) {
-	for _, one := range s.Builds {
-		if one.Namespace == config.Namespace && one.Labels[buildv1.BuildConfigLabel] == config.Name {
-			all = append(all, one)
+	for _, build := range s.Builds {
+		if build.Namespace == config.Namespace && build.Labels[buildv1.BuildConfigLabel] == config.Name {
+			all = append(all, build)
 		}
 	}
 	return all

@@ -94,18 +94,18 @@ func (v *view) heading() string {
 
 // ending returns the last lines: problems, their count, or how to begin.
 func (v *view) ending(blocks int) string {
-	found := v.advise()
+	advice := v.advise()
 	switch {
-	case blocks == 0 && len(found) == 0:
+	case blocks == 0 && len(advice) == 0:
 		return "You have no services, deployment configs, or build configs.\nRun 'oc new-app' to create an application.\n"
-	case len(found) == 0:
+	case len(advice) == 0:
 		return "View details with 'oc describe <resource>/<name>' or list everything with 'oc get all'.\n"
 	case v.Suggest:
-		return writeAdvice(found) + "View details with 'oc describe <resource>/<name>' or list everything with 'oc get all'.\n"
+		return writeAdvice(advice) + "View details with 'oc describe <resource>/<name>' or list everything with 'oc get all'.\n"
 	}
 	var counts []string
 	for level, name := range levels {
-		if n := countOf(found, level); n > 0 {
+		if n := countOf(advice, level); n > 0 {
 			counts = append(counts, plural(n, name))
 		}
 	}

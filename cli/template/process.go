@@ -117,18 +117,18 @@ func (o *processing) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	found, client, namespace, err := o.find(ctx, name)
+	template, client, namespace, err := o.find(ctx, name)
 	if err != nil {
 		return err
 	}
 	if o.list {
-		return printParameters(o.Out, found.Parameters)
+		return printParameters(o.Out, template.Parameters)
 	}
 	values, err := Values("parameter", o.pairs, o.files, o.In, o.ErrOut)
 	if err != nil {
 		return err
 	}
-	if err := Fill(found, values, o.unknown); err != nil {
+	if err := Fill(template, values, o.unknown); err != nil {
 		return err
 	}
 	set, err := labels.ConvertSelectorToLabelsMap(o.labels)
@@ -136,16 +136,16 @@ func (o *processing) run(ctx context.Context, args []string) error {
 		return fmt.Errorf("error parsing labels: %w", err)
 	}
 	for key, value := range set {
-		if found.ObjectLabels == nil {
-			found.ObjectLabels = map[string]string{}
+		if template.ObjectLabels == nil {
+			template.ObjectLabels = map[string]string{}
 		}
-		found.ObjectLabels[key] = value
+		template.ObjectLabels[key] = value
 	}
-	processed, err := Process(ctx, client, namespace, found)
+	result, err := Process(ctx, client, namespace, template)
 	if err != nil {
 		return err
 	}
-	return o.show(ctx, processed)
+	return o.show(ctx, result)
 }
 
 // arguments parses the name of the template and values of parameters, which older clients of
@@ -175,7 +175,7 @@ func (o *processing) arguments(args []string) (name string, err error) {
 }
 
 // find reads the template. client is nil if the template is processed locally.
-func (o *processing) find(ctx context.Context, name string) (found *templatev1.Template, client templateclient.TemplateV1Interface, namespace string, err error) {
+func (o *processing) find(ctx context.Context, name string) (template *templatev1.Template, client templateclient.TemplateV1Interface, namespace string, err error) {
 	if !o.local {
 		config, err := o.factory.ToRESTConfig()
 		if err != nil {
@@ -189,15 +189,15 @@ func (o *processing) find(ctx context.Context, name string) (found *templatev1.T
 		}
 	}
 	if name == "" {
-		found, err = ReadTemplate(o.factory, o.file[0])
-		return found, client, namespace, err
+		template, err = ReadTemplate(o.factory, o.file[0])
+		return template, client, namespace, err
 	}
 	project, name, err := Locate(name, namespace)
 	if err != nil {
 		return nil, nil, "", err
 	}
-	found, err = client.Templates(project).Get(ctx, name, metav1.GetOptions{})
-	return found, client, namespace, err
+	template, err = client.Templates(project).Get(ctx, name, metav1.GetOptions{})
+	return template, client, namespace, err
 }
 
 // ReadTemplate reads the template of a file or URL.
@@ -212,10 +212,10 @@ func ReadTemplate(factory util.Factory, file string) (*templatev1.Template, erro
 	return From(infos[0].Object.(*unstructured.Unstructured))
 }
 
-func (o *processing) show(ctx context.Context, processed *templatev1.Template) error {
-	processed.SetGroupVersionKind(templatev1.GroupVersion.WithKind("Template"))
+func (o *processing) show(ctx context.Context, template *templatev1.Template) error {
+	template.SetGroupVersionKind(templatev1.GroupVersion.WithKind("Template"))
 	if *o.print.OutputFormat == "describe" {
-		text, err := describe.Given(ctx, nil, "", processed)
+		text, err := describe.Given(ctx, nil, "", template)
 		fmt.Fprint(o.Out, text)
 		return err
 	}
@@ -223,12 +223,12 @@ func (o *processing) show(ctx context.Context, processed *templatev1.Template) e
 	if err != nil {
 		return err
 	}
-	processedObjects, err := Objects(processed)
+	processedObjects, err := Objects(template)
 	if err != nil {
 		return err
 	}
 	if o.raw {
-		return printer.PrintObj(processed, o.Out)
+		return printer.PrintObj(template, o.Out)
 	}
 	all := make([]runtime.Object, len(processedObjects))
 	for i, object := range processedObjects {

@@ -60,10 +60,10 @@ func Process(ctx context.Context, client templateclient.TemplateV1Interface, nam
 		}
 		return template, nil
 	}
-	sent := template.DeepCopy()
-	sent.ObjectMeta = metav1.ObjectMeta{Name: template.Name, Namespace: namespace, Labels: template.Labels, Annotations: template.Annotations}
+	request := template.DeepCopy()
+	request.ObjectMeta = metav1.ObjectMeta{Name: template.Name, Namespace: namespace, Labels: template.Labels, Annotations: template.Annotations}
 	answer := &templatev1.Template{}
-	err := client.RESTClient().Post().Namespace(namespace).Resource("processedtemplates").Body(sent).Do(ctx).Into(answer)
+	err := client.RESTClient().Post().Namespace(namespace).Resource("processedtemplates").Body(request).Do(ctx).Into(answer)
 	if err != nil {
 		return nil, fmt.Errorf("process template %q: %w", template.Name, err)
 	}

@@ -26,7 +26,7 @@ func Values(kind string, pairs, files []string, in io.Reader, warnings io.Writer
 		if !ok || name == "" {
 			return nil, fmt.Errorf("invalid parameter assignment in %s %q: must be NAME=VALUE", kind, pair)
 		}
-		if old, known := values[name]; known && old != value {
+		if old, ok := values[name]; ok && old != value {
 			fmt.Fprintf(warnings, "warning: %s %q is set several times, using the first value\n", kind, name)
 			continue
 		}
@@ -38,7 +38,7 @@ func Values(kind string, pairs, files []string, in io.Reader, warnings io.Writer
 			return nil, err
 		}
 		for name, value := range of {
-			if _, known := values[name]; known {
+			if _, ok := values[name]; ok {
 				fmt.Fprintf(warnings, "warning: %s %q already defined, ignoring value from file %q\n", kind, name, file)
 				continue
 			}
@@ -96,17 +96,17 @@ func unquote(value string) string {
 
 // Fill sets parameters of a template. An unknown name is an error unless unknown is true.
 func Fill(template *templatev1.Template, values map[string]string, unknown bool) error {
-	known := map[string]bool{}
+	names := map[string]bool{}
 	for i := range template.Parameters {
 		parameter := &template.Parameters[i]
-		known[parameter.Name] = true
-		if value, given := values[parameter.Name]; given {
+		names[parameter.Name] = true
+		if value, ok := values[parameter.Name]; ok {
 			parameter.Value, parameter.Generate = value, ""
 		}
 	}
 	var strange []string
 	for name := range values {
-		if !known[name] {
+		if !names[name] {
 			strange = append(strange, fmt.Sprintf("unknown parameter name %q", name))
 		}
 	}

@@ -82,15 +82,15 @@ func (c cluster) waitForEvent(name, reason string) {
 
 func TestAllocateUntilPoolIsFull(t *testing.T) {
 	c := run(t)
-	chosen := loadBalancer("chosen", 1, "")
-	chosen.Spec.LoadBalancerIP, chosen.Spec.ExternalIPs = "172.29.0.2", []string{"192.0.2.1"}
-	c.add(chosen)
+	selection := loadBalancer("chosen", 1, "")
+	selection.Spec.LoadBalancerIP, selection.Spec.ExternalIPs = "172.29.0.2", []string{"192.0.2.1"}
+	c.add(selection)
 	c.waitForAddresses("chosen", "172.29.0.2 [192.0.2.1 172.29.0.2]")
 	c.add(loadBalancer("any", 1, ""))
 	c.waitForAddresses("any", "172.29.0.1 [172.29.0.1]")
-	late := loadBalancer("late", 1, "")
-	late.Spec.LoadBalancerIP = "somewhere"
-	c.add(late)
+	other := loadBalancer("late", 1, "")
+	other.Spec.LoadBalancerIP = "somewhere"
+	c.add(other)
 	c.waitForEvent("late", RangeFull)
 
 	service, err := c.client.CoreV1().Services("shop").Get(t.Context(), "chosen", metav1.GetOptions{})

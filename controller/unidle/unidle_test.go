@@ -133,15 +133,15 @@ func (r *conflictTransport) RoundTrip(request *http.Request) (*http.Response, er
 }
 
 func TestEndpointsConflictIsRetried(t *testing.T) {
-	config, refused := apitest.Start(t).Config(), &conflictTransport{}
+	config, rejection := apitest.Start(t).Config(), &conflictTransport{}
 	r := reader{t, dynamic.NewForConfigOrDie(config)}
 	mark := map[string]any{idling.IdledAt: idledAt, idling.Targets: `[]`}
 	r.add("services", "Service", "web", mark, 0)
 	r.add("endpoints", "Endpoints", "web", mark, 0)
 	busy := rest.CopyConfig(config)
-	busy.Wrap(func(next http.RoundTripper) http.RoundTripper { refused.RoundTripper = next; return refused })
+	busy.Wrap(func(next http.RoundTripper) http.RoundTripper { rejection.RoundTripper = next; return rejection })
 	l := &loop{objects: dynamic.NewForConfigOrDie(busy)}
-	if err := l.markAwake(t.Context(), "shop", nil); err == nil || !refused.refused {
+	if err := l.markAwake(t.Context(), "shop", nil); err == nil || !rejection.refused {
 		t.Fatal("the change had no conflict")
 	}
 	if got := r.state("services", "web"); got != "0 true" {

@@ -67,8 +67,8 @@ func TestTheImageInstallsItsDriverAndKeepsItInstalled(t *testing.T) {
 			t.Fatal(err)
 		}
 		eventually.True(t, "it is installed again", func() bool {
-			again, err := flexvolume.Find(host, name)
-			return err == nil && again.Version == first.Version
+			installation, err := flexvolume.Find(host, name)
+			return err == nil && installation.Version == first.Version
 		})
 		if err := os.WriteFile(filepath.Join(image, "loop"), append(driver, "# second\n"...), 0o644); err != nil {
 			t.Fatal(err)

@@ -33,8 +33,8 @@ func TestTheManifestHasTheDriver(t *testing.T) {
 	}
 	const key = "\n  loop: |\n"
 	if *update {
-		head, _, found := bytes.Cut(content, []byte(key))
-		if !found {
+		head, _, ok := bytes.Cut(content, []byte(key))
+		if !ok {
 			t.Fatalf("%s has no %q", manifest, key)
 		}
 		content = append(head, key...)
@@ -86,8 +86,8 @@ func loop(t *testing.T) (driver *flexvolume.Driver, state string) {
 		t.Fatalf("init: %+v, %v", caps, err)
 	}
 	t.Cleanup(func() {
-		if left := devices(t, filepath.Dir(state)); left != "" {
-			t.Errorf("loop devices are left: %s", left)
+		if rest := devices(t, filepath.Dir(state)); rest != "" {
+			t.Errorf("loop devices are left: %s", rest)
 		}
 	})
 	return driver, state
@@ -100,13 +100,13 @@ func devices(t *testing.T, dir string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var found []string
+	var leaks []string
 	for line := range strings.Lines(string(out)) {
 		if strings.Contains(line, dir) {
-			found = append(found, strings.TrimSpace(line))
+			leaks = append(leaks, strings.TrimSpace(line))
 		}
 	}
-	return strings.Join(found, "\n")
+	return strings.Join(leaks, "\n")
 }
 
 func TestDataSurvivesItsPod(t *testing.T) {

@@ -94,8 +94,8 @@ func linkedModules(ctx context.Context, root string) ([]dependency, error) {
 			if p.Module == nil || p.Module.Version == "" { // the standard library and this repository
 				continue
 			}
-			module, known := linked[p.Module.Path]
-			if !known {
+			module, ok := linked[p.Module.Path]
+			if !ok {
 				module = p.Module.used()
 			}
 			if !slices.Contains(module.programs, t.name) {

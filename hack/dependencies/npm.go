@@ -90,8 +90,8 @@ func checkNPM(reasons map[string]reason, packages []npmPackage) error {
 		}
 	}
 	for name := range reasons {
-		wanted, npm := strings.CutPrefix(name, npmPrefix)
-		if npm && !slices.ContainsFunc(packages, func(p npmPackage) bool { return p.Direct && p.Name == wanted }) {
+		desired, npm := strings.CutPrefix(name, npmPrefix)
+		if npm && !slices.ContainsFunc(packages, func(p npmPackage) bool { return p.Direct && p.Name == desired }) {
 			problems = append(problems, fmt.Errorf("%s: console/web/package.json doesn't name it; remove its row from docs/dependencies.tsv", name))
 		}
 	}
@@ -106,8 +106,8 @@ func npmTables(reasons map[string]reason, packages []npmPackage) string {
 	for _, p := range packages {
 		if p.Direct {
 			directCount++
-			why := reasons[npmPrefix+p.Name]
-			fmt.Fprintf(&direct, "| %s | %s | %s | %s | %s |\n", p.Name, p.Version, p.Licence, why.owner, why.text)
+			reason := reasons[npmPrefix+p.Name]
+			fmt.Fprintf(&direct, "| %s | %s | %s | %s | %s |\n", p.Name, p.Version, p.Licence, reason.owner, reason.text)
 		}
 		if p.Bundled {
 			bundledCount++

@@ -47,7 +47,7 @@ func readReasons(path string) (map[string]reason, error) {
 func checkReasons(reasons map[string]reason, direct []dependency) error {
 	var problems []error
 	for _, d := range direct {
-		if _, known := reasons[d.Path]; !known {
+		if _, ok := reasons[d.Path]; !ok {
 			problems = append(problems, fmt.Errorf("%s: go.mod requires it; add its owner and the reason to docs/dependencies.tsv", d.Path))
 		}
 	}

@@ -123,9 +123,9 @@ func bundled(packages []npmPackage) (all []npmPackage) {
 // billOf describes programs and the modules that they say they are linked with, whose licences are
 // those of linked. The packages are part of slipway.
 func billOf(programs []program, linked []dependency, packages []npmPackage) (*cdx.BOM, error) {
-	known := map[string]dependency{}
+	byName := map[string]dependency{}
 	for _, d := range linked {
-		known[d.Path+"@"+d.Version] = d
+		byName[d.Path+"@"+d.Version] = d
 	}
 	libraries := map[string]cdx.Component{}
 	var components []cdx.Component
@@ -134,7 +134,7 @@ func billOf(programs []program, linked []dependency, packages []npmPackage) (*cd
 		uses := []string{standardLibrary(p.info.GoVersion).BOMRef}
 		libraries[uses[0]] = standardLibrary(p.info.GoVersion)
 		for _, module := range modulesOf(p.info) {
-			d, ok := known[module.Path+"@"+module.Version]
+			d, ok := byName[module.Path+"@"+module.Version]
 			if !ok {
 				return nil, fmt.Errorf("program %q has %s %s, which go.mod doesn't name; run: make build", p.name, module.Path, module.Version)
 			}

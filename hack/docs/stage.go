@@ -46,8 +46,8 @@ func stage(root string) (pages, error) {
 		}
 		text := string(data)
 		if path.Ext(file) == ".md" {
-			text = link.ReplaceAllStringFunc(text, func(found string) string {
-				parts := link.FindStringSubmatch(found)
+			text = link.ReplaceAllStringFunc(text, func(match string) string {
+				parts := link.FindStringSubmatch(match)
 				target, err := resolve(root, files, file, parts[1])
 				if err != nil {
 					problems = append(problems, err)

@@ -42,7 +42,7 @@ func run(ctx context.Context, dir string, names []string) error {
 	if err != nil {
 		return err
 	}
-	built := previous(dir)
+	manifest := previous(dir)
 	for _, recipe := range recipes {
 		if len(names) > 0 && !slices.Contains(names, recipe.Name) {
 			continue
@@ -51,7 +51,7 @@ func run(ctx context.Context, dir string, names []string) error {
 		if err != nil {
 			return fmt.Errorf("build %s: %w", recipe.Name, err)
 		}
-		if old, ok := built.Find(recipe.Name); ok && old.Inputs == inputs && exists(dir, old) {
+		if old, ok := manifest.Find(recipe.Name); ok && old.Inputs == inputs && exists(dir, old) {
 			continue
 		}
 		start := time.Now()
@@ -60,8 +60,8 @@ func run(ctx context.Context, dir string, names []string) error {
 			return fmt.Errorf("build %s: %w", recipe.Name, err)
 		}
 		program.Inputs = inputs
-		built = with(built, program)
-		if err := save(dir, built); err != nil {
+		manifest = with(manifest, program)
+		if err := save(dir, manifest); err != nil {
 			return err
 		}
 		slog.Info("built program", "name", program.Name, "bytes", program.Size, "compressed", compressed,

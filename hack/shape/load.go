@@ -83,7 +83,7 @@ func measure(pkg listed) (shape, error) {
 		s.problem, _, _ = strings.Cut(pkg.Error.Err, "\n")
 	}
 	for _, path := range pkg.Imports {
-		if ours, found := strings.CutPrefix(path, prefix); found {
+		if ours, ok := strings.CutPrefix(path, prefix); ok {
 			s.imports = append(s.imports, ours)
 		}
 	}

@@ -49,7 +49,7 @@ func (s *Server) list(t target) object {
 	list := object{"metadata": object{"resourceVersion": text(s.version)}, "items": items}
 	kind := listKind(version, t.resource)
 	if kind == "" && len(items) > 0 {
-		if of, named := items[0]["kind"].(string); named {
+		if of, ok := items[0]["kind"].(string); ok {
 			kind = of + "List"
 		}
 	}
@@ -134,7 +134,7 @@ func (s *Server) update(t target, body []byte) (object, error) {
 // replace is the common part of update and patch.
 func (s *Server) replace(t target, have, next object) (object, error) {
 	before, after := meta(have), meta(next)
-	if wanted := after.GetResourceVersion(); wanted != "" && wanted != before.GetResourceVersion() {
+	if desired := after.GetResourceVersion(); desired != "" && desired != before.GetResourceVersion() {
 		return nil, apierrors.NewConflict(t.groupResource(), t.name, fmt.Errorf("the object has been modified"))
 	}
 	if uid := after.GetUID(); uid != "" && uid != before.GetUID() {
@@ -142,9 +142,9 @@ func (s *Server) replace(t target, have, next object) (object, error) {
 			fmt.Errorf("precondition failed: UID %s, not %s", before.GetUID(), uid))
 	}
 	if t.subresource == "status" {
-		stored := runtime.DeepCopyJSON(have)
-		stored["status"] = next["status"]
-		next, after = stored, meta(stored)
+		existing := runtime.DeepCopyJSON(have)
+		existing["status"] = next["status"]
+		next, after = existing, meta(existing)
 	} else if hasStatus[t.resource] {
 		next["status"] = have["status"]
 	}

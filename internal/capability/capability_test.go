@@ -45,7 +45,7 @@ func TestDroppedCapabilitiesDoNotComeBack(t *testing.T) {
 	}
 }
 
-func expectDropped(t *testing.T, who, status string) {
+func expectDropped(t *testing.T, process, status string) {
 	t.Helper()
 	for line := range strings.Lines(status) {
 		name, value, _ := strings.Cut(line, ":")
@@ -58,11 +58,11 @@ func expectDropped(t *testing.T, who, status string) {
 		}
 		for _, capability := range dropped() {
 			if set&(1<<capability) != 0 {
-				t.Errorf("%s of the %s has capability %d", name, who, capability)
+				t.Errorf("%s of the %s has capability %d", name, process, capability)
 			}
 		}
 		if set&(1<<unix.CAP_SYS_ADMIN) == 0 {
-			t.Errorf("%s of the %s has lost CAP_SYS_ADMIN", name, who)
+			t.Errorf("%s of the %s has lost CAP_SYS_ADMIN", name, process)
 		}
 	}
 }

@@ -14,14 +14,14 @@ func (a *Authority) RefuseWeak(t testing.TB, shakeHands func(address string) err
 	pair := a.Issue(t, "weak")
 	certificate, err := tls.LoadX509KeyPair(pair.CertFile, pair.KeyFile)
 	must(t, err)
-	for name, offered := range map[string]*tls.Config{
+	for name, config := range map[string]*tls.Config{
 		"":        {MinVersion: tls.VersionTLS12},
 		"TLS 1.0": {MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS10},
 		"TLS 1.1": {MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11},
 		"RC4":     {MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_RC4_128_SHA}},
 	} {
-		offered.Certificates = []tls.Certificate{certificate}
-		listener, err := tls.Listen("tcp", "127.0.0.1:0", offered)
+		config.Certificates = []tls.Certificate{certificate}
+		listener, err := tls.Listen("tcp", "127.0.0.1:0", config)
 		must(t, err)
 		t.Cleanup(func() { _ = listener.Close() })
 		go serve(listener)

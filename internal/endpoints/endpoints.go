@@ -41,9 +41,9 @@ func platform(namespace string) bool {
 // OfHost reports whether an address currently belongs to this machine. If it cannot read the
 // machine's addresses, it returns true.
 func OfHost(address netip.Addr) bool {
-	own, err := net.InterfaceAddrs()
-	return err != nil || slices.ContainsFunc(own, func(one net.Addr) bool {
-		network, ok := one.(*net.IPNet)
+	addrs, err := net.InterfaceAddrs()
+	return err != nil || slices.ContainsFunc(addrs, func(addr net.Addr) bool {
+		network, ok := addr.(*net.IPNet)
 		if !ok {
 			return false
 		}

@@ -17,20 +17,20 @@ const (
 
 // True waits until the condition holds. After a minute, it ends the test with a message that
 // contains what.
-func True(t testing.TB, what string, condition func() bool) {
+func True(t testing.TB, description string, condition func() bool) {
 	t.Helper()
 	if !poll(timeout, condition) {
-		t.Fatalf("%s: not within %v", what, timeout)
+		t.Fatalf("%s: not within %v", description, timeout)
 	}
 }
 
 // Equal waits until got returns want. After a minute, it ends the test with a message that contains
 // the last value.
-func Equal[T comparable](t testing.TB, what string, got func() T, want T) {
+func Equal[T comparable](t testing.TB, description string, got func() T, want T) {
 	t.Helper()
 	var last T
 	if !poll(timeout, func() bool { last = got(); return last == want }) {
-		t.Fatalf("%s: %s, want %s, for %v", what, show(last), show(want), timeout)
+		t.Fatalf("%s: %s, want %s, for %v", description, show(last), show(want), timeout)
 	}
 }
 

@@ -148,11 +148,11 @@ func (s *Server) idToken(host, nonce string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	signed, err := signer.Sign(payload)
+	signature, err := signer.Sign(payload)
 	if err != nil {
 		return "", err
 	}
-	return signed.CompactSerialize()
+	return signature.CompactSerialize()
 }
 
 const keyBits = 2048

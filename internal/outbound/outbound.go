@@ -73,15 +73,15 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 	if d.named(address) {
 		return d.trusted(ctx, network, address)
 	}
-	checked := d.plain
-	checked.ControlContext = func(_ context.Context, _, resolved string, _ syscall.RawConn) error {
+	dialer := d.plain
+	dialer.ControlContext = func(_ context.Context, _, resolved string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(resolved)
 		if err != nil || !d.Allowed(at.Addr()) {
 			return &Refused{address}
 		}
 		return nil
 	}
-	return stalling(checked.DialContext(ctx, network, address))
+	return stalling(dialer.DialContext(ctx, network, address))
 }
 
 // trusted connects to an address that the administrator allows.

@@ -80,8 +80,8 @@ func TestHostsAreAllowedByNameAndPort(t *testing.T) {
 	if err := get("localhost:" + port); err != nil {
 		t.Errorf("a host that is allowed: %v", err)
 	}
-	refused := &Refused{}
-	if err := get("127.0.0.1:" + port); !errors.As(err, &refused) || refused.Host != "127.0.0.1:"+port {
+	rejection := &Refused{}
+	if err := get("127.0.0.1:" + port); !errors.As(err, &rejection) || rejection.Host != "127.0.0.1:"+port {
 		t.Errorf("its address: %v", err)
 	}
 	for address, want := range map[string]bool{"only.example.com:443": true, "only.example.com:80": true, "only.example.com:22": false} {
@@ -107,8 +107,8 @@ func TestRedirectsAreCheckedAndCounted(t *testing.T) {
 	t.Cleanup(outside.Close)
 	d := New(Policy{AllowedHosts: []string{strings.TrimPrefix(outside.URL, "http://")}})
 	client := &http.Client{Transport: d.Transport(false), CheckRedirect: func(*http.Request, []*http.Request) error { return nil }}
-	refused := &Refused{}
-	if _, err := client.Get(outside.URL + "/"); !errors.As(err, &refused) {
+	rejection := &Refused{}
+	if _, err := client.Get(outside.URL + "/"); !errors.As(err, &rejection) {
 		t.Errorf("a redirect to a refused server: %v", err)
 	}
 	hops = 0
@@ -118,15 +118,15 @@ func TestRedirectsAreCheckedAndCounted(t *testing.T) {
 }
 
 func TestProxyGetsNoRequestsForRefusedServers(t *testing.T) {
-	var asked []string
-	proxy := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked = append(asked, r.URL.Host) }))
+	var requests []string
+	proxy := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { requests = append(requests, r.URL.Host) }))
 	t.Cleanup(proxy.Close)
 	t.Setenv("HTTP_PROXY", proxy.URL)
 	t.Setenv("NO_PROXY", "")
 	client := &http.Client{Transport: dialer().Transport(false)}
-	refused := &Refused{}
+	rejection := &Refused{}
 	for _, host := range []string{"192.0.2.10", "[::ffff:a9fe:a9fe]", "10.128.0.1:5000", strings.TrimPrefix(proxy.URL, "http://")} {
-		if _, err := client.Get("http://" + host + "/"); !errors.As(err, &refused) {
+		if _, err := client.Get("http://" + host + "/"); !errors.As(err, &rejection) {
 			t.Errorf("%s: %v", host, err)
 		}
 	}
@@ -135,7 +135,7 @@ func TestProxyGetsNoRequestsForRefusedServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer.Body.Close()
-	if len(asked) != 1 || asked[0] != "198.51.100.1" {
-		t.Errorf("the proxy is asked for %q", asked)
+	if len(requests) != 1 || requests[0] != "198.51.100.1" {
+		t.Errorf("the proxy is asked for %q", requests)
 	}
 }

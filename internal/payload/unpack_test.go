@@ -291,7 +291,7 @@ func TestRealProgramsAfterKillInTheMiddle(t *testing.T) {
 			t.Fatalf("the child ended before it was killed (%v): run make build first", err)
 		case <-time.After(time.Millisecond):
 		}
-		if found, _ := filepath.Glob(filepath.Join(dir, partial+"*", manifest.Containerd)); len(found) > 0 {
+		if matches, _ := filepath.Glob(filepath.Join(dir, partial+"*", manifest.Containerd)); len(matches) > 0 {
 			killed = child.Process.Kill() == nil
 		}
 	}

@@ -91,11 +91,11 @@ func TestAccountLimitsSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := 0
-	for ; err == nil && whole <= usualHeld/maxAnswer; whole++ {
-		_, err = s.Manifest(t.Context(), fmt.Sprintf("%s/app:v%d", host, whole))
+	full := 0
+	for ; err == nil && full <= usualHeld/maxAnswer; full++ {
+		_, err = s.Manifest(t.Context(), fmt.Sprintf("%s/app:v%d", host, full))
 	}
-	if err == nil || !strings.Contains(err.Error(), "read less") || whole != usualHeld/maxAnswer+1 {
-		t.Errorf("after %d answers: %v", whole, err)
+	if err == nil || !strings.Contains(err.Error(), "read less") || full != usualHeld/maxAnswer+1 {
+		t.Errorf("after %d answers: %v", full, err)
 	}
 }

@@ -54,7 +54,7 @@ func explain(err error) error {
 	}
 	var (
 		answer     *transport.Error
-		refused    *outbound.Refused
+		rejection  *outbound.Refused
 		values     *jsonlimit.Error
 		own        ours
 		name       *net.DNSError
@@ -66,8 +66,8 @@ func explain(err error) error {
 		connection *net.OpError
 	)
 	switch {
-	case errors.As(err, &refused):
-		return &Error{reason: refused.Error(), cause: refused}
+	case errors.As(err, &rejection):
+		return &Error{reason: rejection.Error(), cause: rejection}
 	case errors.As(err, &own):
 		return &Error{reason: own.Error(), cause: own.error}
 	case errors.As(err, &values):

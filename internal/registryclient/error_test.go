@@ -86,8 +86,8 @@ func TestLocalErrorsAreExplained(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused := &outbound.Refused{}
-	if _, err := s.Manifest(t.Context(), host+"/app:v1"); !errors.As(err, &refused) || !strings.Contains(err.Error(), "slipway.outbound") || reached {
+	rejection := &outbound.Refused{}
+	if _, err := s.Manifest(t.Context(), host+"/app:v1"); !errors.As(err, &rejection) || !strings.Contains(err.Error(), "slipway.outbound") || reached {
 		t.Errorf("an address of the host: %v", err)
 	}
 	silent := registry(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })

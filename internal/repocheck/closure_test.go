@@ -23,23 +23,23 @@ func TestLightProgramsStayLight(t *testing.T) {
 }
 
 // checkReach finds a way from the package of r to every forbidden import path that it depends on.
-func checkReach(graph map[string][]string, r reach) (found findings) {
+func checkReach(graph map[string][]string, r reach) (violations findings) {
 	start := module + "/" + r.folder
 	cameFrom := map[string]string{start: ""}
 	for queue := []string{start}; len(queue) > 0; queue = queue[1:] {
 		pkg := queue[0]
 		if hit := slices.ContainsFunc(r.forbidden, func(prefix string) bool { return strings.HasPrefix(pkg, prefix) }); hit && !strings.HasPrefix(pkg, module) {
-			found.add(r.folder, 0, "depends on %s: this program %s", way(cameFrom, pkg), r.reason)
+			violations.add(r.folder, 0, "depends on %s: this program %s", way(cameFrom, pkg), r.reason)
 			continue // what lies behind it would only repeat this
 		}
 		for _, next := range graph[pkg] {
-			if _, seen := cameFrom[next]; !seen {
+			if _, ok := cameFrom[next]; !ok {
 				cameFrom[next] = pkg
 				queue = append(queue, next)
 			}
 		}
 	}
-	return found
+	return violations
 }
 
 // way writes the chain of imports that leads to a package.

@@ -8,7 +8,7 @@ import (
 
 // checkPackageDocs finds packages without a doc comment, with one in an unexpected file, or with
 // one that does not begin as the go tool wants it.
-func checkPackageDocs(t *tree) (found findings) {
+func checkPackageDocs(t *tree) (violations findings) {
 	documented := map[string]bool{}
 	code := map[string]bool{} // folders with files that are not tests
 	t.goFiles(func(f file) { code[f.folder()] = code[f.folder()] || !f.isTest() })
@@ -23,19 +23,19 @@ func checkPackageDocs(t *tree) (found findings) {
 			begin, home = "Command "+path.Base(f.folder())+" ", "main.go"
 		}
 		if !strings.HasPrefix(f.syntax.Doc.Text(), begin) {
-			found.add(f.path, f.line(f.syntax.Doc), "doc comment begins with %q: begin it with %q", firstWords(f.syntax.Doc.Text()), begin)
+			violations.add(f.path, f.line(f.syntax.Doc), "doc comment begins with %q: begin it with %q", firstWords(f.syntax.Doc.Text()), begin)
 		}
 		file := path.Base(f.path)
 		if code[f.folder()] && file != "doc.go" && file != home && file != name+".go" {
-			found.add(f.path, f.line(f.syntax.Doc), "doc comment of the package: move it to %s or doc.go", home)
+			violations.add(f.path, f.line(f.syntax.Doc), "doc comment of the package: move it to %s or doc.go", home)
 		}
 	})
 	for _, folder := range goFolders(t) {
 		if !documented[folder] {
-			found.add(folder, 0, "package has no doc comment: say in %s.go, doc.go or a program's main.go what it is for", path.Base(folder))
+			violations.add(folder, 0, "package has no doc comment: say in %s.go, doc.go or a program's main.go what it is for", path.Base(folder))
 		}
 	}
-	return found
+	return violations
 }
 
 func firstWords(text string) string {
@@ -45,18 +45,18 @@ func firstWords(text string) string {
 
 // checkExported finds exported identifiers without a comment. Constants, variables and types may
 // take the comment of their group, or one at the end of the line.
-func checkExported(t *tree) (found findings) {
+func checkExported(t *tree) (violations findings) {
 	t.goFiles(func(f file) {
 		if f.isTest() || f.syntax.Name.Name == "main" || ast.IsGenerated(f.syntax) {
 			return
 		}
 		for _, decl := range f.syntax.Decls {
 			for _, name := range undocumented(decl) {
-				found.add(f.path, f.line(name), "exported %s has no comment: say its contract, with shapes, units and errors", name.Name)
+				violations.add(f.path, f.line(name), "exported %s has no comment: say its contract, with shapes, units and errors", name.Name)
 			}
 		}
 	})
-	return found
+	return violations
 }
 
 // undocumented returns the exported names that a declaration leaves without a comment.

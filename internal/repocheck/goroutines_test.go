@@ -27,7 +27,7 @@ var detached = map[start]string{
 }
 
 // checkGoroutines finds functions that start a goroutine and do not wait for it.
-func checkGoroutines(t *tree) (found findings) {
+func checkGoroutines(t *tree) (violations findings) {
 	t.goFiles(func(f file) {
 		if f.isTestCode() {
 			return
@@ -54,12 +54,12 @@ func checkGoroutines(t *tree) (found findings) {
 			_, listed := detached[start{f.path, function.Name.Name}]
 			for _, statement := range started {
 				if !waits && !listed {
-					found.add(f.path, f.line(statement), "%s starts a goroutine and does not wait for it: wait, or give it to a Run that does", function.Name.Name)
+					violations.add(f.path, f.line(statement), "%s starts a goroutine and does not wait for it: wait, or give it to a Run that does", function.Name.Name)
 				}
 			}
 		}
 	})
-	return found
+	return violations
 }
 
 // isDone tells whether an expression is the channel of a context, which does not say that a

@@ -61,50 +61,50 @@ func within(path, folder string) bool {
 }
 
 // checkFolders finds Go code in folders that the vocabulary does not know.
-func checkFolders(t *tree) (found findings) {
+func checkFolders(t *tree) (violations findings) {
 	for _, folder := range goFolders(t) {
 		if _, _, ok := unit(folder); !ok {
-			found.add(folder, 0, "folder has no meaning: move the package to a folder of the table in internal/repocheck/layers_test.go or add a row")
+			violations.add(folder, 0, "folder has no meaning: move the package to a folder of the table in internal/repocheck/layers_test.go or add a row")
 		}
 		for part := range strings.SplitSeq(folder, "/") {
 			if slices.Contains(bannedFolders, part) {
-				found.add(folder, 0, "folder name %q says nothing: name the package for its one idea", part)
+				violations.add(folder, 0, "folder name %q says nothing: name the package for its one idea", part)
 			}
 		}
 	}
-	return found
+	return violations
 }
 
 // checkImports finds imports of our packages that do not point down, and imports of upstream
 // outside its layer.
-func checkImports(t *tree) (found findings) {
+func checkImports(t *tree) (violations findings) {
 	t.goFiles(func(f file) {
-		from, fromUnit, known := unit(f.folder())
-		if !known {
+		from, fromUnit, ok := unit(f.folder())
+		if !ok {
 			return // checkFolders reports it
 		}
 		f.imports(func(importPath string, line int) {
 			for _, prefix := range upstreamOnly {
 				if within(importPath, prefix) && from.name != "upstream" {
-					found.add(f.path, line, "imports %s: only kube/ and node/ do; ask one of them for what you need through a field", importPath)
+					violations.add(f.path, line, "imports %s: only kube/ and node/ do; ask one of them for what you need through a field", importPath)
 				}
 			}
-			folder, ours := strings.CutPrefix(importPath, module+"/")
-			if !ours || allowed(f.folder(), folder, from.name) {
+			folder, ok := strings.CutPrefix(importPath, module+"/")
+			if !ok || allowed(f.folder(), folder, from.name) {
 				return
 			}
 			to, toUnit, known := unit(folder)
 			switch {
 			case !known || fromUnit == toUnit || slices.Contains(from.imports, to.name):
 			case from.name == to.name:
-				found.add(f.path, line, "%s imports its sibling %s: take what you need as a field or argument, speak through the API, or move the shared idea to internal/", fromUnit, folder)
+				violations.add(f.path, line, "%s imports its sibling %s: take what you need as a field or argument, speak through the API, or move the shared idea to internal/", fromUnit, folder)
 			default:
-				found.add(f.path, line, "%s (%s) imports %s (%s): dependencies point down only; %s may import %s. Take what you need as a field or argument",
+				violations.add(f.path, line, "%s (%s) imports %s (%s): dependencies point down only; %s may import %s. Take what you need as a field or argument",
 					fromUnit, from.name, folder, to.name, from.name, strings.Join(slices.Compact(slices.Sorted(slices.Values(from.imports))), ", "))
 			}
 		})
 	})
-	return found
+	return violations
 }
 
 // allowed tells whether an import of ours is exempt from the layers.
@@ -116,35 +116,35 @@ func allowed(from, to, layerName string) bool {
 }
 
 // checkExceptions finds exceptions that nothing needs any more, although both folders exist.
-func checkExceptions(t *tree) (found findings) {
-	used := map[exception]bool{}
+func checkExceptions(t *tree) (violations findings) {
+	inUse := map[exception]bool{}
 	t.goFiles(func(f file) {
 		f.imports(func(importPath string, _ int) {
-			folder, ours := strings.CutPrefix(importPath, module+"/")
+			folder, ok := strings.CutPrefix(importPath, module+"/")
 			for _, e := range exceptions {
-				if ours && within(f.folder(), e.from) && within(folder, e.to) {
-					used[e] = true
+				if ok && within(f.folder(), e.from) && within(folder, e.to) {
+					inUse[e] = true
 				}
 			}
 		})
 	})
 	for _, e := range exceptions {
-		if t.folders[e.from] && t.folders[e.to] && !used[e] {
-			found.add("internal/repocheck/layers_test.go", 0, "nothing in %s imports %s: remove the exception", e.from, e.to)
+		if t.folders[e.from] && t.folders[e.to] && !inUse[e] {
+			violations.add("internal/repocheck/layers_test.go", 0, "nothing in %s imports %s: remove the exception", e.from, e.to)
 		}
 	}
-	return found
+	return violations
 }
 
 // checkMains finds programs outside the folders of programs.
-func checkMains(t *tree) (found findings) {
+func checkMains(t *tree) (violations findings) {
 	t.goFiles(func(f file) {
 		allowed := slices.ContainsFunc(programFolders, func(e exemption) bool { return within(f.path, e.path) })
 		if f.syntax.Name.Name == "main" && !allowed {
-			found.add(f.path, f.line(f.syntax.Name), "package main: programs stand in the folders that internal/repocheck/layers_test.go names, such as cmd/ and hack/")
+			violations.add(f.path, f.line(f.syntax.Name), "package main: programs stand in the folders that internal/repocheck/layers_test.go names, such as cmd/ and hack/")
 		}
 	})
-	return found
+	return violations
 }
 
 // goFolders returns the folders that hold Go files, sorted.

@@ -11,7 +11,7 @@ var silent = []string{"plumbing", "client", "client-program", "configuration"}
 
 // checkLogging finds packages of silent layers that log, and failures that are both logged and
 // returned.
-func checkLogging(t *tree) (found findings) {
+func checkLogging(t *tree) (violations findings) {
 	t.goFiles(func(f file) {
 		if f.isTestCode() {
 			return
@@ -19,7 +19,7 @@ func checkLogging(t *tree) (found findings) {
 		if layer, _, _ := unit(f.folder()); slices.Contains(silent, layer.name) {
 			f.imports(func(importPath string, line int) {
 				if importPath == "log/slog" {
-					found.add(f.path, line, "imports log/slog: a package of the layer %q returns errors", layer.name)
+					violations.add(f.path, line, "imports log/slog: a package of the layer %q returns errors", layer.name)
 				}
 			})
 		}
@@ -35,13 +35,13 @@ func checkLogging(t *tree) (found findings) {
 			}
 			for i, statement := range statements {
 				if logsFailure(statement) && slices.ContainsFunc(statements[i:], returnsError) {
-					found.add(f.path, f.line(statement), "logs a failure and returns it: the caller that handles an error logs it")
+					violations.add(f.path, f.line(statement), "logs a failure and returns it: the caller that handles an error logs it")
 				}
 			}
 			return true
 		})
 	})
-	return found
+	return violations
 }
 
 // returnsError tells whether a statement returns a variable err or a wrapped error.

@@ -3,7 +3,7 @@ package repocheck
 import "go/ast"
 
 // checkTestCode finds tests that skip themselves and test code that sleeps.
-func checkTestCode(t *tree) (found findings) {
+func checkTestCode(t *tree) (violations findings) {
 	t.goFiles(func(f file) {
 		if !f.isTestCode() {
 			return
@@ -20,14 +20,14 @@ func checkTestCode(t *tree) (found findings) {
 			}
 			switch {
 			case handles[on.Name] && (call.Sel.Name == "Skip" || call.Sel.Name == "Skipf" || call.Sel.Name == "SkipNow"):
-				found.add(f.path, f.line(call), "%s.%s: a skipped test hides a gap; provide what the test needs, or fail and say what is missing", on.Name, call.Sel.Name)
+				violations.add(f.path, f.line(call), "%s.%s: a skipped test hides a gap; provide what the test needs, or fail and say what is missing", on.Name, call.Sel.Name)
 			case on.Name == "time" && call.Sel.Name == "Sleep":
-				found.add(f.path, f.line(call), "time.Sleep: wait for the condition that the test needs, with a deadline")
+				violations.add(f.path, f.line(call), "time.Sleep: wait for the condition that the test needs, with a deadline")
 			}
 			return true
 		})
 	})
-	return found
+	return violations
 }
 
 // testHandles returns the names of parameters and variables of the types of package testing.

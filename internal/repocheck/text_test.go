@@ -20,43 +20,43 @@ var registryHost = regexp.MustCompile(`\b(?:docker\.io|quay\.io|gcr\.io|ghcr\.io
 var link = regexp.MustCompile(`(?:\]\(|(?m:^\[[^\]]+\]: +))<?([^)>\s]+)`)
 
 // checkLength finds files that are too long.
-func checkLength(t *tree) (found findings) {
+func checkLength(t *tree) (violations findings) {
 	for _, f := range t.files {
-		limit, listed := fileLimits[f.path]
-		if !listed {
+		limit, ok := fileLimits[f.path]
+		if !ok {
 			limit = fileLimits[""]
 		}
 		exempt := slices.ContainsFunc(longFiles, func(e exemption) bool { return e.path == f.path })
 		if n := strings.Count(f.text, "\n"); n > limit && !exempt {
-			found.add(f.path, 0, "%d lines, limit %d: split it by concern", n, limit)
+			violations.add(f.path, 0, "%d lines, limit %d: split it by concern", n, limit)
 		}
 	}
-	return found
+	return violations
 }
 
 // checkPlaces finds paths of a machine and hosts of registries.
-func checkPlaces(t *tree) (found findings) {
+func checkPlaces(t *tree) (violations findings) {
 	for _, f := range t.files {
 		mayName := slices.ContainsFunc(namesRegistries, func(e exemption) bool { return e.path == f.path })
 		line := 0
 		for text := range strings.Lines(f.text) {
 			line++
 			if match := machinePath.FindStringSubmatch(text); match != nil {
-				found.add(f.path, line, "names %q, a path of one machine: take it as a setting or make a temporary folder", match[1])
+				violations.add(f.path, line, "names %q, a path of one machine: take it as a setting or make a temporary folder", match[1])
 			}
 			if host := registryHost.FindString(text); host != "" && !mayName {
-				found.add(f.path, line, "names %q, the host of a registry: take it as a setting, or use example.com where it is an example", host)
+				violations.add(f.path, line, "names %q, the host of a registry: take it as a setting, or use example.com where it is an example", host)
 			}
 		}
 	}
-	return found
+	return violations
 }
 
 // generatedPages is the folder of the pages that hack/docs writes from the code.
 const generatedPages = "docs/reference/"
 
 // checkLinks finds links in Markdown to files that do not exist.
-func checkLinks(t *tree) (found findings) {
+func checkLinks(t *tree) (violations findings) {
 	exists := map[string]bool{".": true}
 	for _, f := range t.files {
 		exists[f.path] = true
@@ -73,7 +73,7 @@ func checkLinks(t *tree) (found findings) {
 			}
 			line := 1 + strings.Count(f.text[:match[2]], "\n")
 			if err != nil || path.IsAbs(parsed.Path) {
-				found.add(f.path, line, "link to %q: write the path relative to this file", target)
+				violations.add(f.path, line, "link to %q: write the path relative to this file", target)
 				continue
 			}
 			file := path.Join(f.folder(), parsed.Path)
@@ -81,11 +81,11 @@ func checkLinks(t *tree) (found findings) {
 				continue // `make docs` writes the page and checks the link
 			}
 			if !exists[file] && !t.folders[file] {
-				found.add(f.path, line, "link to %q: there is no %s", target, file)
+				violations.add(f.path, line, "link to %q: there is no %s", target, file)
 			}
 		}
 	}
-	return found
+	return violations
 }
 
 var code = regexp.MustCompile("(?ms:^```.*?^```)|`[^`\n]*`")

@@ -124,11 +124,11 @@ func (f *findings) add(path string, line int, format string, args ...any) {
 }
 
 // checkSyntax finds Go files that cannot be parsed, which the other rules leave out.
-func checkSyntax(t *tree) (found findings) {
+func checkSyntax(t *tree) (violations findings) {
 	for _, f := range t.files {
 		if f.err != nil {
-			found.add(f.path, 0, "cannot be parsed: %v", f.err)
+			violations.add(f.path, 0, "cannot be parsed: %v", f.err)
 		}
 	}
-	return found
+	return violations
 }

@@ -21,7 +21,7 @@ var loaded = map[string]string{
 
 // checkVariables finds init functions, package variables that are set later, and those whose value
 // is computed when the package is loaded.
-func checkVariables(t *tree) (found findings) {
+func checkVariables(t *tree) (violations findings) {
 	t.goFiles(func(f file) {
 		if f.isTestCode() {
 			return
@@ -30,25 +30,25 @@ func checkVariables(t *tree) (found findings) {
 			switch decl := decl.(type) {
 			case *ast.FuncDecl:
 				if decl.Recv == nil && decl.Name.Name == "init" {
-					found.add(f.path, f.line(decl), "init function: let the caller do this")
+					violations.add(f.path, f.line(decl), "init function: let the caller do this")
 				}
 			case *ast.GenDecl:
 				if decl.Tok != token.VAR {
 					continue
 				}
 				for _, spec := range decl.Specs {
-					checkVariable(&found, f, decl, spec.(*ast.ValueSpec))
+					checkVariable(&violations, f, decl, spec.(*ast.ValueSpec))
 				}
 			}
 		}
 	})
-	return found
+	return violations
 }
 
-func checkVariable(found *findings, f file, decl *ast.GenDecl, spec *ast.ValueSpec) {
+func checkVariable(existing *findings, f file, decl *ast.GenDecl, spec *ast.ValueSpec) {
 	name := spec.Names[0].Name
 	if len(spec.Values) == 0 && !isEmbedded(decl.Doc) && !isEmbedded(spec.Doc) {
-		found.add(f.path, f.line(spec), "package variable %s is set later: make it a field or an argument", name)
+		existing.add(f.path, f.line(spec), "package variable %s is set later: make it a field or an argument", name)
 	}
 	for _, value := range spec.Values {
 		call, ok := value.(*ast.CallExpr)
@@ -66,8 +66,8 @@ func checkVariable(found *findings, f file, decl *ast.GenDecl, spec *ast.ValueSp
 		case *ast.ArrayType, *ast.ParenExpr, *ast.IndexExpr:
 			continue // a conversion
 		}
-		if _, listed := loaded[f.path+" "+name]; !listed && !slices.Contains(constructors, function) {
-			found.add(f.path, f.line(value), "package variable %s calls %s when the package is loaded: call it where the value is used", name, function)
+		if _, ok := loaded[f.path+" "+name]; !ok && !slices.Contains(constructors, function) {
+			existing.add(f.path, f.line(value), "package variable %s calls %s when the package is loaded: call it where the value is used", name, function)
 		}
 	}
 }

@@ -16,7 +16,7 @@ const (
 // checkCommentWidth finds lines of comments that are too long. Exempt are lines that cannot be
 // wrapped: directives such as //go:embed, preformatted lines, and lines of one long word such as an
 // address.
-func checkCommentWidth(t *tree) (found findings) {
+func checkCommentWidth(t *tree) (violations findings) {
 	t.goFiles(func(f file) {
 		lines := strings.Split(f.text, "\n")
 		for _, group := range f.syntax.Comments {
@@ -26,13 +26,13 @@ func checkCommentWidth(t *tree) (found findings) {
 					line := lines[number-1]
 					width := utf8.RuneCountInString(line)
 					if width > maxColumns && !directive.MatchString(line) && !unwrappable.MatchString(line) {
-						found.add(f.path, number, "comment of %d columns, limit %d: wrap it", width, maxColumns)
+						violations.add(f.path, number, "comment of %d columns, limit %d: wrap it", width, maxColumns)
 					}
 				}
 			}
 		}
 	})
-	return found
+	return violations
 }
 
 var (
@@ -42,7 +42,7 @@ var (
 
 // checkTableCells finds cells of tables in documents with too many words. Generated pages are
 // exempt, since their cells are written in the tables that they are generated from.
-func checkTableCells(t *tree) (found findings) {
+func checkTableCells(t *tree) (violations findings) {
 	for _, f := range t.files {
 		if path.Ext(f.path) != ".md" {
 			continue
@@ -56,13 +56,13 @@ func checkTableCells(t *tree) (found findings) {
 			}
 			for cell := range strings.SplitSeq(strings.TrimSuffix(row, "|"), "|") {
 				if words := len(strings.Fields(cell)); words > maxCellWords {
-					found.add(f.path, number, "cell of %d words (%s ...), limit %d: shorten it or write a paragraph",
+					violations.add(f.path, number, "cell of %d words (%s ...), limit %d: shorten it or write a paragraph",
 						words, firstWords(cell), maxCellWords)
 				}
 			}
 		}
 	}
-	return found
+	return violations
 }
 
 var codeBlock = regexp.MustCompile("(?ms:^```.*?^```)")

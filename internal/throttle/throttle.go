@@ -122,11 +122,11 @@ func accountOf(user string) string {
 
 // of is the record of a key, nil where there is none.
 func (t *Throttle) of(k key, now time.Time) *record {
-	found, ok := t.records.Get(k)
+	existing, ok := t.records.Get(k)
 	if !ok {
 		return nil
 	}
-	r := found.(*record)
+	r := existing.(*record)
 	if now.Sub(r.last) > failureAge {
 		r.wrong = 0
 	}

@@ -48,11 +48,11 @@ func TestGuessesForAUserBecomeSlow(t *testing.T) {
 	}
 	var waits []time.Duration
 	for range 7 {
-		began := g.clock
+		start := g.clock
 		for g.guess("alice", "a", 1) == 0 {
 			g.clock = g.clock.Add(time.Second)
 		}
-		waits = append(waits, g.clock.Sub(began).Round(time.Second))
+		waits = append(waits, g.clock.Sub(start).Round(time.Second))
 	}
 	if got := fmt.Sprint(waits); got != "[1s 2s 4s 8s 16s 30s 30s]" {
 		t.Errorf("the waits are %s", got)

@@ -57,18 +57,18 @@ func (s *DeviceCleanup) Run(ctx context.Context, ready func()) error {
 // mounted. The node is empty if it did not attach the volume itself. The directory is empty if
 // nothing is mounted.
 func (s *DeviceCleanup) unused() map[attachment]string {
-	used := s.used()
+	inUse := s.used()
 	dirs := map[string]string{}
 	unused := map[attachment]string{}
 	for _, device := range flexvolume.StagedVolumes(s.KubeletRoot) {
-		if key := device.Driver + "/" + device.Volume; !used[key] {
+		if key := device.Driver + "/" + device.Volume; !inUse[key] {
 			dirs[key] = device.Dir
 			unused[attachment{driver: device.Driver, volume: device.Volume}] = device.Dir
 		}
 	}
 	for _, recorded := range s.Attachments.list() {
 		key := recorded.driver + "/" + recorded.volume
-		if used[key] {
+		if inUse[key] {
 			continue
 		}
 		delete(unused, attachment{driver: recorded.driver, volume: recorded.volume})
@@ -100,7 +100,7 @@ func (s *DeviceCleanup) release(ctx context.Context, a attachment, dir string) e
 // without a record, which the in-tree plugin mounted, has the same name in the pod and in the
 // storage.
 func (s *DeviceCleanup) used() map[string]bool {
-	used := map[string]bool{}
+	inUse := map[string]bool{}
 	// Glob fails only for an invalid pattern.
 	dirs, _ := filepath.Glob(filepath.Join(s.KubeletRoot, "pods", "*", "volumes", "*", "*"))
 	for _, dir := range dirs {
@@ -111,7 +111,7 @@ func (s *DeviceCleanup) used() map[string]bool {
 		if err == nil && json.Unmarshal(content, &r) == nil && r.Name != "" {
 			volume = r.Name
 		}
-		used[flexvolume.UnescapeName(escaped)+"/"+volume] = true
+		inUse[flexvolume.UnescapeName(escaped)+"/"+volume] = true
 	}
-	return used
+	return inUse
 }

@@ -31,8 +31,8 @@ func TestUnusedDeviceIsUnmountedBeforeKubeletStarts(t *testing.T) {
 			t.Errorf("mounts (-want +got):\n%s", diff)
 		}
 	})
-	again := must[volume.VolumePlugin](t)(c.manager.FindPluginByName(name))
-	if err := must[volume.Unmounter](t)(again.NewUnmounter("pv1", "uid1")).TearDown(); err != nil {
+	second := must[volume.VolumePlugin](t)(c.manager.FindPluginByName(name))
+	if err := must[volume.Unmounter](t)(second.NewUnmounter("pv1", "uid1")).TearDown(); err != nil {
 		t.Fatal(err)
 	}
 	c.calls()

@@ -162,31 +162,31 @@ func (b *bench) answers(from hosttest.Namespace, network, address, want string) 
 // leftovers lists the devices, leases, checks and ports of pods on the host.
 func (b *bench) leftovers() []string {
 	b.Helper()
-	var left []string
+	var remaining []string
 	files, _ := filepath.Glob(filepath.Join(b.config.StateDir, "pods", "*.json"))
-	left = append(left, files...)
+	remaining = append(remaining, files...)
 	devices, err := podDevices()
 	b.must(err)
 	for name := range devices {
-		left = append(left, name)
+		remaining = append(remaining, name)
 	}
 	owners, err := nat.Owners(b.Context(), b.config.NFTTable)
 	b.must(err)
 	for owner := range owners {
-		left = append(left, "host ports of "+owner)
+		remaining = append(remaining, "host ports of "+owner)
 	}
 	chains, err := spoofcheck.List(b.config.NFTTable)
 	b.must(err)
 	for device := range chains {
-		left = append(left, "check of "+device)
+		remaining = append(remaining, "check of "+device)
 	}
-	return left
+	return remaining
 }
 
 func (b *bench) nothingLeft() {
 	b.Helper()
-	if left := b.leftovers(); len(left) > 0 {
-		b.Errorf("left over: %v", left)
+	if remaining := b.leftovers(); len(remaining) > 0 {
+		b.Errorf("left over: %v", remaining)
 	}
 }
 

@@ -53,19 +53,19 @@ func TestAddResult(t *testing.T) {
 
 func TestPodConnectivity(t *testing.T) {
 	b := newBench(t)
-	one, oneAddress := b.pod("one", nil)
+	namespace, oneAddress := b.pod("one", nil)
 	two, twoAddress := b.pod("two", nil)
 	hosttest.Host().Serve(t, 8081)
 
-	b.answers(one, "tcp4", twoAddress+":80", "two "+oneAddress)
+	b.answers(namespace, "tcp4", twoAddress+":80", "two "+oneAddress)
 	b.answers(two, "udp4", oneAddress+":80", "one "+twoAddress)
-	b.answers(one, "tcp4", oneAddress+":80", "one "+oneAddress)
-	b.answers(one, "tcp4", "127.0.0.1:80", "one 127.0.0.1")
-	b.answers(one, "tcp4", "10.128.2.1:8081", "host "+oneAddress)
+	b.answers(namespace, "tcp4", oneAddress+":80", "one "+oneAddress)
+	b.answers(namespace, "tcp4", "127.0.0.1:80", "one 127.0.0.1")
+	b.answers(namespace, "tcp4", "10.128.2.1:8081", "host "+oneAddress)
 	b.answers(hosttest.Host(), "tcp4", twoAddress+":80", "two 10.128.2.1")
 
 	// The host must not send redirects: pods would bypass its connection tracking.
-	for _, pod := range []hosttest.Namespace{one, two} {
+	for _, pod := range []hosttest.Namespace{namespace, two} {
 		pod.Do(t, func() error {
 			if got := icmpCounter(t, "InRedirects"); got != "0" {
 				t.Errorf("pod %s got %s redirects", pod.Name, got)
@@ -100,9 +100,9 @@ func TestMasqueradeOutsideCluster(t *testing.T) {
 	machine := hosttest.NewNamespace(t, "machine")
 	machine.Connect(t, "192.0.2.1/24", "192.0.2.2/24")
 	machine.Serve(t, 80)
-	one, oneAddress := b.pod("one", nil)
+	namespace, oneAddress := b.pod("one", nil)
 
-	b.answers(one, "tcp4", "192.0.2.2:80", "machine 192.0.2.1")
+	b.answers(namespace, "tcp4", "192.0.2.2:80", "machine 192.0.2.1")
 	b.answers(machine, "tcp4", oneAddress+":80", "one 192.0.2.2")
 }
 
@@ -118,7 +118,7 @@ func TestServiceToLocalPods(t *testing.T) {
 		t.Run("bridge-nf-call-iptables="+bridged, func(t *testing.T) {
 			b := newBench(t)
 			setSysctl(t, "net/bridge/bridge-nf-call-iptables", bridged)
-			one, oneAddress := b.pod("one", nil)
+			namespace, oneAddress := b.pod("one", nil)
 			two, twoAddress := b.pod("two", nil)
 
 			cmd := exec.Command("nft", "-f", "-")
@@ -128,7 +128,7 @@ func TestServiceToLocalPods(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = exec.Command("nft", "delete", "table", "ip", "kube-proxy").Run() })
 
-			b.answers(one, "tcp4", "172.30.0.10:80", "two "+oneAddress)
+			b.answers(namespace, "tcp4", "172.30.0.10:80", "two "+oneAddress)
 			b.answers(two, "tcp4", "172.30.0.10:80", "two 10.128.2.1")
 		})
 	}
@@ -139,9 +139,9 @@ func TestDelWithoutNamespace(t *testing.T) {
 	mapping := ports(portMapping{HostPort: 8080, ContainerPort: 80, Protocol: "tcp"})
 	pod, _ := b.pod("one", mapping)
 	pod.Delete()
-	gone := hosttest.Namespace{Name: "one"}
+	namespace := hosttest.Namespace{Name: "one"}
 	for range 2 {
-		_, err := b.plugin("DEL", gone, nil) // also without the mappings, which are in the lease
+		_, err := b.plugin("DEL", namespace, nil) // also without the mappings, which are in the lease
 		b.must(err)
 	}
 	b.nothingLeft()
@@ -201,8 +201,8 @@ func TestConcurrentAdds(t *testing.T) {
 	}
 	_, err = b.plugin("GC", hosttest.Namespace{}, valid)
 	b.must(err)
-	if left := b.leftovers(); len(left) != 4 {
-		t.Errorf("GC left %v", left)
+	if remaining := b.leftovers(); len(remaining) != 4 {
+		t.Errorf("GC left %v", remaining)
 	}
 }
 

@@ -79,14 +79,14 @@ func (s leases) reserve(l lease) (lease, error) {
 	if err != nil {
 		return lease{}, err
 	}
-	used := map[netip.Addr]bool{Gateway(s.subnet): true}
+	inUse := map[netip.Addr]bool{Gateway(s.subnet): true}
 	for _, e := range existing {
 		if e.Device == l.Device {
 			return lease{}, fmt.Errorf("reserve address for container %q: it has %s already", l.Container, e.Address)
 		}
-		used[e.Address] = true
+		inUse[e.Address] = true
 	}
-	l.Address, err = s.free(used)
+	l.Address, err = s.free(inUse)
 	if err != nil {
 		return lease{}, err
 	}
@@ -97,7 +97,7 @@ func (s leases) reserve(l lease) (lease, error) {
 }
 
 // free returns the first unused address after the last allocated one.
-func (s leases) free(used map[netip.Addr]bool) (netip.Addr, error) {
+func (s leases) free(inUse map[netip.Addr]bool) (netip.Addr, error) {
 	next := Gateway(s.subnet)
 	if data, err := os.ReadFile(filepath.Join(s.dir, lastFile)); err == nil {
 		var previous netip.Addr
@@ -112,11 +112,11 @@ func (s leases) free(used map[netip.Addr]bool) (netip.Addr, error) {
 			next = Gateway(s.subnet)
 			continue
 		}
-		if !used[next] {
+		if !inUse[next] {
 			return next, nil
 		}
 	}
-	return netip.Addr{}, fmt.Errorf("no free address in %s: %d are in use", s.subnet, len(used)-1)
+	return netip.Addr{}, fmt.Errorf("no free address in %s: %d are in use", s.subnet, len(inUse)-1)
 }
 
 // write replaces a file in the directory. The caller holds the lock "change", so one temporary name

@@ -20,7 +20,7 @@ func (b *bench) reconcile() int {
 
 func TestReconcileRemovesUnused(t *testing.T) {
 	b := newBench(t)
-	kept, keptAddress := b.pod("kept", ports(portMapping{HostPort: 8080, ContainerPort: 80}))
+	namespace, keptAddress := b.pod("kept", ports(portMapping{HostPort: 8080, ContainerPort: 80}))
 	dead := hosttest.NewNamespace(t, "dead")
 	b.add(dead, ports(portMapping{HostPort: 8081, ContainerPort: 80}))
 	dead.Delete()
@@ -41,11 +41,11 @@ func TestReconcileRemovesUnused(t *testing.T) {
 	if got := b.reconcile(); got != 0 {
 		t.Errorf("second reconcile: got %d changes", got)
 	}
-	if left := b.leftovers(); len(left) != 4 {
-		t.Errorf("left: %v", left)
+	if remaining := b.leftovers(); len(remaining) != 4 {
+		t.Errorf("left: %v", remaining)
 	}
 	b.answers(hosttest.Host(), "tcp4", "127.0.0.1:8080", "kept 10.128.2.1")
-	b.answers(kept, "tcp4", keptAddress+":80", "kept "+keptAddress)
+	b.answers(namespace, "tcp4", keptAddress+":80", "kept "+keptAddress)
 }
 
 func TestReconcileRepairs(t *testing.T) {

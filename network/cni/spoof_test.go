@@ -45,8 +45,8 @@ func ethernet(to, from net.HardwareAddr, kind uint16, data ...[]byte) []byte {
 }
 
 // arp returns an ARP packet in which the sender claims an address.
-func arp(operation byte, claimed netip.Addr, at net.HardwareAddr, asked netip.Addr) []byte {
-	return slices.Concat([]byte{0, 1, 8, 0, 6, 4, 0, operation}, at, claimed.AsSlice(), make([]byte, 6), asked.AsSlice())
+func arp(operation byte, addr netip.Addr, at net.HardwareAddr, request netip.Addr) []byte {
+	return slices.Concat([]byte{0, 1, 8, 0, 6, 4, 0, operation}, at, addr.AsSlice(), make([]byte, 6), request.AsSlice())
 }
 
 // datagram returns a UDP datagram to port 80.

@@ -68,12 +68,12 @@ var listKinds = map[string][2]string{
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	kind, known := listKinds[r.URL.Path]
+	kind, ok := listKinds[r.URL.Path]
 	query := r.URL.Query()
 	switch {
 	case a.down:
 		http.Error(w, "starting", http.StatusServiceUnavailable)
-	case !known:
+	case !ok:
 		http.NotFound(w, r)
 	case query.Get("sendInitialEvents") == "true": // the response of an API server without watch lists
 		w.Header().Set("Content-Type", "application/json")

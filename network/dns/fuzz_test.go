@@ -30,17 +30,17 @@ func FuzzQuery(f *testing.F) {
 	f.Add([]byte{})
 	api, config := newAPI(f)
 	shop(api)
-	known, err := newCluster(config, "cluster.local")
+	cluster, err := newCluster(config, "cluster.local")
 	if err != nil {
 		f.Fatal(err)
 	}
-	go known.APIConn.Run()
-	f.Cleanup(func() { _ = known.APIConn.Stop() })
-	eventually.True(f, "services are known", known.Ready)
-	known.Next = plugin.HandlerFunc(func(_ context.Context, w dns.ResponseWriter, r *dns.Msg) (int, error) {
+	go cluster.APIConn.Run()
+	f.Cleanup(func() { _ = cluster.APIConn.Stop() })
+	eventually.True(f, "services are known", cluster.Ready)
+	cluster.Next = plugin.HandlerFunc(func(_ context.Context, w dns.ResponseWriter, r *dns.Msg) (int, error) {
 		return dns.RcodeRefused, nil
 	})
-	server := &errorLogger{next: shuffle{&names{cluster: known, next: known}}}
+	server := &errorLogger{next: shuffle{&names{cluster: cluster, next: cluster}}}
 	f.Fuzz(func(t *testing.T, packet []byte) {
 		query := new(dns.Msg)
 		if query.Unpack(packet) != nil || len(query.Question) != 1 { // CoreDNS responds to these itself

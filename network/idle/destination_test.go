@@ -45,18 +45,18 @@ func TestIdleDestinations(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	held := idleDestinations(services)
+	holders := idleDestinations(services)
 	for where, name := range map[destination]string{
 		at("172.30.0.1:80", "TCP"): "idle", at("192.0.2.11:80", "TCP"): "idle", at("198.51.100.1:80", "TCP"): "idle", at("0.0.0.0:30080", "TCP"): "idle",
 		at("172.30.0.3:80", "UDP"): "datagrams", at("192.0.2.13:80", "UDP"): "datagrams", at("198.51.100.1:80", "UDP"): "datagrams",
 	} {
-		if tgt := held[where]; tgt.service.Name != name || tgt.port != "web" || tgt.protocol != where.protocol {
+		if tgt := holders[where]; tgt.service.Name != name || tgt.port != "web" || tgt.protocol != where.protocol {
 			t.Errorf("%v: got %v", where, tgt)
 		}
-		delete(held, where)
+		delete(holders, where)
 	}
-	if len(held) > 0 {
-		t.Errorf("also held: %v", held)
+	if len(holders) > 0 {
+		t.Errorf("also held: %v", holders)
 	}
 }
 
@@ -88,17 +88,17 @@ func TestKeepDraining(t *testing.T) {
 
 func TestConnectionLimitPerService(t *testing.T) {
 	s := connLimit{byService: map[cache.ObjectName]int{}}
-	one, other, third := cache.NewObjectName("shop", "one"), cache.NewObjectName("shop", "other"), cache.NewObjectName("shop", "third")
+	name, other, third := cache.NewObjectName("shop", "one"), cache.NewObjectName("shop", "other"), cache.NewObjectName("shop", "third")
 	fill := func(service cache.ObjectName) (taken int) {
 		for s.acquire(service) {
 			taken++
 		}
 		return taken
 	}
-	if a, b, c := fill(one), fill(other), fill(third); a != maxPerService || b != maxConnections-maxPerService || c != 0 {
+	if a, b, c := fill(name), fill(other), fill(third); a != maxPerService || b != maxConnections-maxPerService || c != 0 {
 		t.Errorf("held %d, %d and %d", a, b, c)
 	}
-	s.release(one)
+	s.release(name)
 	if !s.acquire(third) || s.acquire(third) {
 		t.Error("got other than one free connection")
 	}

@@ -71,9 +71,9 @@ func TestPriorities(t *testing.T) {
 	first := map[string]int{}
 	for group := range 2 {
 		best, host := 0, ""
-		for _, own := range []string{"198.51.100.7", "198.51.100.8", "198.51.100.9"} {
-			if p := s.priority(group, netip.MustParseAddr(own)); p > best {
-				best, host = p, own
+		for _, address := range []string{"198.51.100.7", "198.51.100.8", "198.51.100.9"} {
+			if p := s.priority(group, netip.MustParseAddr(address)); p > best {
+				best, host = p, address
 			}
 		}
 		first[host]++

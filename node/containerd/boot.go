@@ -23,8 +23,8 @@ func cleanState(dir string) error {
 		return err
 	}
 	path := filepath.Join(dir, bootFile)
-	recorded, err := os.ReadFile(path)
-	if err == nil && string(recorded) == current {
+	record, err := os.ReadFile(path)
+	if err == nil && string(record) == current {
 		return nil
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -89,8 +89,8 @@ func (g *Guard) check() {
 	for uid, group := range g.pods() {
 		pids := cgroup.Processes(group)
 		g.written[uid] = writtenBy(pids) + g.printedBy(uid)
-		last, measured := previous[uid]
-		if !short || !measured || g.written[uid] < last+maxWritten {
+		last, ok := previous[uid]
+		if !short || !ok || g.written[uid] < last+maxWritten {
 			continue
 		}
 		slog.Warn("pod fills the disk of the platform; its containers are killed", "uid", uid, "written", g.written[uid]-last, "within", checkInterval)

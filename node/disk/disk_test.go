@@ -113,10 +113,10 @@ func TestPodsThatFillDiskAreKilled(t *testing.T) {
 	dir := smallDisk(t)
 	guard := newGuard(t, dir)
 	// Each process writes little, but repeatedly, so that the test has enough time.
-	again := "while :; do dd if=/dev/zero of=" + dir + "/$$ bs=1M count=1 2>/dev/null; rm " + dir + "/$$; done"
+	second := "while :; do dd if=/dev/zero of=" + dir + "/$$ bs=1M count=1 2>/dev/null; rm " + dir + "/$$; done"
 	writers := map[string]*pod{}
 	for _, class := range []string{"besteffort", "burstable", ""} {
-		writers[class] = startPod(t, guard, class, "writer"+class, again)
+		writers[class] = startPod(t, guard, class, "writer"+class, second)
 	}
 	idle := startPod(t, guard, "besteffort", "idle", "while :; do sleep 1; done")
 	printer := startPod(t, guard, "burstable", "printer", "while :; do sleep 1; done")

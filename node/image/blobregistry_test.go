@@ -47,7 +47,7 @@ func (r *blobRegistry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		name = r.tag
 	}
 	r.requests[req.Method+" "+name.String()]++
-	served, ok := r.blobs[name]
+	blob, ok := r.blobs[name]
 	intercept := r.intercept
 	r.mutex.Unlock()
 	if intercept != nil && intercept(w, req) {
@@ -57,11 +57,11 @@ func (r *blobRegistry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.NotFound(w, req)
 		return
 	}
-	w.Header().Set("Content-Type", served.mediaType)
+	w.Header().Set("Content-Type", blob.mediaType)
 	w.Header().Set("Docker-Content-Digest", name.String())
-	w.Header().Set("Content-Length", strconv.Itoa(len(served.data)))
+	w.Header().Set("Content-Length", strconv.Itoa(len(blob.data)))
 	if req.Method == http.MethodGet {
-		w.Write(served.data)
+		w.Write(blob.data)
 	}
 }
 

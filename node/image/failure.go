@@ -24,10 +24,10 @@ var errInvalidName = errors.New("invalid name")
 // can be one that the author of the pod cannot reach.
 func failure(registry string, err error) error {
 	code, reason := codes.Unknown, "the image cannot be pulled; the log of the node has the cause"
-	refused := (*refusal)(nil)
+	rejection := (*refusal)(nil)
 	switch httpStatus := statusOf(err); {
-	case errors.As(err, &refused):
-		code, reason = refused.code, refused.message
+	case errors.As(err, &rejection):
+		code, reason = rejection.code, rejection.message
 	case errors.Is(err, context.Canceled):
 		code, reason = codes.Canceled, "the pull was canceled"
 	case errors.Is(err, errInvalidName):
@@ -51,8 +51,8 @@ func failure(registry string, err error) error {
 }
 
 func isRefused(err error) bool {
-	refused := (*outbound.Refused)(nil)
-	return errors.As(err, &refused)
+	rejection := (*outbound.Refused)(nil)
+	return errors.As(err, &rejection)
 }
 
 // statusOf returns the HTTP status of a response that the client did not expect, or 0.

@@ -89,13 +89,13 @@ func TestURLsInManifestsAreNotRequested(t *testing.T) {
 }
 
 // endless writes until the client closes the connection, and returns the number of bytes.
-func endless(w http.ResponseWriter) (written int64) {
+func endless(w http.ResponseWriter) (size int64) {
 	piece := []byte(strings.Repeat(" ", 1<<16))
 	for {
 		n, err := w.Write(piece)
-		written += int64(n)
+		size += int64(n)
 		if err != nil {
-			return written
+			return size
 		}
 	}
 }
@@ -103,7 +103,7 @@ func endless(w http.ResponseWriter) (written int64) {
 func TestPullRefusesResponsesThatExhaustNode(t *testing.T) {
 	registry := newBlobRegistry(t)
 	f := newPullFixture(t, registry.host)
-	var sent atomic.Int64
+	var request atomic.Int64
 	isGet := func(r *http.Request, part string) bool {
 		return r.Method == http.MethodGet && strings.Contains(r.URL.Path, part)
 	}
@@ -130,13 +130,13 @@ func TestPullRefusesResponsesThatExhaustNode(t *testing.T) {
 				if !isGet(r, "/blobs/") {
 					return false
 				}
-				sent.Add(endless(w))
+				request.Add(endless(w))
 				return true
 			}},
 		"manifest without an end": {want: "more data", intercept: func(w http.ResponseWriter, r *http.Request) bool {
 			w.Header().Set("Content-Type", ocispec.MediaTypeImageManifest)
 			if r.Method == http.MethodGet {
-				sent.Add(endless(w))
+				request.Add(endless(w))
 			}
 			return true
 		}},
@@ -153,7 +153,7 @@ func TestPullRefusesResponsesThatExhaustNode(t *testing.T) {
 			}},
 		"token without an end": {want: "more data", intercept: func(w http.ResponseWriter, r *http.Request) bool {
 			if strings.HasPrefix(r.URL.Path, "/token") {
-				sent.Add(endless(w))
+				request.Add(endless(w))
 				return true
 			}
 			w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm="http://%s/token",service="s"`, registry.host))
@@ -165,7 +165,7 @@ func TestPullRefusesResponsesThatExhaustNode(t *testing.T) {
 		},
 			want: "more data", intercept: func(w http.ResponseWriter, r *http.Request) bool {
 				if strings.HasPrefix(r.URL.Path, "/token") {
-					sent.Add(endless(w))
+					request.Add(endless(w))
 					return true
 				}
 				if !isGet(r, digest.FromString("large").String()) {
@@ -231,13 +231,13 @@ func TestPullRefusesResponsesThatExhaustNode(t *testing.T) {
 		registry.mutex.Lock()
 		registry.intercept = tt.intercept
 		registry.mutex.Unlock()
-		sent.Store(0)
+		request.Store(0)
 		_, err := f.pull(t, registry.host+"/team/app:1")
 		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), insideSecret) {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)
 		}
 		const buffered = 16 << 20 // by the sockets on both sides
-		if n := sent.Load(); n > maxDocument+buffered {
+		if n := request.Load(); n > maxDocument+buffered {
 			t.Errorf("%s: the registry sent %d bytes", name, n)
 		}
 		registry.mutex.Lock()

@@ -41,9 +41,9 @@ func (h hosts) of(ctx context.Context, credentials credentialsFunc) docker.Regis
 		}
 		// The administrator names these servers. The file for all registries does not name the
 		// registry itself.
-		for _, one := range configured {
-			if one.Host != registry || filepath.Base(dir) != defaultDir {
-				dialer = dialer.With(one.Host)
+		for _, host := range configured {
+			if host.Host != registry || filepath.Base(dir) != defaultDir {
+				dialer = dialer.With(host.Host)
 			}
 		}
 		configured, err = config.ConfigureHosts(ctx, options)(registry)

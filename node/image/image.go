@@ -107,10 +107,10 @@ func (s Store) connect() (*client.Client, error) {
 
 // has reports whether img is loaded, complete and unpacked.
 func (s Store) has(ctx context.Context, c *client.Client, img Image) bool {
-	loaded, err := c.GetImage(ctx, img.Name)
-	if err != nil || loaded.Labels()[labelContent] != img.Content {
+	image, err := c.GetImage(ctx, img.Name)
+	if err != nil || image.Labels()[labelContent] != img.Content {
 		return false
 	}
-	unpacked, err := loaded.IsUnpacked(ctx, s.Snapshotter)
+	unpacked, err := image.IsUnpacked(ctx, s.Snapshotter)
 	return err == nil && unpacked
 }

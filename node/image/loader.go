@@ -238,7 +238,7 @@ func (l Loader) loadArchives(ctx context.Context) error {
 		return err
 	}
 	defer c.Close()
-	loaded, err := archivesOf(ctx, c)
+	archives, err := archivesOf(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -249,7 +249,7 @@ func (l Loader) loadArchives(ctx context.Context) error {
 			continue
 		}
 		key := fmt.Sprintf("%s?%d,%d", file.Name(), info.Size(), info.ModTime().UnixNano())
-		if loaded[key] {
+		if archives[key] {
 			continue
 		}
 		path := filepath.Join(l.Archives, file.Name())

@@ -49,12 +49,12 @@ func (m *meter) add(bytes int) {
 }
 
 // total returns the time in which requests were open, and the bytes of their responses.
-func (m *meter) total() (waited time.Duration, bytes int64) {
+func (m *meter) total() (elapsed time.Duration, bytes int64) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	waited = m.waited
+	elapsed = m.waited
 	if m.requests > 0 {
-		waited += time.Since(m.openSince)
+		elapsed += time.Since(m.openSince)
 	}
-	return waited, m.bytes
+	return elapsed, m.bytes
 }

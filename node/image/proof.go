@@ -52,15 +52,15 @@ func (d *download) prove(ctx context.Context, desc ocispec.Descriptor) error {
 	}
 	key, repository := sourceLabel(d.repository)
 	update := content.Info{Digest: desc.Digest, Labels: map[string]string{}}
-	var others []string
+	var peers []string
 	for label := range info.Labels {
 		if strings.HasPrefix(label, labelSource) && label != key {
-			others = append(others, label)
+			peers = append(peers, label)
 		}
 	}
-	if len(others) >= maxRegistries {
+	if len(peers) >= maxRegistries {
 		// The next pull from that registry downloads the layer again.
-		update.Labels[others[0]] = ""
+		update.Labels[peers[0]] = ""
 	}
 	sources := []string{repository}
 	if previous := info.Labels[key]; previous != "" {

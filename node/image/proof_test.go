@@ -38,9 +38,9 @@ func TestImageInStoreIsNotPulledWithoutItsContent(t *testing.T) {
 	}
 	at := func(desc ocispec.Descriptor) string { return hostile.host + "/x@" + desc.Digest.String() }
 	copyBlob := func(name digest.Digest) { hostile.add(victim.blobs[name].mediaType, victim.blobs[name].data) }
-	refused := func(what, image string) {
+	refused := func(name, image string) {
 		if id, err := f.pull(t, image); err == nil {
-			t.Errorf("%s: the image %s is pulled", what, id)
+			t.Errorf("%s: the image %s is pulled", name, id)
 		}
 	}
 

@@ -72,7 +72,7 @@ func TestBuildRecipe(t *testing.T) {
 		}
 	}
 	eventually.True(t, "kubelet to see it", func() bool { return n.image(t, "localhost/built:1") != nil })
-	if built := n.image(t, "localhost/built:1"); !built.Pinned {
+	if image := n.image(t, "localhost/built:1"); !image.Pinned {
 		t.Error("the image is not pinned: kubelet can remove it, and no registry has it")
 	}
 	container := n.run(t, "localhost/built:1")

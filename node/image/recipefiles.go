@@ -59,14 +59,14 @@ func (s Store) baseImage(ctx context.Context, c *client.Client, name string) (Im
 
 // addArchives adds the content of archives of dir to the root of the image, like ADD with tar
 // files. It must precede copied files.
-func addArchives(what instructions.SourcesAndDest, img *Image, dir string) error {
-	if len(what.SourceContents) > 0 || absolute(img.config.WorkingDir, what.DestPath) != "/" {
+func addArchives(mapping instructions.SourcesAndDest, img *Image, dir string) error {
+	if len(mapping.SourceContents) > 0 || absolute(img.config.WorkingDir, mapping.DestPath) != "/" {
 		return errors.New("only archives can be added, and only to /")
 	}
 	if len(img.entries) > 0 {
 		return errors.New("add archives before files are copied")
 	}
-	for _, source := range what.SourcePaths {
+	for _, source := range mapping.SourcePaths {
 		archive := filepath.Join(dir, path.Join("/", source))
 		if info, err := os.Stat(archive); err != nil || !info.Mode().IsRegular() {
 			return fmt.Errorf("%s is not a file in %s", source, dir)
@@ -79,13 +79,13 @@ func addArchives(what instructions.SourcesAndDest, img *Image, dir string) error
 // copyFiles adds files and directories of dir to the image like COPY: the content of a directory,
 // and several files, are copied into the target directory. A single file gets the name of the
 // target, unless that ends with a slash. Symbolic links are kept.
-func copyFiles(what instructions.SourcesAndDest, img *Image, dir string) error {
-	if len(what.SourceContents) > 0 {
+func copyFiles(mapping instructions.SourcesAndDest, img *Image, dir string) error {
+	if len(mapping.SourceContents) > 0 {
 		return errors.New("inline content is not supported; put it into a file")
 	}
-	target := absolute(img.config.WorkingDir, what.DestPath)
-	into := strings.HasSuffix(what.DestPath, "/") || len(what.SourcePaths) > 1
-	for _, source := range what.SourcePaths {
+	target := absolute(img.config.WorkingDir, mapping.DestPath)
+	into := strings.HasSuffix(mapping.DestPath, "/") || len(mapping.SourcePaths) > 1
+	for _, source := range mapping.SourcePaths {
 		matches, err := filepath.Glob(filepath.Join(dir, path.Join("/", source)))
 		if err != nil {
 			return err

@@ -69,12 +69,12 @@ func TestRouterImageSharesLayersOfItsBase(t *testing.T) {
 		load(self, true)
 		load(router, true)
 		load(router, false)
-		for _, one := range list(t, n.store) {
-			if one.Name == RouterName {
-				if one.Digest == before {
+		for _, summary := range list(t, n.store) {
+			if summary.Name == RouterName {
+				if summary.Digest == before {
 					t.Error("it is the same on another slipway")
 				}
-				before = one.Digest
+				before = summary.Digest
 			}
 		}
 	}
@@ -96,12 +96,12 @@ func TestRouterImageSharesLayersOfItsBase(t *testing.T) {
 }
 
 func TestLibrariesOfPrograms(t *testing.T) {
-	if found, err := libraries(busybox); err != nil || found != nil {
-		t.Errorf("a static program has the libraries %v, %v", found, err)
+	if libs, err := libraries(busybox); err != nil || libs != nil {
+		t.Errorf("a static program has the libraries %v, %v", libs, err)
 	}
-	found, err := libraries(haproxyProgram)
-	if err != nil || !strings.Contains(strings.Join(found, " "), "/libssl.so") || !strings.Contains(strings.Join(found, " "), "/ld-linux") {
-		t.Errorf("HAProxy has the libraries %v, %v", found, err)
+	libs, err := libraries(haproxyProgram)
+	if err != nil || !strings.Contains(strings.Join(libs, " "), "/libssl.so") || !strings.Contains(strings.Join(libs, " "), "/ld-linux") {
+		t.Errorf("HAProxy has the libraries %v, %v", libs, err)
 	}
 	source, program := filepath.Join(t.TempDir(), "main.c"), filepath.Join(t.TempDir(), "program")
 	library := filepath.Join(filepath.Dir(program), "libgone.so")
@@ -119,7 +119,7 @@ func TestLibrariesOfPrograms(t *testing.T) {
 	if err := os.Remove(library); err != nil {
 		t.Fatal(err)
 	}
-	if found, err := libraries(program); err == nil || !strings.Contains(err.Error(), "libgone.so") {
-		t.Errorf("a program whose library is gone has %v, %v", found, err)
+	if libs, err := libraries(program); err == nil || !strings.Contains(err.Error(), "libgone.so") {
+		t.Errorf("a program whose library is gone has %v, %v", libs, err)
 	}
 }

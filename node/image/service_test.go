@@ -135,14 +135,14 @@ func TestServicePullsFromServersThatAdministratorsName(t *testing.T) {
 			t.Errorf("%s: pulled %q, containerd has %+v", image, id, known)
 		}
 	}
-	tagged := f.image(t, host+"/team/app:1")
-	if len(tagged.GetRepoTags()) == 0 || len(tagged.GetRepoDigests()) == 0 || tagged.GetSize() == 0 {
-		t.Errorf("image %+v", tagged)
+	image := f.image(t, host+"/team/app:1")
+	if len(image.GetRepoTags()) == 0 || len(image.GetRepoDigests()) == 0 || image.GetSize() == 0 {
+		t.Errorf("image %+v", image)
 	}
 	if list, err := f.client.ListImages(t.Context(), &criapi.ListImagesRequest{}); err != nil || len(list.GetImages()) != 1 {
 		t.Errorf("images %v, %v", list.GetImages(), err)
 	}
-	if _, err := f.client.RemoveImage(t.Context(), &criapi.RemoveImageRequest{Image: &criapi.ImageSpec{Image: tagged.GetId()}}); err != nil {
+	if _, err := f.client.RemoveImage(t.Context(), &criapi.RemoveImageRequest{Image: &criapi.ImageSpec{Image: image.GetId()}}); err != nil {
 		t.Error(err)
 	}
 	if status, err := f.client.ImageStatus(t.Context(), &criapi.ImageStatusRequest{Image: &criapi.ImageSpec{Image: host + "/team/app:1"}}); err != nil || status.GetImage() != nil {
@@ -177,19 +177,19 @@ func TestServiceReachesNoServerOfHostForPods(t *testing.T) {
 		},
 	}
 	refused := []string{inside + "/x", "localhost:" + port + "/x", "127.8.8.8:" + port + "/x:1", "0.0.0.0:" + port + "/x", "169.254.169.254/x", "[::1]:" + port + "/x"}
-	var allowed, others []string
+	var allowed, peers []string
 	for does, handle := range hostile {
 		host := httpServer(t, handle)
 		allowed = append(allowed, host)
 		if does == "redirects" || does == "wants a token from" {
 			refused = append(refused, host+"/team/app:1")
 		} else {
-			others = append(others, host+"/team/app:1")
+			peers = append(peers, host+"/team/app:1")
 		}
 	}
 	f := newPullFixture(t, allowed...)
 	f.mirror(t, "_default", httpServer(t, http.NotFoundHandler())) // the registry itself is asked next
-	for _, image := range append(others, refused...) {
+	for _, image := range append(peers, refused...) {
 		_, err := f.pull(t, image)
 		if err == nil || strings.Contains(err.Error(), insideSecret) || strings.Contains(err.Error(), "teapot") {
 			t.Errorf("%s: %v", image, err)

@@ -49,7 +49,7 @@ func (w watch) start(parent context.Context) (ctx context.Context, stop func(), 
 func (w watch) run(ctx context.Context, m *meter, cancel context.CancelCauseFunc) {
 	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
-	waited, bytes := m.total()
+	elapsed, bytes := m.total()
 	for {
 		select {
 		case <-ctx.Done():
@@ -61,14 +61,14 @@ func (w watch) run(ctx context.Context, m *meter, cancel context.CancelCauseFunc
 			return
 		}
 		waitedNow, bytesNow := m.total()
-		if waitedNow-waited < w.min.period {
+		if waitedNow-elapsed < w.min.period {
 			continue
 		}
 		if bytesNow-bytes < w.min.bytes {
 			cancel(&refusal{codes.DeadlineExceeded, "it sends less than the minimum of 512 KiB a minute"})
 			return
 		}
-		waited, bytes = waitedNow, bytesNow
+		elapsed, bytes = waitedNow, bytesNow
 	}
 }
 

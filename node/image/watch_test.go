@@ -99,12 +99,12 @@ func TestSlowPullEnds(t *testing.T) {
 	}
 	f := newPullFixture(t, registry.host)
 	f.restart(t, func(s *Service) { s.minRate = rate{bytes: 1 << 20, period: 300 * time.Millisecond} })
-	for what, name := range map[string]digest.Digest{
+	for title, name := range map[string]digest.Digest{
 		"manifest": manifest.Digest, "configuration": image.manifest.Config.Digest, "layer": image.layers[0].Digest,
 	} {
 		slow = name
 		if err := f.pullFor(t.Context(), "evil", registry.host+"/team/app:1"); status.Code(err) != codes.DeadlineExceeded || !strings.Contains(err.Error(), "512 KiB a minute") {
-			t.Errorf("a slow %s: %v", what, err)
+			t.Errorf("a slow %s: %v", title, err)
 		}
 	}
 	slow = "none"

@@ -34,8 +34,8 @@ type Process struct {
 func Processes(ctx context.Context, dir, cgroupRoot string) error {
 	containers, err := InCgroup(cgroupRoot)
 	errs := []error{err, End(ctx, containers)}
-	own, err := Running(dir)
-	return errors.Join(append(errs, err, End(ctx, own))...)
+	processes, err := Running(dir)
+	return errors.Join(append(errs, err, End(ctx, processes))...)
 }
 
 // Running returns the processes that run a program below dir, except the current process and its

@@ -118,8 +118,8 @@ func assertNothing(t *testing.T, r containerd.Runtime, root string) {
 		"programs":   func() ([]Process, error) { return Running(dataDir(r)) },
 		"containers": func() ([]Process, error) { return InCgroup(root) },
 	} {
-		if left, err := find(); err != nil || len(left) > 0 {
-			t.Errorf("%s: %v, %v", name, left, err)
+		if processes, err := find(); err != nil || len(processes) > 0 {
+			t.Errorf("%s: %v, %v", name, processes, err)
 		}
 	}
 	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(dataDir(r)))
@@ -158,8 +158,8 @@ func TestTeardownWithoutContainerd(t *testing.T) {
 	root := ownCgroup("gone")
 	r, daemon := startPods(t, root)
 	daemon.Stop(t)
-	if left, err := InCgroup(root); err != nil || len(left) < 4 {
-		t.Fatalf("the pods have not survived containerd: %v, %v", left, err)
+	if processes, err := InCgroup(root); err != nil || len(processes) < 4 {
+		t.Fatalf("the pods have not survived containerd: %v, %v", processes, err)
 	}
 	if err := errors.Join(
 		Pods(t.Context(), r.Socket, time.Second),

@@ -46,17 +46,17 @@ func (s *Server) ServeApprove(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, Path+"?"+values.Encode(), http.StatusFound) // where the login begins
 		return
 	}
-	asked, refused := s.read(r.Context(), values)
-	if refused != nil {
-		s.refuse(w, r, refused)
+	request, refusal := s.read(r.Context(), values)
+	if refusal != nil {
+		s.refuse(w, r, refusal)
 		return
 	}
 	data := approval{
-		Action: ApprovePath, Then: then, Client: asked.client.ID, User: user.Name, Redirect: asked.redirect, ServiceAccount: asked.client.Account != nil,
-		Scopes: wishes(asked.scopes),
+		Action: ApprovePath, Then: then, Client: request.client.ID, User: user.Name, Redirect: request.redirect, ServiceAccount: request.client.Account != nil,
+		Scopes: wishes(request.scopes),
 	}
-	if data.Granted, err = s.Grants.Scopes(r.Context(), user, asked.client); err != nil {
-		s.refuse(w, r, asked.refusal(token.ServerError().Code, token.ServerError().Description, err))
+	if data.Granted, err = s.Grants.Scopes(r.Context(), user, request.client); err != nil {
+		s.refuse(w, r, request.refusal(token.ServerError().Code, token.ServerError().Description, err))
 		return
 	}
 	if r.Method != http.MethodPost {
@@ -64,19 +64,19 @@ func (s *Server) ServeApprove(w http.ResponseWriter, r *http.Request) {
 		s.Pages.Show(w, http.StatusOK, page.Grant, data)
 		return
 	}
-	chosen := slices.DeleteFunc(slices.Clone(asked.scopes), func(one string) bool { return !slices.Contains(r.PostForm["scope"], one) })
+	selection := slices.DeleteFunc(slices.Clone(request.scopes), func(name string) bool { return !slices.Contains(r.PostForm["scope"], name) })
 	switch {
 	case !session.CheckCSRF(r, r.PostFormValue("csrf")):
 		data.CSRF, data.Error = session.CSRF(w, r), "Could not check CSRF token. Please try again."
 		s.Pages.Show(w, http.StatusForbidden, page.Grant, data)
-	case r.PostFormValue("approve") == "" || len(chosen) == 0:
-		s.refuse(w, r, asked.refusal("access_denied", "the user denied access", nil))
+	case r.PostFormValue("approve") == "" || len(selection) == 0:
+		s.refuse(w, r, request.refusal("access_denied", "the user denied access", nil))
 	default:
-		if err := s.Grants.Add(r.Context(), user, asked.client, chosen); err != nil {
-			s.refuse(w, r, asked.refusal(token.ServerError().Code, token.ServerError().Description, err))
+		if err := s.Grants.Add(r.Context(), user, request.client, selection); err != nil {
+			s.refuse(w, r, request.refusal(token.ServerError().Code, token.ServerError().Description, err))
 			return
 		}
-		values.Set("scope", strings.Join(chosen, " "))
+		values.Set("scope", strings.Join(selection, " "))
 		http.Redirect(w, r, Path+"?"+values.Encode(), http.StatusFound)
 	}
 }
@@ -93,24 +93,24 @@ func parameterValues(then string) (url.Values, bool) {
 
 // wishes describes scopes for the user.
 func wishes(scopes []string) (all []wish) {
-	for _, one := range scopes {
-		made := wish{Name: one}
-		switch one {
+	for _, name := range scopes {
+		request := wish{Name: name}
+		switch name {
 		case scope.Full:
-			made.Description = "Everything that you may do, in all your projects"
-			made.Warning = "Includes your secrets, and rights that you can give to others."
+			request.Description = "Everything that you may do, in all your projects"
+			request.Warning = "Includes your secrets, and rights that you can give to others."
 		case scope.Info:
-			made.Description = "Who you are: your name and groups"
+			request.Description = "Who you are: your name and groups"
 		case scope.CheckAccess:
-			made.Description = "What you may do, without doing it"
+			request.Description = "What you may do, without doing it"
 		case scope.ListProjects:
-			made.Description = "The list of your projects"
+			request.Description = "The list of your projects"
 		case scope.ListScopedProjects:
-			made.Description = "The list of those projects that the other permissions are for"
+			request.Description = "The list of those projects that the other permissions are for"
 		default:
-			made = roleWish(one)
+			request = roleWish(name)
 		}
-		all = append(all, made)
+		all = append(all, request)
 	}
 	return all
 }
@@ -120,12 +120,12 @@ func roleWish(text string) wish {
 	if err != nil {
 		return wish{Name: text}
 	}
-	made := wish{Name: text, Description: "What the role " + role.Name + " allows in the project " + role.Namespace}
+	request := wish{Name: text, Description: "What the role " + role.Name + " allows in the project " + role.Namespace}
 	if role.Namespace == scope.AllNamespaces {
-		made.Description = "What the role " + role.Name + " allows in all your projects"
+		request.Description = "What the role " + role.Name + " allows in all your projects"
 	}
 	if role.Escalating {
-		made.Warning = "Includes secrets, and rights that can be given to others."
+		request.Warning = "Includes secrets, and rights that can be given to others."
 	}
-	return made
+	return request
 }

@@ -67,26 +67,26 @@ func (s *Server) ServeAuthorize(w http.ResponseWriter, r *http.Request) {
 		s.Login.Demand(w, r, challenges(r))
 		return
 	}
-	asked, refused := s.read(r.Context(), r.Form)
-	if refused != nil {
-		s.refuse(w, r, refused)
+	request, refusal := s.read(r.Context(), r.Form)
+	if refusal != nil {
+		s.refuse(w, r, refusal)
 		return
 	}
 	if err != nil {
-		s.refuse(w, r, asked.refusal("access_denied", login.Explain(err), err))
+		s.refuse(w, r, request.refusal("access_denied", login.Explain(err), err))
 		return
 	}
-	granted, err := s.granted(r, asked, user)
+	granted, err := s.granted(r, request, user)
 	switch {
 	case err != nil:
-		s.refuse(w, r, asked.refusal(token.ServerError().Code, token.ServerError().Description, err))
+		s.refuse(w, r, request.refusal(token.ServerError().Code, token.ServerError().Description, err))
 	case granted:
-		s.answer(w, r, asked, user)
-	case s.method(asked.client) == oauthv1.GrantHandlerPrompt:
-		there := url.Values{"then": {r.URL.EscapedPath() + "?" + r.Form.Encode()}}
-		http.Redirect(w, r, ApprovePath+"?"+there.Encode(), http.StatusFound)
+		s.answer(w, r, request, user)
+	case s.method(request.client) == oauthv1.GrantHandlerPrompt:
+		query := url.Values{"then": {r.URL.EscapedPath() + "?" + r.Form.Encode()}}
+		http.Redirect(w, r, ApprovePath+"?"+query.Encode(), http.StatusFound)
 	default:
-		s.refuse(w, r, asked.refusal("access_denied", "the client may not be granted access", nil))
+		s.refuse(w, r, request.refusal("access_denied", "the client may not be granted access", nil))
 	}
 }
 
@@ -114,13 +114,13 @@ func (s *Server) granted(r *http.Request, asked *request, user *userv1.User) (bo
 
 // answer redirects the user to the client with a code or a token.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, asked *request, user *userv1.User) {
-	given := token.To(asked.client, user, asked.scopes, asked.redirect)
+	grant := token.To(asked.client, user, asked.scopes, asked.redirect)
 	var location string
 	var err error
 	if asked.responseType == "code" {
-		location, err = s.code(r, asked, given)
+		location, err = s.code(r, asked, grant)
 	} else {
-		location, err = s.token(r, asked, given)
+		location, err = s.token(r, asked, grant)
 	}
 	if asked.client.Account != nil {
 		s.Notice(client.Notice{Account: asked.client.Account})
@@ -134,8 +134,8 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, asked *request, 
 	w.WriteHeader(http.StatusFound)
 }
 
-func (s *Server) code(r *http.Request, asked *request, given token.Grant) (string, error) {
-	code, err := s.Issuer.Code(r.Context(), given, asked.state, asked.challenge, asked.method)
+func (s *Server) code(r *http.Request, asked *request, grant token.Grant) (string, error) {
+	code, err := s.Issuer.Code(r.Context(), grant, asked.state, asked.challenge, asked.method)
 	if err != nil {
 		return "", err
 	}
@@ -174,23 +174,23 @@ func (r *request) refusal(code, description string, cause error) *refusal {
 }
 
 // refuse sends the error to the client, or to the user if the redirect URI is unknown.
-func (s *Server) refuse(w http.ResponseWriter, r *http.Request, refused *refusal) {
-	if refused.cause != nil {
-		s.Report(refused.cause)
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, rejection *refusal) {
+	if rejection.cause != nil {
+		s.Report(rejection.cause)
 	}
-	if refused.redirect != "" {
-		values := url.Values{"error": {refused.Code}, "error_description": {refused.Description}}
-		w.Header().Set("Location", withQuery(refused.redirect, refused.state, values))
+	if rejection.redirect != "" {
+		values := url.Values{"error": {rejection.Code}, "error_description": {rejection.Description}}
+		w.Header().Set("Location", withQuery(rejection.redirect, rejection.state, values))
 		w.WriteHeader(http.StatusFound)
 		return
 	}
 	status := http.StatusBadRequest
-	if refused.cause != nil {
+	if rejection.cause != nil {
 		status = http.StatusInternalServerError
 	}
 	if page.WantsPage(r) {
-		s.Pages.Show(w, status, page.Error, page.Problem{Error: refused.Description, ErrorCode: refused.Code})
+		s.Pages.Show(w, status, page.Error, page.Problem{Error: rejection.Description, ErrorCode: rejection.Code})
 		return
 	}
-	refused.Write(w, status)
+	rejection.Write(w, status)
 }

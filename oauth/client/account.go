@@ -165,11 +165,11 @@ func (a *Accounts) redirects(ctx context.Context,
 				problems = append(problems, fmt.Sprintf("more than %d redirect references, of which the others do not count", maxReferences))
 				break
 			}
-			found, err := a.referenced(ctx, account.Namespace, value, account.Annotations[redirectPrefix+name])
+			uris, err := a.referenced(ctx, account.Namespace, value, account.Annotations[redirectPrefix+name])
 			if err != nil {
 				problems = append(problems, err.Error())
 			}
-			addresses = append(addresses, found...)
+			addresses = append(addresses, uris...)
 			continue
 		}
 		name, ok := strings.CutPrefix(key, redirectPrefix)

@@ -50,12 +50,12 @@ func find(t *testing.T, annotations map[string]string) (*Client, []string, error
 				Annotations: map[string]string{corev1.ServiceAccountNameKey: "proxy"}}, Type: corev1.SecretTypeServiceAccountToken}),
 		Routes: routes{},
 	}
-	found, err := (&Registry{Accounts: accounts}).Find(t.Context(), "system:serviceaccount:myproject:proxy")
+	client, err := (&Registry{Accounts: accounts}).Find(t.Context(), "system:serviceaccount:myproject:proxy")
 	var misconfigured *Misconfigured
 	if errors.As(err, &misconfigured) {
 		events = append(events, misconfigured.Notice.Account.Name+" "+misconfigured.Notice.Reason+" "+misconfigured.Notice.Message)
 	}
-	return found, events, err
+	return client, events, err
 }
 
 func TestServiceAccountsHaveTheAddressesOfTheirAnnotations(t *testing.T) {
@@ -80,11 +80,11 @@ func TestServiceAccountsHaveTheAddressesOfTheirAnnotations(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			found, events, err := find(t, tt.annotations)
+			client, events, err := find(t, tt.annotations)
 			if err != nil || len(events) > 0 {
 				t.Fatalf("%v, events %q", err, events)
 			}
-			if diff := cmp.Diff(tt.want, found.RedirectURIs); diff != "" {
+			if diff := cmp.Diff(tt.want, client.RedirectURIs); diff != "" {
 				t.Errorf("addresses (-want +got):\n%s", diff)
 			}
 		})
@@ -117,15 +117,15 @@ func TestEventsSayWhyAServiceAccountIsNoClient(t *testing.T) {
 }
 
 func TestServiceAccountsAreRestrictedToTheirNamespace(t *testing.T) {
-	found, _, err := find(t, map[string]string{"oauth-redirecturi.first": "https://example.com", "oauth-want-challenges": "true"})
-	if err != nil || !found.RespondWithChallenges {
-		t.Fatalf("%+v, %v", found, err)
+	client, _, err := find(t, map[string]string{"oauth-redirecturi.first": "https://example.com", "oauth-want-challenges": "true"})
+	if err != nil || !client.RespondWithChallenges {
+		t.Fatalf("%+v, %v", client, err)
 	}
 	for text, want := range map[string]bool{
 		"user:info": true, "user:check-access": true, "role:admin:myproject": true, "role:admin:myproject:!": true,
 		"user:full": false, "user:list-projects": false, "role:admin:other": false, "role:admin:*": false,
 	} {
-		if err := scope.Permit(found.ScopeRestrictions, []string{text}); (err == nil) != want {
+		if err := scope.Permit(client.ScopeRestrictions, []string{text}); (err == nil) != want {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

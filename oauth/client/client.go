@@ -74,12 +74,12 @@ func (c *Client) Public() bool { return c.Account == nil && slices.Contains(c.se
 // program can be, has the empty one.
 func (c *Client) verify(secret string) bool {
 	given := sha256.Sum256([]byte(secret))
-	found := 0
-	for _, own := range c.secrets {
-		hash := sha256.Sum256([]byte(own))
-		found |= subtle.ConstantTimeCompare(given[:], hash[:])
+	count := 0
+	for _, value := range c.secrets {
+		hash := sha256.Sum256([]byte(value))
+		count |= subtle.ConstantTimeCompare(given[:], hash[:])
 	}
-	return found == 1
+	return count == 1
 }
 
 // Registry finds clients.

@@ -17,24 +17,24 @@ func FuzzRedirect(f *testing.F) {
 		f.Add(seed)
 	}
 	c := &Client{RedirectURIs: []string{"https://app.example.com/callback", "http://localhost:9000/"}}
-	f.Fuzz(func(t *testing.T, asked string) {
-		to, err := c.Redirect(asked)
+	f.Fuzz(func(t *testing.T, query string) {
+		to, err := c.Redirect(query)
 		if err != nil {
 			return
 		}
 		u, err := url.Parse(to)
-		if err != nil || to != asked {
-			t.Fatalf("%q leads to %q: %v", asked, to, err)
+		if err != nil || to != query {
+			t.Fatalf("%q leads to %q: %v", query, to, err)
 		}
 		first := strings.HasPrefix(to, "https://app.example.com/callback") && strings.HasPrefix(u.Path, "/callback")
 		if !first && !strings.HasPrefix(to, "http://localhost:9000/") && to != "http://localhost:9000" && !strings.HasPrefix(to, "http://localhost:9000?") {
 			// A scheme in capitals is the same scheme.
 			if u.Scheme+"://"+u.Host != "https://app.example.com" && u.Scheme+"://"+u.Host != "http://localhost:9000" {
-				t.Errorf("%q is allowed", asked)
+				t.Errorf("%q is allowed", query)
 			}
 		}
 		if strings.ContainsAny(to, "\\#\r\n\t ") || u.User != nil {
-			t.Errorf("%q is allowed", asked)
+			t.Errorf("%q is allowed", query)
 		}
 	})
 }

@@ -11,20 +11,20 @@ import (
 // Redirect returns the redirect URI of a response: the requested one if it equals a URI of the
 // client or is below it, or the client's only URI if none is requested. Other addresses are errors
 // and must not get a redirect.
-func (c *Client) Redirect(asked string) (string, error) {
-	if asked == "" {
+func (c *Client) Redirect(query string) (string, error) {
+	if query == "" {
 		if len(c.RedirectURIs) != 1 {
 			return "", errors.New("redirect_uri is missing, and the client has not exactly one")
 		}
 		return c.RedirectURIs[0], nil
 	}
-	target, err := parseRedirect(asked)
+	target, err := parseRedirect(query)
 	if err != nil {
 		return "", err
 	}
 	for _, text := range c.RedirectURIs {
 		if base, err := parseRedirect(text); err == nil && below(base, target) {
-			return asked, nil
+			return query, nil
 		}
 	}
 	return "", errors.New("redirect_uri is none of the client's")

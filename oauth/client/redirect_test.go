@@ -3,39 +3,39 @@ package client
 import "testing"
 
 func TestRedirectsGoToTheClientAlone(t *testing.T) {
-	one := &Client{RedirectURIs: []string{"https://app.example.com/callback"}}
+	client := &Client{RedirectURIs: []string{"https://app.example.com/callback"}}
 	root := &Client{RedirectURIs: []string{"https://app.example.com", "https://other.example.com/?tenant=a", "com.example.app://login"}}
 	tests := []struct {
 		name, asked, want string
 		client            *Client
 	}{
-		{"equal", "https://app.example.com/callback", "https://app.example.com/callback", one},
-		{"none is asked for", "", "https://app.example.com/callback", one},
+		{"equal", "https://app.example.com/callback", "https://app.example.com/callback", client},
+		{"none is asked for", "", "https://app.example.com/callback", client},
 		{"none is asked for, of several", "", "", root},
-		{"below", "https://app.example.com/callback/x?y=z", "https://app.example.com/callback/x?y=z", one},
-		{"with a query", "https://app.example.com/callback?y=z", "https://app.example.com/callback?y=z", one},
+		{"below", "https://app.example.com/callback/x?y=z", "https://app.example.com/callback/x?y=z", client},
+		{"with a query", "https://app.example.com/callback?y=z", "https://app.example.com/callback?y=z", client},
 		{"below the root", "https://app.example.com/any", "https://app.example.com/any", root},
 		{"an own scheme", "com.example.app://login", "com.example.app://login", root},
 		{"the query of the client", "https://other.example.com/?tenant=a", "https://other.example.com/?tenant=a", root},
 		{"another query", "https://other.example.com/?tenant=b", "", root},
-		{"a longer name", "https://app.example.com/callbackx", "", one},
-		{"a longer host", "https://app.example.com.evil.org/callback", "", one},
-		{"a user name that looks like the host", "https://app.example.com@evil.org/callback", "", one},
-		{"a user name in front of the host", "https://x@app.example.com/callback", "", one},
-		{"another scheme", "http://app.example.com/callback", "", one},
-		{"another port", "https://app.example.com:8443/callback", "", one},
-		{"a path upwards", "https://app.example.com/callback/../admin", "", one},
-		{"an escaped path upwards", "https://app.example.com/callback/%2e%2e/admin", "", one},
-		{"a path upwards with an escaped backslash", "https://app.example.com/callback/..%5cadmin", "", one},
-		{"a path upwards with a parameter", "https://app.example.com/callback/..;x/admin", "", one},
-		{"a backslash", `https://app.example.com\@evil.org/callback`, "", one},
-		{"no scheme", "//app.example.com/callback", "", one},
-		{"a path", "/callback", "", one},
-		{"a fragment", "https://app.example.com/callback#x", "", one},
-		{"an empty fragment", "https://app.example.com/callback#", "", one},
+		{"a longer name", "https://app.example.com/callbackx", "", client},
+		{"a longer host", "https://app.example.com.evil.org/callback", "", client},
+		{"a user name that looks like the host", "https://app.example.com@evil.org/callback", "", client},
+		{"a user name in front of the host", "https://x@app.example.com/callback", "", client},
+		{"another scheme", "http://app.example.com/callback", "", client},
+		{"another port", "https://app.example.com:8443/callback", "", client},
+		{"a path upwards", "https://app.example.com/callback/../admin", "", client},
+		{"an escaped path upwards", "https://app.example.com/callback/%2e%2e/admin", "", client},
+		{"a path upwards with an escaped backslash", "https://app.example.com/callback/..%5cadmin", "", client},
+		{"a path upwards with a parameter", "https://app.example.com/callback/..;x/admin", "", client},
+		{"a backslash", `https://app.example.com\@evil.org/callback`, "", client},
+		{"no scheme", "//app.example.com/callback", "", client},
+		{"a path", "/callback", "", client},
+		{"a fragment", "https://app.example.com/callback#x", "", client},
+		{"an empty fragment", "https://app.example.com/callback#", "", client},
 		{"script", "javascript://app.example.com/%0aalert(1)", "", &Client{RedirectURIs: []string{"javascript://app.example.com/%0aalert(1)"}}},
-		{"a line end", "https://app.example.com/callback\r\nLocation: https://evil.org", "", one},
-		{"a space", "https://app.example.com/callback /x", "", one},
+		{"a line end", "https://app.example.com/callback\r\nLocation: https://evil.org", "", client},
+		{"a space", "https://app.example.com/callback /x", "", client},
 	}
 	for _, tt := range tests {
 		got, err := tt.client.Redirect(tt.asked)

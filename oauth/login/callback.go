@@ -36,12 +36,12 @@ func (s *Server) comeBack(w http.ResponseWriter, r *http.Request, provider Provi
 		s.fail(w, r, http.StatusBadRequest, "token_expired", nil)
 		return
 	}
-	who, err := provider.Redirect.AuthenticateCallback(r.Context(), s.callback(provider), r.URL.Query())
+	identity, err := provider.Redirect.AuthenticateCallback(r.Context(), s.callback(provider), r.URL.Query())
 	if err != nil {
 		s.fail(w, r, http.StatusUnauthorized, codeOf(err), err)
 		return
 	}
-	user, err := s.Mapper.User(r.Context(), provider.Name, provider.Mapping, who)
+	user, err := s.Mapper.User(r.Context(), provider.Name, provider.Mapping, identity)
 	if err != nil {
 		s.fail(w, r, http.StatusForbidden, codeOf(err), err)
 		return

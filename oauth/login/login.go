@@ -76,9 +76,9 @@ func (s *Server) AuthenticateProgram(r *http.Request) (*userv1.User, error) {
 		if provider.Request == nil {
 			continue
 		}
-		who, err := provider.Request.AuthenticateRequest(r)
+		identity, err := provider.Request.AuthenticateRequest(r)
 		if err == nil {
-			return s.Mapper.User(r.Context(), provider.Name, provider.Mapping, who)
+			return s.Mapper.User(r.Context(), provider.Name, provider.Mapping, identity)
 		}
 		if !errors.Is(err, idp.ErrRefused) {
 			return nil, err
@@ -124,14 +124,14 @@ func (s *Server) check(ctx context.Context, provider Provider,
 	if name == "" || password == "" || len(password) > maxPassword {
 		return nil, idp.ErrRefused
 	}
-	who, err := provider.Password.AuthenticatePassword(ctx, name, password)
+	identity, err := provider.Password.AuthenticatePassword(ctx, name, password)
 	if err != nil {
 		if errors.Is(err, idp.ErrRefused) {
 			return nil, err
 		}
 		return nil, fmt.Errorf("ask identity provider %q: %w", provider.Name, err)
 	}
-	user, err := s.Mapper.User(ctx, provider.Name, provider.Mapping, who)
+	user, err := s.Mapper.User(ctx, provider.Name, provider.Mapping, identity)
 	if err != nil {
 		return nil, fmt.Errorf("find user of identity provider %q: %w", provider.Name, err)
 	}

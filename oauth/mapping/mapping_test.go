@@ -55,8 +55,8 @@ func TestMethodsFindUsers(t *testing.T) {
 				users = append(users, tt.before)
 			}
 			m, _, identities := mapper(users)
-			who := &idp.Identity{UserName: "alice", Name: "Alice A."}
-			got, err := m.User(t.Context(), "ldap", tt.method, who)
+			identity := &idp.Identity{UserName: "alice", Name: "Alice A."}
+			got, err := m.User(t.Context(), "ldap", tt.method, identity)
 			if !errors.Is(err, tt.err) || (err == nil) != (tt.want != "") {
 				t.Fatalf("error %v, want %v", err, tt.err)
 			}
@@ -66,9 +66,9 @@ func TestMethodsFindUsers(t *testing.T) {
 				}
 				return
 			}
-			again, err := m.User(t.Context(), "ldap", Lookup, who)
-			if err != nil || got.Name != tt.want || again.UID != got.UID {
-				t.Errorf("user %q, want %q; at the second login %v, %v", got.Name, tt.want, again, err)
+			user, err := m.User(t.Context(), "ldap", Lookup, identity)
+			if err != nil || got.Name != tt.want || user.UID != got.UID {
+				t.Errorf("user %q, want %q; at the second login %v, %v", got.Name, tt.want, user, err)
 			}
 		})
 	}
@@ -118,21 +118,21 @@ func TestFirstLoginsBesideEachOtherMakeOneUser(t *testing.T) {
 func TestALoginThatWasInterruptedIsCompleted(t *testing.T) {
 	m, users, identities := mapper(nil)
 	identities.Fail = func(string, string) error { return errors.New("killed") }
-	who := &idp.Identity{UserName: "4711", PreferredUserName: "alice", Name: "Alice A.", Email: "a@example.com"}
-	if _, err := m.User(t.Context(), "ldap", Claim, who); err == nil {
+	identity := &idp.Identity{UserName: "4711", PreferredUserName: "alice", Name: "Alice A.", Email: "a@example.com"}
+	if _, err := m.User(t.Context(), "ldap", Claim, identity); err == nil {
 		t.Fatal("the login was not interrupted")
 	}
 	identities.Fail = nil
-	got, err := m.User(t.Context(), "ldap", Claim, who)
+	got, err := m.User(t.Context(), "ldap", Claim, identity)
 	if err != nil || got.FullName != "Alice A." || len(users.All()) != 1 {
 		t.Fatalf("%v, %v, %d users", got, err, len(users.All()))
 	}
-	made, err := m.Identities.Get(t.Context(), "ldap:4711")
-	if err != nil || made.ProviderName != "ldap" || made.ProviderUserName != "4711" || made.User.UID != got.UID {
-		t.Errorf("identity %+v, %v", made, err)
+	result, err := m.Identities.Get(t.Context(), "ldap:4711")
+	if err != nil || result.ProviderName != "ldap" || result.ProviderUserName != "4711" || result.User.UID != got.UID {
+		t.Errorf("identity %+v, %v", result, err)
 	}
 	want := map[string]string{"name": "Alice A.", "email": "a@example.com", "preferred_username": "alice"}
-	if diff := cmp.Diff(want, made.Extra); diff != "" {
+	if diff := cmp.Diff(want, result.Extra); diff != "" {
 		t.Errorf("extra (-want +got):\n%s", diff)
 	}
 }
@@ -140,10 +140,10 @@ func TestALoginThatWasInterruptedIsCompleted(t *testing.T) {
 func TestNoTwoUsersHaveOneIdentityName(t *testing.T) {
 	seen := map[string]string{}
 	for _, name := range []string{"alice", "a/b", "a:b", "b64:YS9i", "b64:YTpi", "%61", "a%2Fb", ".", "..", "cn=a,dc=b", "а", "a"} {
-		made := IdentityName("p", name)
-		if other, taken := seen[made]; taken {
-			t.Errorf("%q and %q are both %q", name, other, made)
+		result := IdentityName("p", name)
+		if other, ok := seen[result]; ok {
+			t.Errorf("%q and %q are both %q", name, other, result)
 		}
-		seen[made] = name
+		seen[result] = name
 	}
 }

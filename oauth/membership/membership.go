@@ -50,12 +50,12 @@ func (g *Groups) WaitReady(ctx context.Context) error {
 
 // Of returns the groups of a user.
 func (g *Groups) Of(user string) []string {
-	found, err := g.informer.GetIndexer().ByIndex(byUser, user)
+	groups, err := g.informer.GetIndexer().ByIndex(byUser, user)
 	if err != nil {
 		return nil // there is no other index
 	}
-	names := make([]string, 0, len(found)+1)
-	for _, object := range found {
+	names := make([]string, 0, len(groups)+1)
+	for _, object := range groups {
 		names = append(names, object.(*userv1.Group).Name)
 	}
 	return names

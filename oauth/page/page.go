@@ -38,11 +38,11 @@ type Pages struct{ pages map[string]*template.Template }
 func New(custom Templates) (*Pages, error) {
 	p := &Pages{pages: map[string]*template.Template{}}
 	for _, name := range []string{Login, Providers, Error, Grant, Token, Request, Implicit, Logout} {
-		made, err := template.ParseFS(files, "layout.html", name+".html")
+		tmpl, err := template.ParseFS(files, "layout.html", name+".html")
 		if err != nil {
 			return nil, fmt.Errorf("read page %q: %w", name, err)
 		}
-		p.pages[name] = made
+		p.pages[name] = tmpl
 	}
 	for name, file := range map[string]string{Login: custom.Login, Providers: custom.Providers, Error: custom.Error} {
 		if file == "" {

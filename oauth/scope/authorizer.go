@@ -29,13 +29,13 @@ func (a *Authorizer) Authorize(ctx context.Context,
 	if !limited {
 		return authorizer.DecisionNoOpinion, "", nil
 	}
-	asked := []rbacv1.PolicyRule{ruleOf(request)}
-	if covers(discovery(), asked) {
+	rules := []rbacv1.PolicyRule{ruleOf(request)}
+	if covers(discovery(), rules) {
 		return authorizer.DecisionNoOpinion, "", nil
 	}
 	var problems []string
 	for _, text := range scopes {
-		allowed, err := a.allows(ctx, text, request, asked)
+		allowed, err := a.allows(ctx, text, request, rules)
 		if err != nil {
 			problems = append(problems, err.Error())
 		}
@@ -63,7 +63,7 @@ func (a *Authorizer) EvaluateConditions(context.Context, authorizer.ConditionsAw
 
 func (a *Authorizer) allows(ctx context.Context, text string, request authorizer.Attributes,
 	asked []rbacv1.PolicyRule) (bool, error) {
-	if rules, known := userRules(text); known {
+	if rules, ok := userRules(text); ok {
 		return covers(rules, asked), nil
 	}
 	role, err := ParseRole(text)

@@ -78,6 +78,6 @@ func escalates(request authorizer.Attributes) bool {
 	if sub := request.GetSubresource(); sub != "" {
 		resource += "/" + sub
 	}
-	listed := escalating()[request.GetAPIGroup()]
-	return strings.HasPrefix(request.GetVerb(), "impersonate") || slices.Contains(listed, resource) || slices.Contains(listed, request.GetResource())
+	names := escalating()[request.GetAPIGroup()]
+	return strings.HasPrefix(request.GetVerb(), "impersonate") || slices.Contains(names, resource) || slices.Contains(names, request.GetResource())
 }

@@ -112,8 +112,8 @@ func Split(parameter string) []string {
 
 // Covers reports whether granted scopes include all requested ones, so that the user does not need
 // to grant them again.
-func Covers(granted, asked []string) bool {
-	for _, text := range asked {
+func Covers(granted, required []string) bool {
+	for _, text := range required {
 		if !slices.Contains(granted, text) && !slices.Contains(granted, Full) {
 			return false
 		}

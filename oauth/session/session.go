@@ -72,8 +72,8 @@ func (s *Sessions) Clear(w http.ResponseWriter) error { return s.Start(w, User{}
 
 // User returns the user of a request's session. ok is false if there is no valid session.
 func (s *Sessions) User(r *http.Request) (user User, ok bool) {
-	sent, err := r.Cookie(s.Name)
-	if err != nil || securecookie.DecodeMulti(s.Name, sent.Value, &user, s.codecs...) != nil {
+	cookie, err := r.Cookie(s.Name)
+	if err != nil || securecookie.DecodeMulti(s.Name, cookie.Value, &user, s.codecs...) != nil {
 		return User{}, false
 	}
 	return user, user.Name != "" && user.UID != ""
@@ -94,8 +94,8 @@ const csrfBytes = 32
 
 // CSRF returns the value for the forms of a page. It sets the cookie if it is missing.
 func CSRF(w http.ResponseWriter, r *http.Request) string {
-	if sent, err := r.Cookie(csrfCookie); err == nil && len(sent.Value) == base64.RawURLEncoding.EncodedLen(csrfBytes) {
-		return sent.Value
+	if cookie, err := r.Cookie(csrfCookie); err == nil && len(cookie.Value) == base64.RawURLEncoding.EncodedLen(csrfBytes) {
+		return cookie.Value
 	}
 	random := make([]byte, csrfBytes)
 	_, _ = rand.Read(random) // never fails: the runtime ends the process instead
@@ -106,8 +106,8 @@ func CSRF(w http.ResponseWriter, r *http.Request) string {
 
 // CheckCSRF reports whether a value matches the browser's cookie.
 func CheckCSRF(r *http.Request, value string) bool {
-	sent, err := r.Cookie(csrfCookie)
-	return err == nil && sent.Value != "" && subtle.ConstantTimeCompare([]byte(sent.Value), []byte(value)) == 1
+	cookie, err := r.Cookie(csrfCookie)
+	return err == nil && cookie.Value != "" && subtle.ConstantTimeCompare([]byte(cookie.Value), []byte(value)) == 1
 }
 
 // State returns the `state` of an OAuth flow that begins in the browser of the request, and sets
@@ -117,8 +117,8 @@ func State(w http.ResponseWriter, r *http.Request) string { return stateOf(CSRF(
 
 // CheckState reports whether a `state` belongs to a flow that began in the browser of the request.
 func CheckState(r *http.Request, state string) bool {
-	sent, err := r.Cookie(csrfCookie)
-	return err == nil && sent.Value != "" && subtle.ConstantTimeCompare([]byte(stateOf(sent.Value)), []byte(state)) == 1
+	cookie, err := r.Cookie(csrfCookie)
+	return err == nil && cookie.Value != "" && subtle.ConstantTimeCompare([]byte(stateOf(cookie.Value)), []byte(state)) == 1
 }
 
 func stateOf(csrf string) string {

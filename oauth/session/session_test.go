@@ -59,11 +59,11 @@ func TestSessionsAreRead(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, got, ok)
 		}
 	}
-	ended := httptest.NewRecorder()
-	if err := old.Clear(ended); err != nil {
+	recorder := httptest.NewRecorder()
+	if err := old.Clear(recorder); err != nil {
 		t.Fatal(err)
 	}
-	if got, ok := old.User(carry(ended)); ok {
+	if got, ok := old.User(carry(recorder)); ok {
 		t.Errorf("after it was cleared the session is of %+v", got)
 	}
 }
@@ -72,7 +72,7 @@ func TestFormsRepeatTheCookie(t *testing.T) {
 	answer := httptest.NewRecorder()
 	value := CSRF(answer, httptest.NewRequest(http.MethodGet, "/", nil))
 	browser := carry(answer)
-	if again := CSRF(httptest.NewRecorder(), browser); again != value {
+	if second := CSRF(httptest.NewRecorder(), browser); second != value {
 		t.Error("a second form has another value")
 	}
 	other := CSRF(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
@@ -100,8 +100,8 @@ func TestSecretsAreMadeOnceAndChecked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := EnsureSecrets(path)
-	if err != nil || len(again) != 1 || again[0] != first[0] {
+	secrets, err := EnsureSecrets(path)
+	if err != nil || len(secrets) != 1 || secrets[0] != first[0] {
 		t.Errorf("secrets change: %v", err)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {

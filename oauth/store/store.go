@@ -92,8 +92,8 @@ func (o objects[T]) Where(ctx context.Context, field, value string) (all []T, er
 		return nil, err
 	}
 	err = meta.EachListItem(list, func(object runtime.Object) error {
-		one, err := typed[T](object, nil)
-		all = append(all, one)
+		item, err := typed[T](object, nil)
+		all = append(all, item)
 		return err
 	})
 	return all, err

@@ -39,17 +39,17 @@ func TestTheEndOfATokenThatIsUsedIsPutOff(t *testing.T) {
 			done := make(chan struct{})
 			go func() { defer close(done); activity.Run(ctx) }()
 			end := func() int32 {
-				stored, err := tokens.Get(t.Context(), "token")
+				token, err := tokens.Get(t.Context(), "token")
 				if err != nil {
 					t.Fatal(err)
 				}
-				return stored.InactivityTimeoutSeconds
+				return token.InactivityTimeoutSeconds
 			}
-			stored, err := tokens.Get(t.Context(), "token")
+			token, err := tokens.Get(t.Context(), "token")
 			if err != nil {
 				t.Fatal(err)
 			}
-			activity.Used(stored)
+			activity.Used(token)
 			eventually.True(t, "the use is noted", func() bool { return len(activity.used) == 0 && end() >= tt.min })
 			stop()
 			<-done

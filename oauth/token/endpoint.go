@@ -69,12 +69,12 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		write(w, status, problem)
 		return
 	}
-	issued, problem := e.exchange(r, c)
+	grant, problem := e.exchange(r, c)
 	if problem != nil {
 		write(w, http.StatusBadRequest, problem)
 		return
 	}
-	write(w, http.StatusOK, answer{issued.Secret, issued.ExpiresIn, strings.Join(issued.Scopes, " "), "Bearer"})
+	write(w, http.StatusOK, answer{grant.Secret, grant.ExpiresIn, strings.Join(grant.Scopes, " "), "Bearer"})
 }
 
 func checkGrantType(grantType string) *Problem {

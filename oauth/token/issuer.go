@@ -61,16 +61,16 @@ type Issued struct {
 // Access issues an access token.
 func (i *Issuer) Access(ctx context.Context, grant Grant) (Issued, error) {
 	secret, name := New()
-	stored := &oauthv1.OAuthAccessToken{
+	token := &oauthv1.OAuthAccessToken{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: grant.Client.Annotations()},
 		ClientName: grant.Client.ID, ExpiresIn: int64(or(grant.Client.MaxAge, i.MaxAge)), Scopes: grant.Scopes, RedirectURI: grant.RedirectURI,
 		UserName: grant.UserName, UserUID: grant.UserUID, AuthorizeToken: grant.Code,
 		InactivityTimeoutSeconds: or(grant.Client.InactivityTimeout, i.InactivityTimeout),
 	}
-	if _, err := i.Tokens.Create(onBehalf(ctx, grant), stored); err != nil {
+	if _, err := i.Tokens.Create(onBehalf(ctx, grant), token); err != nil {
 		return Issued{}, fmt.Errorf("store access token of user %q: %w", grant.UserName, err)
 	}
-	return Issued{Secret: secret, ExpiresIn: stored.ExpiresIn, Scopes: grant.Scopes}, nil
+	return Issued{Secret: secret, ExpiresIn: token.ExpiresIn, Scopes: grant.Scopes}, nil
 }
 
 // onBehalf returns a context for writes on behalf of a grant's user.
@@ -110,7 +110,7 @@ func (i *Issuer) Redeem(ctx context.Context, c *client.Client, code string,
 	if !ok {
 		return Grant{}, ErrInvalidCode
 	}
-	stored, err := i.Codes.Get(ctx, name)
+	existing, err := i.Codes.Get(ctx, name)
 	switch {
 	case apierrors.IsNotFound(err):
 		if err := i.revoke(ctx, c, name); err != nil {
@@ -119,7 +119,7 @@ func (i *Issuer) Redeem(ctx context.Context, c *client.Client, code string,
 		return Grant{}, ErrInvalidCode
 	case err != nil:
 		return Grant{}, fmt.Errorf("find code: %w", err)
-	case expired(stored.CreationTimestamp, stored.ExpiresIn, time.Now()) || stored.ClientName != c.ID || !c.Owns(stored) || !check(stored):
+	case expired(existing.CreationTimestamp, existing.ExpiresIn, time.Now()) || existing.ClientName != c.ID || !c.Owns(existing) || !check(existing):
 		return Grant{}, ErrInvalidCode
 	}
 	if err := i.Codes.Delete(ctx, name); apierrors.IsNotFound(err) {
@@ -128,7 +128,7 @@ func (i *Issuer) Redeem(ctx context.Context, c *client.Client, code string,
 		return Grant{}, fmt.Errorf("use up code: %w", err)
 	}
 	return Grant{
-		Client: c, UserName: stored.UserName, UserUID: stored.UserUID, Scopes: stored.Scopes, RedirectURI: stored.RedirectURI, Code: name,
+		Client: c, UserName: existing.UserName, UserUID: existing.UserUID, Scopes: existing.Scopes, RedirectURI: existing.RedirectURI, Code: name,
 	}, nil
 }
 

@@ -37,7 +37,7 @@ func New() (secret, name string) {
 // The lookup by hash also prevents timing attacks: the duration does not depend on the correct part
 // of a guess.
 func Name(secret string) (name string, ok bool) {
-	if encoded, made := strings.CutPrefix(secret, prefix); made {
+	if encoded, ok := strings.CutPrefix(secret, prefix); ok {
 		_, err := base64.RawURLEncoding.DecodeString(encoded)
 		return hashed(secret), err == nil && len(encoded) == encodedLength
 	}

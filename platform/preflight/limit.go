@@ -34,11 +34,11 @@ func Limits() []Limit {
 // in.
 func Raise(root string, limits []Limit) error {
 	for _, limit := range limits {
-		value, known, err := limit.value(root)
+		value, ok, err := limit.value(root)
 		if err != nil {
 			return err
 		}
-		if !known || value >= limit.Least {
+		if !ok || value >= limit.Least {
 			continue
 		}
 		if err := os.WriteFile(limit.path(root), []byte(strconv.FormatUint(limit.Least, 10)), 0o644); err != nil {
@@ -53,14 +53,14 @@ func Raise(root string, limits []Limit) error {
 func checkLimits(_ context.Context, _ Requirements, machine Machine) []Problem {
 	var problems []Problem
 	for _, limit := range Limits() {
-		value, known, err := limit.value(machine.Root)
+		value, ok, err := limit.value(machine.Root)
 		if err != nil {
 			problems = append(problems, Problem{Warning, "limit " + limit.Name, err.Error(), "mount -t proc proc /proc"})
 			continue
 		}
 		var fs unix.Statfs_t
 		readOnly := machine.Statfs(limit.path(machine.Root), &fs) == nil && fs.Flags&unix.ST_RDONLY != 0
-		if known && value < limit.Least && readOnly {
+		if ok && value < limit.Least && readOnly {
 			problems = append(problems, Problem{Warning, "limit " + limit.Name,
 				fmt.Sprintf("is %d and cannot be raised to %d from here; kubelet ends when it is used up", value, limit.Least),
 				fmt.Sprintf("on the machine outside: sysctl -w %s=%d", limit.Name, limit.Least)})

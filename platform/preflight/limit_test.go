@@ -29,8 +29,8 @@ func TestLimitsAreRaisedAndNeverLowered(t *testing.T) {
 
 func TestLimitsAreTheKernels(t *testing.T) {
 	for _, limit := range Limits() {
-		if _, known, err := limit.value("/"); err != nil || !known {
-			t.Errorf("limit %s: known %t, error %v", limit.Name, known, err)
+		if _, ok, err := limit.value("/"); err != nil || !ok {
+			t.Errorf("limit %s: known %t, error %v", limit.Name, ok, err)
 		}
 	}
 }

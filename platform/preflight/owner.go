@@ -67,21 +67,21 @@ func (m Machine) owner(network string, address netip.AddrPort) owner {
 
 // process describes the process of a directory of proc.
 func (m Machine) process(dir string) owner {
-	found := owner{name: "unknown"}
-	found.pid, _ = strconv.Atoi(filepath.Base(dir)) // the pattern is digits
+	existing := owner{name: "unknown"}
+	existing.pid, _ = strconv.Atoi(filepath.Base(dir)) // the pattern is digits
 	if name, err := os.ReadFile(filepath.Join(dir, "comm")); err == nil {
-		found.name = strings.TrimSpace(string(name))
+		existing.name = strings.TrimSpace(string(name))
 	}
 	groups, err := os.ReadFile(filepath.Join(dir, "cgroup"))
 	if err != nil {
-		return found
+		return existing
 	}
 	for line := range strings.Lines(string(groups)) {
 		if unit := filepath.Base(strings.TrimSpace(line)); strings.HasSuffix(unit, ".service") {
-			found.unit = unit
+			existing.unit = unit
 		}
 	}
-	return found
+	return existing
 }
 
 // listeners returns the inodes of sockets in a table of proc(5)'s net/tcp or net/udp that keep

@@ -69,12 +69,12 @@ func (m Machine) distribution() []string {
 		return nil
 	}
 	defer file.Close()
-	var found []string
+	var paths []string
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		key, value, _ := strings.Cut(lines.Text(), "=")
 		if key == "ID" || key == "ID_LIKE" {
-			found = append(found, strings.Fields(strings.Trim(value, `"'`))...)
+			paths = append(paths, strings.Fields(strings.Trim(value, `"'`))...)
 		}
 	}
-	return found
+	return paths
 }

@@ -31,8 +31,8 @@ func TestFeaturesAreTriedWithoutTrace(t *testing.T) {
 			t.Errorf("%s: %v", feature, err)
 		}
 	}
-	if left, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, error %v", left, err)
+	if remaining, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(remaining) > 0 {
+		t.Errorf("left behind: %v, error %v", remaining, err)
 	}
 	if _, err := net.InterfaceByName("preflight0"); err == nil {
 		t.Error("a device was left behind")

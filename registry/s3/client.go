@@ -109,6 +109,6 @@ func known(region string) bool {
 		return false
 	}
 	// Presign sends no request that could be canceled.
-	signed, err := client.Presign(context.Background(), http.MethodGet, "bucket", "object", redirectPeriod, nil)
-	return err == nil && strings.Contains(signed.Host, "."+region+".")
+	target, err := client.Presign(context.Background(), http.MethodGet, "bucket", "object", redirectPeriod, nil)
+	return err == nil && strings.Contains(target.Host, "."+region+".")
 }

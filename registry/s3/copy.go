@@ -43,12 +43,12 @@ func (w *writer) reopen() error {
 	if err := w.start(); err != nil {
 		return err
 	}
-	whole := size / w.copyPart * w.copyPart
-	if size-whole >= minPart {
-		whole = size
+	full := size / w.copyPart * w.copyPart
+	if size-full >= minPart {
+		full = size
 	}
-	if whole > 0 {
-		parts, err := w.copyRange(w.ctx, w.key, w.key, w.upload, whole)
+	if full > 0 {
+		parts, err := w.copyRange(w.ctx, w.key, w.key, w.upload, full)
 		if err != nil {
 			return err
 		}
@@ -56,11 +56,11 @@ func (w *writer) reopen() error {
 			w.add(part)
 		}
 	}
-	if whole == size {
+	if full == size {
 		return nil
 	}
 	rest := minio.GetObjectOptions{}
-	if err := rest.SetRange(whole, size-1); err != nil {
+	if err := rest.SetRange(full, size-1); err != nil {
 		return err
 	}
 	content, _, _, err := w.client.GetObject(w.ctx, w.bucket, w.key, rest)
@@ -68,7 +68,7 @@ func (w *writer) reopen() error {
 		return fmt.Errorf("read object %q: %w", w.key, err)
 	}
 	defer content.Close()
-	w.buffer = make([]byte, size-whole, w.part)
+	w.buffer = make([]byte, size-full, w.part)
 	if _, err := io.ReadFull(content, w.buffer); err != nil {
 		return fmt.Errorf("read object %q: %w", w.key, err)
 	}
@@ -81,11 +81,11 @@ func (s *storage) copyParts(ctx context.Context, from, to string, size int64) er
 	if err != nil {
 		return err
 	}
-	copied, err := s.copyRange(ctx, s.key(from), s.key(to), upload, size)
+	parts, err := s.copyRange(ctx, s.key(from), s.key(to), upload, size)
 	if err != nil {
 		return errors.Join(err, s.client.AbortMultipartUpload(context.WithoutCancel(ctx), s.bucket, s.key(to), upload))
 	}
-	return (&writer{storage: s, key: s.key(to), upload: upload, parts: copied}).complete(ctx)
+	return (&writer{storage: s, key: s.key(to), upload: upload, parts: parts}).complete(ctx)
 }
 
 // copyRange has S3 copy the first bytes of an object to the first parts of an upload, several at a

@@ -170,23 +170,23 @@ func (s *storage) RedirectURL(r *http.Request, file string) (string, error) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return "", nil
 	}
-	signed, err := s.client.Presign(r.Context(), r.Method, s.bucket, s.key(file), redirectPeriod, nil)
+	target, err := s.client.Presign(r.Context(), r.Method, s.bucket, s.key(file), redirectPeriod, nil)
 	if err == nil && s.redirect != "" {
-		signed, err = s.resign(r.Method, signed)
+		target, err = s.resign(r.Method, target)
 	}
 	if err != nil {
 		return "", fmt.Errorf("sign URL of %q: %w", file, err)
 	}
-	return signed.String(), nil
+	return target.String(), nil
 }
 
 // resign moves a signed URL to the host of redirectendpoint and signs it again.
-func (s *storage) resign(method string, signed *url.URL) (*url.URL, error) {
+func (s *storage) resign(method string, target *url.URL) (*url.URL, error) {
 	to, err := url.Parse(s.redirect)
 	if err != nil {
 		return nil, err
 	}
-	to.Path, to.RawPath = signed.Path, signed.RawPath
+	to.Path, to.RawPath = target.Path, target.RawPath
 	access, err := s.client.GetCreds()
 	if err != nil {
 		return nil, err

@@ -30,11 +30,11 @@ func serve(t *testing.T) map[string]any {
 // open returns the driver of settings.
 func open(t *testing.T, parameters map[string]any) driver.StorageDriver {
 	t.Helper()
-	opened, err := Factory{}.Create(t.Context(), parameters)
+	driver, err := Factory{}.Create(t.Context(), parameters)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return opened
+	return driver
 }
 
 // with returns parameters with one more.
@@ -70,18 +70,18 @@ func writeFile(t *testing.T, files driver.StorageDriver, content []byte, pieces 
 	t.Helper()
 	const path = "/uploads/data"
 	writer, err := files.Writer(t.Context(), path, false)
-	for i, written := 0, 0; i < len(pieces) && err == nil; i++ {
+	for i, size := 0, 0; i < len(pieces) && err == nil; i++ {
 		if closed {
 			if err = writer.Close(); err == nil {
 				writer, err = files.Writer(t.Context(), path, true)
 			}
 		}
 		if err == nil {
-			_, err = writer.Write(content[written : written+pieces[i]])
-			written += pieces[i]
+			_, err = writer.Write(content[size : size+pieces[i]])
+			size += pieces[i]
 		}
-		if err == nil && writer.Size() != int64(written) {
-			t.Errorf("size %d after %d bytes", writer.Size(), written)
+		if err == nil && writer.Size() != int64(size) {
+			t.Errorf("size %d after %d bytes", writer.Size(), size)
 		}
 	}
 	if err == nil {

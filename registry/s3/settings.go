@@ -49,9 +49,9 @@ func read(parameters map[string]any) (settings, error) {
 	var problems []error
 	for _, key := range slices.Sorted(maps.Keys(parameters)) {
 		value := parameters[key]
-		set, known := keys[key]
+		set, ok := keys[key]
 		switch {
-		case !known:
+		case !ok:
 			problems = append(problems, fmt.Errorf("%s is unknown: use %s", key, strings.Join(slices.Sorted(maps.Keys(keys)), ", ")))
 		case value != nil:
 			if err := set(fmt.Sprint(value)); err != nil {

@@ -25,15 +25,15 @@ func FuzzCheck(f *testing.F) {
 		bundle, _ := Bundle(config)
 		trusted, _ := Authorities(authority)
 		for _, text := range [][]byte{bundle, trusted} {
-			var again bytes.Buffer
+			var buf bytes.Buffer
 			for rest := text; ; {
 				var block *pem.Block
 				if block, rest = pem.Decode(rest); block == nil {
 					break
 				}
-				_ = pem.Encode(&again, &pem.Block{Type: block.Type, Bytes: block.Bytes})
+				_ = pem.Encode(&buf, &pem.Block{Type: block.Type, Bytes: block.Bytes})
 			}
-			if !bytes.Equal(again.Bytes(), text) {
+			if !bytes.Equal(buf.Bytes(), text) {
 				t.Errorf("%q is not PEM alone", text)
 			}
 		}

@@ -123,8 +123,8 @@ func TestClaimsAreUnique(t *testing.T) {
 			host := fmt.Sprintf("%s.%c.com", []string{"www", "ftp", "*"}[random.IntN(3)], 'a'+rune(random.IntN(3)))
 			texts = append(texts, fmt.Sprintf("ns%d/r%d %s%s", random.IntN(3), i, host, []string{"", "/", "/x", "/x/y"}[random.IntN(4)]))
 		}
-		if first, again := judged(policy, texts...), judged(policy, texts...); first != again {
-			t.Fatalf("the order of the list changes the verdicts: %q and %q", first, again)
+		if first, second := judged(policy, texts...), judged(policy, texts...); first != second {
+			t.Fatalf("the order of the list changes the verdicts: %q and %q", first, second)
 		}
 		exact, owner := map[string]bool{}, map[string]string{}
 		var routes []*routev1.Route

@@ -50,20 +50,20 @@ func (p *plan) certificates(config *Config) (last []step) {
 // interface does not support one of the changes.
 func (p *plan) changedFiles(now, then *Config) (names []string, possible bool) {
 	for name, content := range then.Files {
-		before, there := now.Files[name]
-		if there && bytes.Equal(before, content) {
+		before, ok := now.Files[name]
+		if ok && bytes.Equal(before, content) {
 			continue
 		}
-		known := name == defaultCertificateFile || strings.HasPrefix(name, certificatesDir) || strings.HasPrefix(name, authoritiesDir) && !there
+		known := name == defaultCertificateFile || strings.HasPrefix(name, certificatesDir) || strings.HasPrefix(name, authoritiesDir) && !ok
 		if !known || len(content) > maxSecretBytes || p.damaged[filepath.Join(p.dir, name)] {
 			return nil, false
 		}
 		names = append(names, name)
 	}
-	_, gone := then.Files[serviceCAFile]
+	_, ok := then.Files[serviceCAFile]
 	_, there := now.Files[serviceCAFile]
 	slices.Sort(names)
-	return names, gone == there
+	return names, ok == there
 }
 
 // listed returns the files of the certificates of hosts.

@@ -47,22 +47,22 @@ func (w *Writer) custom(file string, state *model.State, bind bool, config *Conf
 		}
 		return strings.ReplaceAll(text.String(), templateDir, w.Dir), nil
 	}
-	for _, defined := range parsed.Templates() {
-		name, below := strings.CutPrefix(defined.Name(), templateDir+"/")
+	for _, template := range parsed.Templates() {
+		name, below := strings.CutPrefix(template.Name(), templateDir+"/")
 		if !below {
 			continue
 		}
-		text, err := run(defined.Name())
+		text, err := run(template.Name())
 		if err != nil {
 			return err
 		}
-		if defined.Name() == configName {
+		if template.Name() == configName {
 			config.whole = text
 			continue
 		}
 		if !filepath.IsLocal(name) {
 			return fmt.Errorf("run TEMPLATE_FILE %q: it defines %q, which is outside of %s",
-				file, defined.Name(), templateDir)
+				file, template.Name(), templateDir)
 		}
 		config.Files[name] = []byte(text)
 	}

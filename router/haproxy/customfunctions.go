@@ -119,8 +119,8 @@ func expressionTable(name string, state *model.State, certificates []Entry) []st
 		return exact
 	}
 	for key, alias := range state.Aliases {
-		value, listed := tableValue(name, key, alias)
-		if !listed {
+		value, ok := tableValue(name, key, alias)
+		if !ok {
 			continue
 		}
 		expression := routeExpression(alias.Host, alias.Path, alias.IsWildcard)

@@ -44,7 +44,7 @@ type Engine struct {
 	// configuration.
 	Rejected func(routes []model.ServiceAliasConfigKey, reason error)
 	// Observe, if set, is called with the duration of writing and of reloading.
-	Observe func(written, reloaded time.Duration)
+	Observe func(size, reloaded time.Duration)
 
 	mu      sync.Mutex
 	desired *Config

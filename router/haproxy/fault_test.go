@@ -154,12 +154,12 @@ func TestRouteFixedDuringSearchIsServed(t *testing.T) {
 		"no routes":         {&Config{}, []model.ServiceAliasConfigKey{}},
 		"nothing else":      {config("bad", "old"), []model.ServiceAliasConfigKey{"shop:bad", "shop:worse"}},
 	} {
-		var told []model.ServiceAliasConfigKey
-		e := &Engine{Rejected: func(routes []model.ServiceAliasConfigKey, _ error) { told = routes }}
+		var keys []model.ServiceAliasConfigKey
+		e := &Engine{Rejected: func(routes []model.ServiceAliasConfigKey, _ error) { keys = routes }}
 		e.Set(tt.desired)
 		now := &running{files: map[string][]byte{}, reload: &reload{config: config("bad", "old"), rejected: []model.ServiceAliasConfigKey{"shop:bad", "shop:worse"}}}
-		if err := e.finish(now, errors.New("unknown keyword")); err == nil || !slices.Equal(told, tt.want) {
-			t.Errorf("with %s, rejected are %v (%v)", name, told, err)
+		if err := e.finish(now, errors.New("unknown keyword")); err == nil || !slices.Equal(keys, tt.want) {
+			t.Errorf("with %s, rejected are %v (%v)", name, keys, err)
 		}
 	}
 }

@@ -32,7 +32,7 @@ func writeFiles(dir string, before, files map[string][]byte) error {
 // removeFiles removes files of the previous configuration that the current one does not need.
 func removeFiles(dir string, before, files map[string][]byte) {
 	for name := range before {
-		if _, needed := files[name]; needed {
+		if _, ok := files[name]; ok {
 			continue
 		}
 		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -53,8 +53,8 @@ func (r *running) tidy(dir string) error {
 	}
 	maps.Copy(r.files, config.Files)
 	for name := range r.files {
-		_, needed := config.Files[name]
-		if needed || !strings.HasPrefix(name, certificatesDir) && !strings.HasPrefix(name, authoritiesDir) {
+		_, ok := config.Files[name]
+		if ok || !strings.HasPrefix(name, certificatesDir) && !strings.HasPrefix(name, authoritiesDir) {
 			continue
 		}
 		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {

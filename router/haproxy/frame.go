@@ -34,7 +34,7 @@ const sniSocket, noSNISocket = "run/sni.sock", "run/no-sni.sock"
 func (w *Writer) frame(bind bool) (string, error) {
 	s := w.Settings
 	ciphers, oldest := s.Text("ROUTER_CIPHERS"), "TLSv1.2"
-	if suite, known := suites[ciphers]; known {
+	if suite, ok := suites[ciphers]; ok {
 		ciphers, oldest = suite.ciphers, suite.oldest
 	}
 	data := map[string]any{

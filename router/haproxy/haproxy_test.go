@@ -191,17 +191,17 @@ func annotated(pairs ...string) func(*routev1.Route) {
 func (b *fixture) source() model.Source {
 	return model.Source{
 		Service: func(_, _ string) *corev1.Service { return nil },
-		Slices: func(_, name string) (found []*discoveryv1.EndpointSlice) {
+		Slices: func(_, name string) (slices []*discoveryv1.EndpointSlice) {
 			for i, address := range b.pods[name] {
 				host, port, _ := net.SplitHostPort(address)
 				number, _ := strconv.Atoi(port)
-				found = append(found, &discoveryv1.EndpointSlice{
+				slices = append(slices, &discoveryv1.EndpointSlice{
 					AddressType: discoveryv1.AddressTypeIPv4,
 					Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{host}, TargetRef: &corev1.ObjectReference{Name: fmt.Sprintf("%s-%d", name, i)}}},
 					Ports:       []discoveryv1.EndpointPort{{Name: ptr.To(""), Port: ptr.To(int32(number))}},
 				})
 			}
-			return found
+			return slices
 		},
 	}
 }

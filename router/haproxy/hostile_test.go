@@ -103,14 +103,14 @@ func TestConfigurationDoesNotDependOnPreviousOne(t *testing.T) {
 	} {
 		b.config()
 		change()
-		kept := b.config()
-		fresh := Writer{Dir: b.writer.Dir, Settings: b.writer.Settings, DefaultCertificate: b.writer.DefaultCertificate}
-		anew, err := fresh.Write(model.Build(b.admitted(), b.source()), nil, true)
+		config := b.config()
+		writer := Writer{Dir: b.writer.Dir, Settings: b.writer.Settings, DefaultCertificate: b.writer.DefaultCertificate}
+		anew, err := writer.Write(model.Build(b.admitted(), b.source()), nil, true)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if kept.Text() != anew.Text() || !maps.EqualFunc(kept.files(), anew.files(), bytes.Equal) {
-			t.Errorf("the configuration is\n%s\nwith %s\nand without the one before it would be\n%s\nwith %s", kept.Text(), kept.files(), anew.Text(), anew.files())
+		if config.Text() != anew.Text() || !maps.EqualFunc(config.files(), anew.files(), bytes.Equal) {
+			t.Errorf("the configuration is\n%s\nwith %s\nand without the one before it would be\n%s\nwith %s", config.Text(), config.files(), anew.Text(), anew.files())
 		}
 	}
 }

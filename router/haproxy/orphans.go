@@ -41,7 +41,7 @@ func orphans(dir string) (masters []*process, err error) {
 // ignores other process namespaces, because processes of pods can have any name.
 func ofDir(dir string) (pids []int, parents map[int]int, err error) {
 	const namespace = "ns/pid"
-	own, err := os.Readlink(filepath.Join("/proc/self", namespace))
+	self, err := os.Readlink(filepath.Join("/proc/self", namespace))
 	if err != nil {
 		return nil, nil, fmt.Errorf("look for HAProxy: %w", err)
 	}
@@ -58,7 +58,7 @@ func ofDir(dir string) (pids []int, parents map[int]int, err error) {
 		if at < 0 || at+1 >= len(args) || args[at+1] != configFile(dir) || filepath.Base(args[0]) != "haproxy" {
 			continue
 		}
-		if of, _ := os.Readlink(filepath.Join(entry, namespace)); of != own {
+		if of, _ := os.Readlink(filepath.Join(entry, namespace)); of != self {
 			continue
 		}
 		pids = append(pids, pid)

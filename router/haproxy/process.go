@@ -47,7 +47,7 @@ func start(program, dir, file, socket string, outlive bool) (*process, error) {
 	if !outlive {
 		command.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	}
-	began := make(chan error, 1)
+	start := make(chan error, 1)
 	go func() {
 		defer close(p.ended)
 		// A parent death signal depends on the thread that started the program.
@@ -56,14 +56,14 @@ func start(program, dir, file, socket string, outlive bool) (*process, error) {
 			if err == nil {
 				p.handle, p.pid = command.Process, command.Process.Pid
 			}
-			began <- err
+			start <- err
 			if err != nil {
 				return err
 			}
 			return command.Wait()
 		})
 	}()
-	if err := <-began; err != nil {
+	if err := <-start; err != nil {
 		return nil, fmt.Errorf("start HAProxy: %w", err)
 	}
 	return p, nil

@@ -51,7 +51,7 @@ func (e *Engine) start(ctx context.Context, now *running, config *Config, number
 	go func() {
 		defer cancel()
 		err := e.replace(limited, r, spare, had, serving)
-		if refused := (*refusal)(nil); errors.As(err, &refused) {
+		if rejection := (*refusal)(nil); errors.As(err, &rejection) {
 			r.rejected = e.findRejected(ctx, config, err.Error())
 		}
 		r.done <- err

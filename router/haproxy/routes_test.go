@@ -22,8 +22,8 @@ func TestRequestsReachTheServiceOfTheirRoute(t *testing.T) {
 	b.pod("deep", "deep", nil)
 	inside := b.authority.Issue(t, "pod")
 	b.pod("tls", "tls", &inside)
-	own := b.authority.Issue(t, "own")
-	certificate, key := text(t, own.CertFile), text(t, own.KeyFile)
+	pair := b.authority.Issue(t, "own")
+	certificate, key := text(t, pair.CertFile), text(t, pair.KeyFile)
 
 	b.route("plain", "plain.com", "web")
 	b.route("path", "plain.com/test", "test")
@@ -86,9 +86,9 @@ func TestPodsAreVerifiedWithTheAuthorityOfServices(t *testing.T) {
 	// also the delay between retries
 	b := newFixture(t, map[string]string{"ROUTER_DEFAULT_CONNECT_TIMEOUT": "300ms"})
 	b.writer.ServiceCA = filepath.Join(b.writer.Dir, "services.crt")
-	mine, another := b.authority.Issue(t, "pod", "mine.shop.svc"), b.authority.Issue(t, "pod", "another.shop.svc")
+	pair, another := b.authority.Issue(t, "pod", "mine.shop.svc"), b.authority.Issue(t, "pod", "another.shop.svc")
 	foreign := certtest.New(t).Issue(t, "pod", "foreign.shop.svc")
-	b.pod("mine", "mine", &mine)
+	b.pod("mine", "mine", &pair)
 	b.pod("impostor", "impostor", &another)
 	b.pod("foreign", "foreign", &foreign)
 	for _, name := range []string{"mine", "impostor", "foreign"} {
@@ -113,8 +113,8 @@ func TestDamagedServiceAuthorities(t *testing.T) {
 	for _, good := range []bool{true, false} { // whether they were valid before
 		b := newFixture(t, map[string]string{"ROUTER_DEFAULT_CONNECT_TIMEOUT": "300ms"})
 		b.writer.ServiceCA = filepath.Join(b.writer.Dir, "services.crt")
-		mine := b.authority.Issue(t, "pod", "mine.shop.svc")
-		b.pod("mine", "mine", &mine)
+		pair := b.authority.Issue(t, "pod", "mine.shop.svc")
+		b.pod("mine", "mine", &pair)
 		b.pod("web", "web", nil)
 		b.route("mine", "mine.com", "mine", secured(routev1.TLSConfig{Termination: "reencrypt"}))
 		content, want := "damaged", "503"

@@ -40,8 +40,8 @@ func (s *served) known() bool { return len(s.damaged) == 0 && !s.broken }
 
 // scarce reports whether half of the spare backends of a shape are in use.
 func (s *served) scarce() bool {
-	for shape, asked := range s.demand() {
-		if asked >= len(s.spares[shape]) {
+	for shape, requests := range s.demand() {
+		if requests >= len(s.spares[shape]) {
 			return true
 		}
 	}
@@ -71,7 +71,7 @@ func (s *served) change(config *Config, fixed bool) (all bool, err error) {
 		return false, nil
 	}
 	next := s.plan(config)
-	refused, err := s.tell(next.steps)
+	rejection, err := s.tell(next.steps)
 	if err != nil {
 		s.broken = true
 		return false, err
@@ -82,15 +82,15 @@ func (s *served) change(config *Config, fixed bool) (all bool, err error) {
 		places := maps.Clone(s.places)
 		s.publish.Store(&places)
 	}
-	if next.all && refused == nil {
+	if next.all && rejection == nil {
 		s.config = config
 	}
-	return next.all && s.known(), refused
+	return next.all && s.known(), rejection
 }
 
 // tell sends the steps of a plan. refused names a step that HAProxy refused; the other steps are
 // applied. If err is not nil, the state of HAProxy is unknown.
-func (s *served) tell(steps []step) (refused, err error) {
+func (s *served) tell(steps []step) (rejection, err error) {
 	var commands []string
 	var owners []*step
 	for i := range steps {
@@ -110,12 +110,12 @@ func (s *served) tell(steps []step) (refused, err error) {
 		if owner.undo != "" {
 			undo, owner.undo = append(undo, owner.undo), ""
 		}
-		refused = fmt.Errorf("change %q: HAProxy says %q", owner.of, response)
+		rejection = fmt.Errorf("change %q: HAProxy says %q", owner.of, response)
 	}
 	if _, err := s.control.tell(undo); err != nil {
 		return nil, err
 	}
-	return refused, nil
+	return rejection, nil
 }
 
 func sameList(a, b []Entry) bool {

@@ -28,14 +28,14 @@ func update(now, then Backend,
 	}
 	for _, server := range then.Servers {
 		name := then.Name + "/" + server.Name
-		before, there := had[server.Name]
+		before, ok := had[server.Name]
 		waiting, isParked := parked[name]
 		switch {
-		case there && before.Options != server.Options, !there && isParked && waiting.Options != server.Options:
+		case ok && before.Options != server.Options, !ok && isParked && waiting.Options != server.Options:
 			return nil, nil, false
-		case !there && isParked:
+		case !ok && isParked:
 			commands = append(commands, fmt.Sprintf("set server %s weight %d", name, server.Weight), "set server "+name+" state ready")
-		case !there:
+		case !ok:
 			commands = append(commands, add(then, server)...)
 		case before.Weight != server.Weight:
 			commands = append(commands, fmt.Sprintf("set server %s weight %d", name, server.Weight))

@@ -25,8 +25,8 @@ const (
 func (r *running) spare(config *Config, dir string) (names map[string][]string, text string) {
 	demand := map[string]int{}
 	if r.served != nil {
-		for shape, used := range r.served.demand() {
-			demand[shape] = used * sparesAhead
+		for shape, usage := range r.served.demand() {
+			demand[shape] = usage * sparesAhead
 		}
 	}
 	for shape, before := range r.demand { // past demand is likely to continue
@@ -36,7 +36,7 @@ func (r *running) spare(config *Config, dir string) (names map[string][]string, 
 		demand[shape] = max(demand[shape], minSpares, len(config.Backends)/sparesShare)
 	}
 	names, r.demand = map[string][]string{}, map[string]int{}
-	var made strings.Builder
+	var result strings.Builder
 	count := 0
 	for shape, desired := range demand {
 		if desired = min(desired, maxSpares); desired < sparesAhead {
@@ -46,14 +46,14 @@ func (r *running) spare(config *Config, dir string) (names map[string][]string, 
 		for range desired {
 			count++
 			backend := Backend{Name: fmt.Sprint(sparePrefix, count), Shape: shape, Key: fmt.Sprintf("spare%d", count)}
-			backend.write(&made)
+			backend.write(&result)
 			if backend.namesCookie() {
-				made.WriteString(renameCookie(backend, filepath.Join(dir, spareTable)))
+				result.WriteString(renameCookie(backend, filepath.Join(dir, spareTable)))
 			}
 			names[shape] = append(names[shape], backend.Name)
 		}
 	}
-	return names, made.String()
+	return names, result.String()
 }
 
 // spareTable maps spare backends to the external names of their cookies.

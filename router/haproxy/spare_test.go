@@ -11,7 +11,7 @@ import (
 
 // visit sends a request with cookies. It returns the pod, the cookies that the pod gets, and the
 // router's cookie.
-func (b *fixture) visit(url, cookies string) (pod, seen string, set *http.Cookie) {
+func (b *fixture) visit(url, cookies string) (pod, value string, set *http.Cookie) {
 	b.t.Helper()
 	request, err := http.NewRequest(http.MethodGet, url, nil)
 	if err != nil {
@@ -36,8 +36,8 @@ func (b *fixture) visit(url, cookies string) (pod, seen string, set *http.Cookie
 // use the same name for both.
 func TestSpareBackendHasCookieAndNameOfRoute(t *testing.T) {
 	t.Parallel()
-	for _, named := range []string{"", "usual"} {
-		b := newFixture(t, map[string]string{"RELOAD_INTERVAL": "1h", "ROUTER_LOAD_BALANCE_ALGORITHM": "roundrobin", "ROUTER_COOKIE_NAME": named})
+	for _, name := range []string{"", "usual"} {
+		b := newFixture(t, map[string]string{"RELOAD_INTERVAL": "1h", "ROUTER_LOAD_BALANCE_ALGORITHM": "roundrobin", "ROUTER_COOKIE_NAME": name})
 		for i := range 5 {
 			b.pod("web", fmt.Sprint("pod", i), nil)
 		}
@@ -46,25 +46,25 @@ func TestSpareBackendHasCookieAndNameOfRoute(t *testing.T) {
 		b.apply()
 		eventually.True(t, "the route is served", func() bool { return strings.HasPrefix(b.who("http://web.com"), "pod") })
 		home, _, cookie := b.visit("http://web.com", "")
-		want := named
+		want := name
 		if want == "" {
 			want = b.builder.State().Aliases["shop:web"].RoutingKeyName
 		}
 		if cookie == nil || cookie.Name != want || cookie.Value == "" {
 			t.Fatalf("%s sets %v, want a cookie %q", home, cookie, want)
 		}
-		own := cookie.Name + "=" + cookie.Value
+		header := cookie.Name + "=" + cookie.Value
 		stays := func() {
 			for _, sent := range [][2]string{
-				{own, ""}, {"a=b; " + own, "a=b"}, {own + "; c=d", "c=d"}, {"a=b;" + own + ";c=d", "a=b;c=d"}, {"x" + own + "; " + own, "x" + own},
+				{header, ""}, {"a=b; " + header, "a=b"}, {header + "; c=d", "c=d"}, {"a=b;" + header + ";c=d", "a=b;c=d"}, {"x" + header + "; " + header, "x" + header},
 			} {
-				pod, seen, _ := b.visit("http://web.com", sent[0])
-				if pod != home || strings.ReplaceAll(seen, "; ", ";") != strings.ReplaceAll(sent[1], "; ", ";") {
-					t.Errorf("with the cookies %q, %s answers in place of %s, and sees %q", sent[0], pod, home, seen)
+				pod, value, _ := b.visit("http://web.com", sent[0])
+				if pod != home || strings.ReplaceAll(value, "; ", ";") != strings.ReplaceAll(sent[1], "; ", ";") {
+					t.Errorf("with the cookies %q, %s answers in place of %s, and sees %q", sent[0], pod, home, value)
 				}
 			}
-			if pod, seen, _ := b.visit("http://web.com", "a=b"); !strings.HasPrefix(pod, "pod") || seen != "a=b" {
-				t.Errorf("without a cookie of the router %q answers and sees %q", pod, seen)
+			if pod, value, _ := b.visit("http://web.com", "a=b"); !strings.HasPrefix(pod, "pod") || value != "a=b" {
+				t.Errorf("without a cookie of the router %q answers and sees %q", pod, value)
 			}
 		}
 		stays()

@@ -160,7 +160,7 @@ func enter(table map[string]string, alias *model.ServiceAliasConfig, value strin
 		table[key] = value
 	default:
 		table[key+"?"] = value
-		if _, taken := table[key+"/"]; !taken {
+		if _, ok := table[key+"/"]; !ok {
 			table[key+"/"] = value
 		}
 	}
@@ -172,14 +172,14 @@ func patched[T any](list []T, name func(T) string, gone map[string]bool, come []
 	if len(gone) == 0 && len(come) == 0 {
 		return list
 	}
-	made := make([]T, 0, len(list)+len(come))
+	result := make([]T, 0, len(list)+len(come))
 	for _, item := range list {
 		for len(come) > 0 && name(come[0]) < name(item) {
-			made, come = append(made, come[0]), come[1:]
+			result, come = append(result, come[0]), come[1:]
 		}
 		if !gone[name(item)] {
-			made = append(made, item)
+			result = append(result, item)
 		}
 	}
-	return append(made, come...)
+	return append(result, come...)
 }

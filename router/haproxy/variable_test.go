@@ -149,8 +149,8 @@ func TestStrictSNIAndCiphers(t *testing.T) {
 	t.Parallel()
 	b := newFixture(t, map[string]string{"ROUTER_STRICT_SNI": "true", "ROUTER_CIPHERS": "modern", "ROUTER_ENABLE_HTTP2": "true"})
 	b.pod("web", "web", nil)
-	own := b.authority.Issue(t, "own")
-	b.route("own", "own.com", "web", secured(routev1.TLSConfig{Termination: "edge", Certificate: text(t, own.CertFile), Key: text(t, own.KeyFile)}))
+	pair := b.authority.Issue(t, "own")
+	b.route("own", "own.com", "web", secured(routev1.TLSConfig{Termination: "edge", Certificate: text(t, pair.CertFile), Key: text(t, pair.KeyFile)}))
 	b.route("none", "none.com", "web", secured(routev1.TLSConfig{Termination: "edge"}))
 	b.run()
 	b.until("https://own.com", "web")
@@ -306,7 +306,7 @@ func TestStatisticsTimeout(t *testing.T) {
 	engine := Engine{Dir: dir, StatsTimeout: time.Millisecond}
 	_, err = engine.Stats()
 	for _, err := range []error{err, engine.Alive()} {
-		if late := net.Error(nil); !errors.As(err, &late) || !late.Timeout() {
+		if timeoutErr := net.Error(nil); !errors.As(err, &timeoutErr) || !timeoutErr.Timeout() {
 			t.Errorf("it ends with %v", err)
 		}
 	}

@@ -133,7 +133,7 @@ func (w *Writer) change(state *model.State,
 	slices.Sort(changed)
 	for _, key := range slices.Compact(changed) {
 		before, alias := w.routes[key], state.Aliases[key]
-		made, err := w.part(key, alias, before, state)
+		part, err := w.part(key, alias, before, state)
 		if err != nil {
 			return nil, err
 		}
@@ -141,20 +141,20 @@ func (w *Writer) change(state *model.State,
 			gone[before.backend.Name] = true
 			delete(w.routes, key)
 		}
-		if made != nil {
-			come = append(come, made.backend)
-			w.routes[key] = made
+		if part != nil {
+			come = append(come, part.backend)
+			w.routes[key] = part
 		}
-		if before != nil && made != nil && before.alias.SameApartFromEndpoints(alias) {
+		if before != nil && part != nil && before.alias.SameApartFromEndpoints(alias) {
 			continue
 		}
 		if before != nil {
 			w.leave(key, hostOf(before.alias), hosts)
 			files = files || len(before.files) > 0
 		}
-		if made != nil {
+		if part != nil {
 			w.join(key, hostOf(alias), hosts)
-			files = files || len(made.files) > 0
+			files = files || len(part.files) > 0
 		}
 	}
 	slices.SortFunc(come, func(a, b *Backend) int { return strings.Compare(a.Name, b.Name) })
@@ -177,31 +177,31 @@ func (w *Writer) dropUnusedShapes() {
 	for _, shape := range w.last.Shapes {
 		w.shapes[shape] = shape
 	}
-	for _, made := range w.routes {
-		w.shapes[made.backend.Shape] = made.backend.Shape
+	for _, part := range w.routes {
+		w.shapes[part.backend.Shape] = part.backend.Shape
 	}
 }
 
 // part returns the part of a route, or nil for a deleted route.
 func (w *Writer) part(key model.ServiceAliasConfigKey, alias *model.ServiceAliasConfig,
-	before *part, state *model.State) (made *part, err error) {
+	before *part, state *model.State) (result *part, err error) {
 	if alias == nil {
 		return nil, nil
 	}
-	made = &part{alias: alias, backend: &Backend{Name: backendName(key, alias), Key: alias.RoutingKeyName}}
+	result = &part{alias: alias, backend: &Backend{Name: backendName(key, alias), Key: alias.RoutingKeyName}}
 	if before != nil && before.alias.SameApartFromEndpoints(alias) {
-		made.backend.Shape, made.files = before.backend.Shape, before.files
+		result.backend.Shape, result.files = before.backend.Shape, before.files
 	} else {
-		if made.backend.Shape, err = w.shape(alias); err != nil {
+		if result.backend.Shape, err = w.shape(alias); err != nil {
 			return nil, fmt.Errorf("write backend of route %q: %w", key, err)
 		}
-		if made.files, err = certificates(key, alias); err != nil {
+		if result.files, err = certificates(key, alias); err != nil {
 			return nil, err
 		}
 	}
-	made.backend.Cookie = strings.Contains(made.backend.Shape, "\n  cookie ")
-	made.backend.Servers = w.servers(key, alias, state, w.last.Files[serviceCAFile] != nil)
-	return made, nil
+	result.backend.Cookie = strings.Contains(result.backend.Shape, "\n  cookie ")
+	result.backend.Servers = w.servers(key, alias, state, w.last.Files[serviceCAFile] != nil)
+	return result, nil
 }
 
 // shape returns the text of a route's backend without its servers.
@@ -213,18 +213,18 @@ func (w *Writer) shape(alias *model.ServiceAliasConfig) (string, error) {
 		}
 		w.backend = parsed
 	}
-	marked := *alias
-	marked.RoutingKeyName = keyMark
+	backend := *alias
+	backend.RoutingKeyName = keyMark
 	var text bytes.Buffer
-	if err := w.backend.Execute(&text, &marked); err != nil {
+	if err := w.backend.Execute(&text, &backend); err != nil {
 		return "", err
 	}
-	known, there := w.shapes[text.String()]
-	if !there {
-		known = text.String()
-		w.shapes[known] = known
+	expected, ok := w.shapes[text.String()]
+	if !ok {
+		expected = text.String()
+		w.shapes[expected] = expected
 	}
-	return known, nil
+	return expected, nil
 }
 
 // changeFiles updates the files of changed routes.
@@ -233,8 +233,8 @@ func (w *Writer) changeFiles(next *Config, changed []model.ServiceAliasConfigKey
 	for _, key := range changed {
 		delete(next.Files, certificateFile(key))
 		delete(next.Files, authoritiesFile(key))
-		if made := w.routes[key]; made != nil {
-			maps.Copy(next.Files, made.files)
+		if part := w.routes[key]; part != nil {
+			maps.Copy(next.Files, part.files)
 		}
 	}
 }

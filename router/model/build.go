@@ -155,7 +155,7 @@ func idleEndpoints(service *corev1.Service) (table []Endpoint) {
 // EndpointsOf returns the endpoints of a service for a route: those with the route's port, by name
 // or number, or the first port of each pod.
 func EndpointsOf(config *ServiceAliasConfig, unit ServiceUnit) []Endpoint {
-	var chosen []Endpoint
+	var endpoints []Endpoint
 	seen := map[string]bool{}
 	for _, endpoint := range unit.EndpointTable {
 		switch {
@@ -163,10 +163,10 @@ func EndpointsOf(config *ServiceAliasConfig, unit ServiceUnit) []Endpoint {
 		case config.PreferPort == "" && seen[endpoint.IP]:
 		default:
 			seen[endpoint.IP] = true
-			chosen = append(chosen, endpoint)
+			endpoints = append(endpoints, endpoint)
 		}
 	}
-	return chosen
+	return endpoints
 }
 
 // weigh distributes the weight of each service among its endpoints. Each endpoint gets at least 1.

@@ -15,14 +15,14 @@ import (
 
 // slice returns a slice with pods at addresses and the ports web at 8080 and admin at 9090.
 func slice(addresses ...string) *discoveryv1.EndpointSlice {
-	made := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{
+	slice := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{
 		{Name: ptr.To("web"), Port: ptr.To[int32](8080)}, {Name: ptr.To("admin"), Port: ptr.To[int32](9090)},
 		{Name: ptr.To("dns"), Port: ptr.To[int32](53), Protocol: ptr.To(corev1.ProtocolUDP)},
 	}}
 	for _, address := range addresses {
-		made.Endpoints = append(made.Endpoints, discoveryv1.Endpoint{Addresses: []string{address}})
+		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{address}})
 	}
-	return made
+	return slice
 }
 
 func built(route *routev1.Route, slices map[string]*discoveryv1.EndpointSlice,
@@ -87,11 +87,11 @@ func TestInvalidTextsOfEndpointsAreIgnored(t *testing.T) {
 
 func TestEndpointsOfUsersCannotPointToHost(t *testing.T) {
 	for by, want := range map[string]int{"endpointslice-controller.k8s.io": 2, "endpointslicemirroring-controller.k8s.io": 0} {
-		made := slice("198.51.100.10")
-		made.Namespace, made.Labels = "shop", map[string]string{discoveryv1.LabelManagedBy: by}
+		result := slice("198.51.100.10")
+		result.Namespace, result.Labels = "shop", map[string]string{discoveryv1.LabelManagedBy: by}
 		source := Source{
 			Service: func(string, string) *corev1.Service { return nil },
-			Slices:  func(string, string) []*discoveryv1.EndpointSlice { return []*discoveryv1.EndpointSlice{made} },
+			Slices:  func(string, string) []*discoveryv1.EndpointSlice { return []*discoveryv1.EndpointSlice{result} },
 			Host:    func(address netip.Addr) bool { return address.String() == "198.51.100.10" },
 		}
 		if got := source.Endpoints("shop", "web"); len(got) != want {

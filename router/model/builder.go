@@ -37,10 +37,10 @@ func (b *Builder) State() *State {
 // routes. A route that is the same object as before is unchanged.
 func (b *Builder) Routes(admitted []*routev1.Route) (changed []ServiceAliasConfigKey) {
 	state := b.State()
-	known := make(map[ServiceAliasConfigKey]bool, len(admitted))
+	index := make(map[ServiceAliasConfigKey]bool, len(admitted))
 	for _, route := range admitted {
 		key := ServiceAliasConfigKey(route.Namespace + ":" + route.Name)
-		known[key] = true
+		index[key] = true
 		if b.routes[key] == route {
 			continue
 		}
@@ -55,11 +55,11 @@ func (b *Builder) Routes(admitted []*routev1.Route) (changed []ServiceAliasConfi
 		b.enter(key, config)
 		changed = append(changed, key)
 	}
-	if len(known) == len(b.routes) {
+	if len(index) == len(b.routes) {
 		return changed
 	}
 	for key := range b.routes {
-		if !known[key] {
+		if !index[key] {
 			b.leave(key)
 			delete(b.routes, key)
 			changed = append(changed, key)
@@ -69,11 +69,11 @@ func (b *Builder) Routes(admitted []*routev1.Route) (changed []ServiceAliasConfi
 }
 
 // Services reads services and their endpoints again. It returns the routes whose endpoints changed.
-func (b *Builder) Services(named []ServiceUnitKey) (changed []ServiceAliasConfigKey) {
+func (b *Builder) Services(keys []ServiceUnitKey) (changed []ServiceAliasConfigKey) {
 	state, touched := b.State(), map[ServiceAliasConfigKey]bool{}
-	for _, key := range named {
-		before, used := state.ServiceUnits[key]
-		if !used {
+	for _, key := range keys {
+		before, ok := state.ServiceUnits[key]
+		if !ok {
 			continue
 		}
 		unit := b.Source.unit(key)
@@ -97,8 +97,8 @@ func (b *Builder) Services(named []ServiceUnitKey) (changed []ServiceAliasConfig
 // enter adds a route.
 func (b *Builder) enter(key ServiceAliasConfigKey, config *ServiceAliasConfig) {
 	for unit := range config.ServiceUnits {
-		service, known := b.state.ServiceUnits[unit]
-		if !known {
+		service, ok := b.state.ServiceUnits[unit]
+		if !ok {
 			service = b.Source.unit(unit)
 			b.state.ServiceUnits[unit] = service
 		}

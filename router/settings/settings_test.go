@@ -25,16 +25,16 @@ func TestDefaultsMatchSpecification(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := map[string]bool{}
+	names := map[string]bool{}
 	for _, variable := range Variables() {
-		if known[variable.Name] || variable.Meaning == "" {
+		if names[variable.Name] || variable.Meaning == "" {
 			t.Errorf("%s stands there twice or means nothing", variable.Name)
 		}
-		known[variable.Name] = true
+		names[variable.Name] = true
 	}
 	for _, pair := range strings.Fields(specified) {
 		name, value, _ := strings.Cut(pair, "=")
-		if !known[name] || s.Text(name) != value {
+		if !names[name] || s.Text(name) != value {
 			t.Errorf("%s is %q, want %q", name, s.Text(name), value)
 		}
 	}

@@ -38,11 +38,11 @@ var errKilled = errors.New("the process is dead")
 
 // call makes one call, unless the process is dead.
 func (d *death) call(do func() error) error {
-	left := d.left.Add(-1)
-	if left > 0 {
+	remaining := d.left.Add(-1)
+	if remaining > 0 {
 		return do()
 	}
-	if left == 0 && d.after {
+	if remaining == 0 && d.after {
 		_ = do()
 	}
 	d.die()

@@ -121,12 +121,12 @@ func TestTopologyFollowsTheSelectedNode(t *testing.T) {
 	here, there := map[string]string{"zone": "a"}, map[string]string{"zone": "b"}
 	c := newCluster(t, fake.Options{Topology: here})
 	c.addNode("node-2", "other", there)
-	late := c.class("late")
-	late.VolumeBindingMode = ptr.To(storagev1.VolumeBindingWaitForFirstConsumer)
-	c.create(late)
+	lateClass := c.class("late")
+	lateClass.VolumeBindingMode = ptr.To(storagev1.VolumeBindingWaitForFirstConsumer)
+	c.create(lateClass)
 	c.start()
 	claim := c.claim("data")
-	claim.Spec.StorageClassName = &late.Name
+	claim.Spec.StorageClassName = &lateClass.Name
 	c.create(claim)
 	eventually.True(t, "the claim has its provisioner", func() bool { return len(c.getClaim("data").Annotations) > 0 })
 	if n := len(c.driver.Calls("CreateVolume")); n != 0 {
@@ -157,13 +157,13 @@ func (c *cluster) selectNode(claim, node string) {
 
 func TestFullNodeIsRescheduled(t *testing.T) {
 	c := newCluster(t, fake.Options{Topology: map[string]string{"zone": "a"}})
-	late := c.class("late")
-	late.VolumeBindingMode = ptr.To(storagev1.VolumeBindingWaitForFirstConsumer)
-	c.create(late)
+	lateClass := c.class("late")
+	lateClass.VolumeBindingMode = ptr.To(storagev1.VolumeBindingWaitForFirstConsumer)
+	c.create(lateClass)
 	c.driver.SetPlan(fake.Times(1, "CreateVolume", fake.Fault{Before: status.Error(codes.ResourceExhausted, "the disk is full")}))
 	c.start()
 	claim := c.claim("data")
-	claim.Spec.StorageClassName = &late.Name
+	claim.Spec.StorageClassName = &lateClass.Name
 	c.create(claim)
 	c.selectNode("data", "node-1")
 	eventually.True(t, "the selected node is removed", func() bool {
@@ -218,13 +218,13 @@ func TestPerNodeDriversShareClaims(t *testing.T) {
 	for _, name := range names {
 		c.create(c.claim(name))
 	}
-	made := map[string]int{}
+	result := map[string]int{}
 	for _, name := range names {
 		pv := c.bound(name)
-		made[pv.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions[0].Values[0]]++
+		result[pv.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions[0].Values[0]]++
 	}
-	if one, two := len(c.driver.Volumes()), len(other.driver.Volumes()); one+two != len(names) || made["one"] != one || made["two"] != two {
-		t.Errorf("volumes of the first %d, of the second %d, PersistentVolumes %v", one, two, made)
+	if one, two := len(c.driver.Volumes()), len(other.driver.Volumes()); one+two != len(names) || result["one"] != one || result["two"] != two {
+		t.Errorf("volumes of the first %d, of the second %d, PersistentVolumes %v", one, two, result)
 	}
 	for _, name := range names {
 		c.deleteClaim(name)
@@ -235,9 +235,9 @@ func TestPerNodeDriversShareClaims(t *testing.T) {
 func TestCapacityIsPublishedPerClassAndSegment(t *testing.T) {
 	c := newCluster(t, fake.Options{Topology: map[string]string{"zone": "a"}, Capacity: 5 << 30})
 	c.create(&storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: fake.Name}})
-	late := c.class("late")
-	late.VolumeBindingMode = ptr.To(storagev1.VolumeBindingWaitForFirstConsumer)
-	c.create(late)
+	lateClass := c.class("late")
+	lateClass.VolumeBindingMode = ptr.To(storagev1.VolumeBindingWaitForFirstConsumer)
+	c.create(lateClass)
 	track := func(part *Controller) {
 		part.Features = Features(Options{Capacity: capacity.Options{Namespace: "kube-system", Interval: 4 * quick, Debounce: quick}, Provision: provision.Options{Retry: quick}})
 	}

@@ -60,8 +60,8 @@ func TestRegistryFindsInstalledDrivers(t *testing.T) {
 }
 
 func TestUpdateDoesNotInterruptRunningCall(t *testing.T) {
-	dir, begun := t.TempDir(), filepath.Join(t.TempDir(), "begun")
-	slow := "#!/bin/sh\ntouch " + begun + "\nwhile [ -e " + begun + " ]; do sleep 0.02; done\necho '{\"status\":\"Success\"}'\n"
+	dir, start := t.TempDir(), filepath.Join(t.TempDir(), "begun")
+	slow := "#!/bin/sh\ntouch " + start + "\nwhile [ -e " + start + " ]; do sleep 0.02; done\necho '{\"status\":\"Success\"}'\n"
 	installed, err := Install(dir, "example.com/test", source(t, slow))
 	if err != nil {
 		t.Fatal(err)
@@ -71,11 +71,11 @@ func TestUpdateDoesNotInterruptRunningCall(t *testing.T) {
 		_, err := NewDriver("example.com/test", installed.Path, Settings{}).Attach(context.Background(), Volume{Name: "v"}, "n")
 		result <- err
 	}()
-	eventually.True(t, "the call has begun", func() bool { _, err := os.Stat(begun); return err == nil })
+	eventually.True(t, "the call has begun", func() bool { _, err := os.Stat(start); return err == nil })
 	if _, err := Install(dir, "example.com/test", source(t, successScript)); err != nil {
 		t.Error(err)
 	}
-	if err := os.Remove(begun); err != nil {
+	if err := os.Remove(start); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-result; err != nil {

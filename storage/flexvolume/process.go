@@ -225,19 +225,19 @@ func content(file *os.File) []byte {
 // environment returns the environment of this process at the first call, without variables that
 // belong to this process alone.
 var environment = sync.OnceValue(func() []string {
-	var kept []string
+	var remaining []string
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(variable, "=")
 		switch name {
 		case "NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES":
 		default:
-			kept = append(kept, variable)
+			remaining = append(remaining, variable)
 		}
 	}
 	if os.Getenv("PATH") == "" {
-		kept = append(kept, "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+		remaining = append(remaining, "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
 	}
-	return kept
+	return remaining
 })
 
 // execError explains an error of execve.

@@ -169,14 +169,14 @@ func (d *Driver) CollectCaches(inUse map[Cache]bool) error {
 	slices.SortFunc(candidates, func(a, b unused) int { return b.used.Compare(a.used) })
 	budget := int64(float64(disk.Bytes) * maxCacheFraction)
 	for _, cache := range candidates {
-		used, err := image.Allocated(d.volumes.image(cache.file))
+		usage, err := image.Allocated(d.volumes.image(cache.file))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
-		budget -= used
+		budget -= usage
 		age := time.Since(cache.used)
 		if age > unusedCacheTTL || age > unnamedCacheTTL && !keep[cache.file] || budget < 0 {
-			budget += used
+			budget += usage
 			errs = append(errs, d.removeVolume(cache.file))
 		}
 	}

@@ -42,11 +42,11 @@ func (n *node) unpublishCache(pod string) {
 // onlyCache returns the path of the image of the only cache, without its extension.
 func (n *node) onlyCache() string {
 	n.t.Helper()
-	found, err := filepath.Glob(filepath.Join(n.dir, "data", "volumes", "hash-*.json"))
-	if err != nil || len(found) != 1 {
-		n.t.Fatalf("there are %q, %v", found, err)
+	paths, err := filepath.Glob(filepath.Join(n.dir, "data", "volumes", "hash-*.json"))
+	if err != nil || len(paths) != 1 {
+		n.t.Fatalf("there are %q, %v", paths, err)
 	}
-	return found[0][:len(found[0])-len(".json")]
+	return paths[0][:len(paths[0])-len(".json")]
 }
 
 func TestCacheOutlivesPods(t *testing.T) {
@@ -79,8 +79,8 @@ func TestCacheOutlivesPods(t *testing.T) {
 	if !has(n.publishCache("csi-4", "red", "uid")) {
 		t.Error("the next pod does not have the cache")
 	}
-	if listed := must[*csi.ListVolumesResponse](t)(n.ListVolumes(context.Background(), &csi.ListVolumesRequest{})); len(listed.GetEntries()) > 0 {
-		t.Errorf("caches are listed as volumes: %v", listed)
+	if resp := must[*csi.ListVolumesResponse](t)(n.ListVolumes(context.Background(), &csi.ListVolumesRequest{})); len(resp.GetEntries()) > 0 {
+		t.Errorf("caches are listed as volumes: %v", resp)
 	}
 }
 
@@ -139,7 +139,7 @@ func TestCollectCaches(t *testing.T) {
 	var driver *local.Driver
 	n := start(t, t.TempDir(), func(d *local.Driver) { driver = d })
 	cache := local.Cache{Namespace: "red", Name: "uid"}
-	named := map[local.Cache]bool{cache: true}
+	names := map[local.Cache]bool{cache: true}
 	for _, tt := range []struct {
 		name    string
 		unused  time.Duration
@@ -148,9 +148,9 @@ func TestCollectCaches(t *testing.T) {
 		remains bool
 	}{
 		{"just used", time.Minute, nil, false, true},
-		{"named", 2 * time.Hour, named, false, true},
+		{"named", 2 * time.Hour, names, false, true},
 		{"not referenced", 2 * time.Hour, nil, false, false},
-		{"not used for weeks", 15 * 24 * time.Hour, named, false, false},
+		{"not used for weeks", 15 * 24 * time.Hour, names, false, false},
 		{"in use", 15 * 24 * time.Hour, nil, true, true},
 	} {
 		n.publishCache("csi-1", cache.Namespace, cache.Name)

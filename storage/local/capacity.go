@@ -56,11 +56,11 @@ func (d *Driver) available() (int64, error) {
 		images = append(images, d.snapshots.image(file))
 		committed += allocated
 	}
-	used, err := image.DiskUsage(images, d.sharesBlocks)
+	usage, err := image.DiskUsage(images, d.sharesBlocks)
 	if err != nil {
 		return 0, err
 	}
-	budget := disk.AvailableBytes + used - d.Reserve.bytes(disk.Bytes)
+	budget := disk.AvailableBytes + usage - d.Reserve.bytes(disk.Bytes)
 	return int64(math.Floor(float64(budget)*cmp.Or(d.Overcommit, 1))) - committed, nil
 }
 

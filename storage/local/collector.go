@@ -49,13 +49,13 @@ func (c *CacheCollector) collect(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("list pods of node %q: %w", c.Driver.Node, err)
 	}
-	used := map[Cache]bool{}
+	inUse := map[Cache]bool{}
 	for _, pod := range pods.Items {
 		for _, volume := range pod.Spec.Volumes {
 			if volume.CSI != nil && volume.CSI.Driver == DriverName {
-				used[Cache{Namespace: pod.Namespace, Name: volume.CSI.VolumeAttributes[CacheKey]}] = true
+				inUse[Cache{Namespace: pod.Namespace, Name: volume.CSI.VolumeAttributes[CacheKey]}] = true
 			}
 		}
 	}
-	return c.Driver.CollectCaches(used)
+	return c.Driver.CollectCaches(inUse)
 }

@@ -51,11 +51,11 @@ func start(t *testing.T, dir string, change ...func(*local.Driver)) *node {
 // dial returns a client of the driver in a directory.
 func dial(t *testing.T, dir string) *node {
 	t.Helper()
-	soon := grpc.WithConnectParams(grpc.ConnectParams{
+	option := grpc.WithConnectParams(grpc.ConnectParams{
 		// a busy machine responds slowly
 		Backoff: backoff.Config{BaseDelay: 10 * time.Millisecond, MaxDelay: 10 * time.Millisecond}, MinConnectTimeout: time.Minute,
 	})
-	conn, err := grpc.NewClient("unix://"+filepath.Join(dir, "csi.sock"), grpc.WithTransportCredentials(insecure.NewCredentials()), soon)
+	conn, err := grpc.NewClient("unix://"+filepath.Join(dir, "csi.sock"), grpc.WithTransportCredentials(insecure.NewCredentials()), option)
 	if err != nil {
 		t.Fatal(err)
 	}

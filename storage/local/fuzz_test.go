@@ -18,8 +18,8 @@ func FuzzRequest(f *testing.F) {
 		if bytes, err := parseSize(size); err == nil && (bytes <= 0 || bytes > maxSize) {
 			t.Errorf("%q: got %d bytes", size, bytes)
 		}
-		wanted := &csi.CapacityRange{RequiredBytes: required, LimitBytes: limit}
-		if bytes, err := sizeIn(wanted, 1<<20); err == nil && (bytes <= 0 || !within(bytes, wanted)) {
+		capacity := &csi.CapacityRange{RequiredBytes: required, LimitBytes: limit}
+		if bytes, err := sizeIn(capacity, 1<<20); err == nil && (bytes <= 0 || !within(bytes, capacity)) {
 			t.Errorf("range %d to %d: got %d", required, limit, bytes)
 		}
 		_, _ = parseParameters(map[string]string{allocationKey: kind}, map[string]string{size: kind})

@@ -83,14 +83,14 @@ func (v *victim) finish(s step) {
 // operation.
 func (v *victim) killIn(s step, after time.Duration) {
 	v.t.Helper()
-	begun := make(chan struct{})
+	start := make(chan struct{})
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		close(begun)
+		close(start)
 		_ = s.call() // fails if the kill came in time
 	}()
-	<-begun
+	<-start
 	<-time.After(after)
 	v.kill()
 	<-ended
@@ -198,21 +198,21 @@ func (v *victim) check(handle string) error {
 }
 
 // checkNothingLeft checks that deleted volumes leave no file, device or mount behind.
-func (v *victim) checkNothingLeft(where string) {
+func (v *victim) checkNothingLeft(point string) {
 	v.t.Helper()
 	for _, folder := range []string{"volumes", "snapshots"} {
 		folder = filepath.Join(v.dir, "data", folder)
 		for _, entry := range must[[]os.DirEntry](v.t)(os.ReadDir(folder)) {
-			v.t.Errorf("%s: %s remains in %s", where, entry.Name(), folder)
+			v.t.Errorf("%s: %s remains in %s", point, entry.Name(), folder)
 		}
 		for _, device := range must[[]loop.Device](v.t)(loop.List(folder)) {
-			v.t.Errorf("%s: %s remains", where, device.Path)
+			v.t.Errorf("%s: %s remains", point, device.Path)
 		}
 	}
-	left := must[[]*mountinfo.Info](v.t)(mountinfo.GetMounts(func(m *mountinfo.Info) (skip, stop bool) {
+	infos := must[[]*mountinfo.Info](v.t)(mountinfo.GetMounts(func(m *mountinfo.Info) (skip, stop bool) {
 		return !strings.HasPrefix(m.Mountpoint, v.dir+"/"), false
 	}))
-	for _, m := range left {
-		v.t.Errorf("%s: %s remains mounted", where, m.Mountpoint)
+	for _, m := range infos {
+		v.t.Errorf("%s: %s remains mounted", point, m.Mountpoint)
 	}
 }

@@ -176,23 +176,23 @@ func TestGroupSnapshotIsConsistent(t *testing.T) {
 		}
 	}
 	r := &csi.CreateVolumeGroupSnapshotRequest{Name: "both", SourceVolumeIds: []string{second, first}}
-	made := must[*csi.CreateVolumeGroupSnapshotResponse](t)(n.CreateVolumeGroupSnapshot(context.Background(), r)).GetGroupSnapshot()
+	group := must[*csi.CreateVolumeGroupSnapshotResponse](t)(n.CreateVolumeGroupSnapshot(context.Background(), r)).GetGroupSnapshot()
 	again := must[*csi.CreateVolumeGroupSnapshotResponse](t)(n.CreateVolumeGroupSnapshot(context.Background(), r)).GetGroupSnapshot()
-	if len(made.GetSnapshots()) != 2 || !made.GetReadyToUse() || !proto.Equal(made, again) {
-		t.Errorf("created %v, and after a repeated request %v", made, again)
+	if len(group.GetSnapshots()) != 2 || !group.GetReadyToUse() || !proto.Equal(group, again) {
+		t.Errorf("created %v, and after a repeated request %v", group, again)
 	}
-	one := made.GetSnapshots()[0].GetSnapshotId()
-	restored := n.use(n.create(fromSnapshot(request("restored", 16, mounted("ext4")), one)), mounted("ext4"))
+	name := group.GetSnapshots()[0].GetSnapshotId()
+	restored := n.use(n.create(fromSnapshot(request("restored", 16, mounted("ext4")), name)), mounted("ext4"))
 	if info, err := os.Stat(filepath.Join(restored, "a")); err != nil || info.Size() != 1<<20 {
 		t.Errorf("the restored volume has %v, %v", info, err)
 	}
-	_, err := n.DeleteSnapshot(context.Background(), &csi.DeleteSnapshotRequest{SnapshotId: one})
+	_, err := n.DeleteSnapshot(context.Background(), &csi.DeleteSnapshotRequest{SnapshotId: name})
 	wants(t, err, codes.FailedPrecondition, "belongs to group")
 	r.SourceVolumeIds = []string{first}
 	_, err = n.CreateVolumeGroupSnapshot(context.Background(), r)
 	wants(t, err, codes.AlreadyExists, "exists and is of volumes")
-	must[*csi.DeleteVolumeGroupSnapshotResponse](t)(n.DeleteVolumeGroupSnapshot(context.Background(), &csi.DeleteVolumeGroupSnapshotRequest{GroupSnapshotId: made.GetGroupSnapshotId()}))
-	if left := must[*csi.ListSnapshotsResponse](t)(n.ListSnapshots(context.Background(), &csi.ListSnapshotsRequest{})).GetEntries(); len(left) > 0 {
-		t.Errorf("%v remain", left)
+	must[*csi.DeleteVolumeGroupSnapshotResponse](t)(n.DeleteVolumeGroupSnapshot(context.Background(), &csi.DeleteVolumeGroupSnapshotRequest{GroupSnapshotId: group.GetGroupSnapshotId()}))
+	if snapshots := must[*csi.ListSnapshotsResponse](t)(n.ListSnapshots(context.Background(), &csi.ListSnapshotsRequest{})).GetEntries(); len(snapshots) > 0 {
+		t.Errorf("%v remain", snapshots)
 	}
 }

@@ -21,21 +21,21 @@ func TestCapacityExcludesCommittedSpace(t *testing.T) {
 		t.Helper()
 		return must[*csi.GetCapacityResponse](t)(n.GetCapacity(context.Background(), &csi.GetCapacityRequest{})).GetAvailableCapacity() >> 20
 	}
-	whole := capacity() // 4 GiB, less a quarter, 100 MiB and the file system's own space
-	if whole < 2500 || whole > 2972 {
-		t.Errorf("an empty disk offers %d MiB", whole)
+	full := capacity() // 4 GiB, less a quarter, 100 MiB and the file system's own space
+	if full < 2500 || full > 2972 {
+		t.Errorf("an empty disk offers %d MiB", full)
 	}
 	handle := n.create(request("half", 512, mounted("ext4")))
-	if got := whole - capacity(); got < 511 || got > 513 {
+	if got := full - capacity(); got < 511 || got > 513 {
 		t.Errorf("a committed volume of 512 MiB reduces the capacity by %d", got)
 	}
 	if err := write(filepath.Join(n.use(handle, mounted("ext4")), "a"), 256<<20); err != nil {
 		t.Fatal(err)
 	}
-	if got := whole - capacity(); got < 508 || got > 516 {
+	if got := full - capacity(); got < 508 || got > 516 {
 		t.Errorf("a half-written volume of 512 MiB reduces the capacity by %d", got)
 	}
-	_, err := n.CreateVolume(context.Background(), request("too-much", whole-500, mounted("ext4")))
+	_, err := n.CreateVolume(context.Background(), request("too-much", full-500, mounted("ext4")))
 	wants(t, err, codes.ResourceExhausted, "that other volumes have committed")
 	_, err = n.ControllerExpandVolume(context.Background(), &csi.ControllerExpandVolumeRequest{
 		VolumeId: handle, CapacityRange: &csi.CapacityRange{RequiredBytes: 8 << 30},
@@ -43,7 +43,7 @@ func TestCapacityExcludesCommittedSpace(t *testing.T) {
 	wants(t, err, codes.ResourceExhausted, "that other volumes have committed")
 	// shares 256 MiB with the volume until they are overwritten
 	n.snapshot("one", handle)
-	if got := whole - capacity(); got < 760 || got > 790 {
+	if got := full - capacity(); got < 760 || got > 790 {
 		t.Errorf("a snapshot of 256 MiB reduces the capacity by %d", got)
 	}
 	elsewhere := &csi.GetCapacityRequest{AccessibleTopology: &csi.Topology{Segments: map[string]string{local.TopologyKey: "node2"}}}

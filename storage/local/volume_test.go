@@ -187,10 +187,10 @@ func capable() bool {
 
 func TestSingleWriterVolume(t *testing.T) {
 	n := start(t, t.TempDir())
-	one := with(csi.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER, mounted("ext4"))
-	handle := n.create(request("one", 16, one))
-	n.use(handle, one)
-	r := &csi.NodePublishVolumeRequest{VolumeId: handle, StagingTargetPath: n.staging(handle), TargetPath: n.target("other"), VolumeCapability: one}
+	capability := with(csi.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER, mounted("ext4"))
+	handle := n.create(request("one", 16, capability))
+	n.use(handle, capability)
+	r := &csi.NodePublishVolumeRequest{VolumeId: handle, StagingTargetPath: n.staging(handle), TargetPath: n.target("other"), VolumeCapability: capability}
 	_, err := n.NodePublishVolume(context.Background(), r)
 	wants(t, err, codes.FailedPrecondition, "for one user only")
 

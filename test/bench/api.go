@@ -53,7 +53,7 @@ func measureAPI(ctx context.Context, server client.Interface) ([]apiTimes, error
 		return err
 	}
 	watch := func(r apiResource, number int) error { return watchOne(ctx, server, r, number) }
-	var measured []apiTimes
+	var times []apiTimes
 	for _, step := range []struct {
 		verb string
 		do   func(apiResource, int) error
@@ -61,21 +61,21 @@ func measureAPI(ctx context.Context, server client.Interface) ([]apiTimes, error
 		result := apiTimes{verb: step.verb}
 		for number := range apiCount {
 			for which, resource := range apiResources {
-				began := time.Now()
+				start := time.Now()
 				if err := step.do(resource, number); err != nil {
 					return nil, fmt.Errorf("%s %s: %w", step.verb, resource.path, err)
 				}
-				result.times[which] = append(result.times[which], time.Since(began))
+				result.times[which] = append(result.times[which], time.Since(start))
 			}
 		}
-		measured = append(measured, result)
+		times = append(times, result)
 	}
 	for _, resource := range apiResources {
 		if err := server.Delete().AbsPath(resource.path).Do(ctx).Error(); err != nil {
 			return nil, fmt.Errorf("delete %s: %w", resource.path, err)
 		}
 	}
-	return measured, nil
+	return times, nil
 }
 
 // watchOne opens a watch of one object, and waits until it shows it.

@@ -98,15 +98,15 @@ func (w *workshop) measure(ctx context.Context, times int) error {
 		return fmt.Errorf("make applications: %w", err)
 	}
 	for i := range times {
-		for _, one := range []struct {
+		for _, tt := range []struct {
 			roll func(context.Context, int) (time.Duration, error)
 			took *[]time.Duration
 		}{{w.rollConfig, &w.result.config}, {w.rollDeployment, &w.result.deployment}} {
-			took, err := one.roll(ctx, i+1)
+			took, err := tt.roll(ctx, i+1)
 			if err != nil {
 				return fmt.Errorf("roll out: %w", err)
 			}
-			*one.took = append(*one.took, took)
+			*tt.took = append(*tt.took, took)
 			if err := pause(ctx, settleTime); err != nil { // the pods of before end
 				return err
 			}
@@ -186,7 +186,7 @@ func (w *workshop) rollConfig(ctx context.Context, version int) (time.Duration, 
 	if err != nil {
 		return 0, err
 	}
-	began := time.Now()
+	start := time.Now()
 	if _, err := configs.Patch(ctx, configName, types.StrategicMergePatchType, newVersion(version), metav1.PatchOptions{}); err != nil {
 		return 0, err
 	}
@@ -194,13 +194,13 @@ func (w *workshop) rollConfig(ctx context.Context, version int) (time.Duration, 
 		dc, err := configs.Get(ctx, configName, metav1.GetOptions{})
 		return err == nil && dc.Status.LatestVersion > before.Status.LatestVersion && configDone(dc), err
 	})
-	return time.Since(began), err
+	return time.Since(start), err
 }
 
 // rollDeployment is the same of the Deployment.
 func (w *workshop) rollDeployment(ctx context.Context, version int) (time.Duration, error) {
 	deployments := w.client.AppsV1().Deployments("default")
-	began := time.Now()
+	start := time.Now()
 	if _, err := deployments.Patch(ctx, deploymentName, types.StrategicMergePatchType, newVersion(version), metav1.PatchOptions{}); err != nil {
 		return 0, err
 	}
@@ -208,7 +208,7 @@ func (w *workshop) rollDeployment(ctx context.Context, version int) (time.Durati
 		d, err := deployments.Get(ctx, deploymentName, metav1.GetOptions{})
 		return err == nil && deploymentDone(d), err
 	})
-	return time.Since(began), err
+	return time.Since(start), err
 }
 
 // newVersion returns the patch that changes the template.

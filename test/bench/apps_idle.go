@@ -46,11 +46,11 @@ func (w *workshop) measureWakes(ctx context.Context) error {
 		if err := w.makeIdle(ctx); err != nil {
 			return err
 		}
-		began := time.Now()
+		start := time.Now()
 		if err := w.fetch(ctx, "http://"+service.Spec.ClusterIP+"/passwd"); err != nil {
 			return err
 		}
-		w.result.wake = append(w.result.wake, time.Since(began))
+		w.result.wake = append(w.result.wake, time.Since(start))
 	}
 	return nil
 }
@@ -59,11 +59,11 @@ func (w *workshop) measureWakes(ctx context.Context) error {
 func (w *workshop) makeIdle(ctx context.Context) error {
 	pods := func(want int) error {
 		return poll(ctx, 50*time.Millisecond, func(ctx context.Context) (bool, error) {
-			found, err := w.client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{LabelSelector: "app=" + idleName})
-			if err != nil || len(found.Items) != want {
+			list, err := w.client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{LabelSelector: "app=" + idleName})
+			if err != nil || len(list.Items) != want {
 				return false, err
 			}
-			return want == 0 || found.Items[0].Status.Phase == corev1.PodRunning, nil
+			return want == 0 || list.Items[0].Status.Phase == corev1.PodRunning, nil
 		})
 	}
 	if err := pods(1); err != nil {

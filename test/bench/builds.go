@@ -165,21 +165,21 @@ func (y *yard) command(ctx context.Context, program string, args ...string) (str
 
 // round builds once on each side, ours first.
 func (y *yard) round(ctx context.Context, config string, into *built) error {
-	began := time.Now()
+	start := time.Now()
 	if _, err := y.run(ctx, "start-build", config, "--from-dir="+y.work, "--wait"); err != nil {
 		return err
 	}
-	into.ours = append(into.ours, time.Since(began))
-	made, err := y.builds.BuildConfigs(buildProject).Get(ctx, config, metav1.GetOptions{})
+	into.ours = append(into.ours, time.Since(start))
+	result, err := y.builds.BuildConfigs(buildProject).Get(ctx, config, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
-	build, err := y.builds.Builds(buildProject).Get(ctx, fmt.Sprintf("%s-%d", config, made.Status.LastVersion), metav1.GetOptions{})
+	build, err := y.builds.Builds(buildProject).Get(ctx, fmt.Sprintf("%s-%d", config, result.Status.LastVersion), metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
 	into.inside = append(into.inside, inside(build))
-	began = time.Now()
+	start = time.Now()
 	image := beside + "/" + config + ":buildah"
 	if _, err := y.buildah(ctx, "bud", "--tls-verify=false", "--isolation=oci", "--runtime="+y.runc, "--layers",
 		"--build-arg=BASE="+y.base, "--tag="+image, y.work); err != nil {
@@ -188,7 +188,7 @@ func (y *yard) round(ctx context.Context, config string, into *built) error {
 	if _, err := y.buildah(ctx, "push", "--tls-verify=false", image); err != nil {
 		return err
 	}
-	into.buildah = append(into.buildah, time.Since(began))
+	into.buildah = append(into.buildah, time.Since(start))
 	return nil
 }
 

@@ -109,16 +109,16 @@ func (y *yard) push(ctx context.Context, image v1.Image) error {
 // await does something and returns the time until a build that has not been there before is as
 // wanted.
 func (y *yard) await(ctx context.Context, do func() error, wanted func(*buildv1.Build) bool) (took time.Duration, err error) {
-	listed, err := y.builds.Builds(buildProject).List(ctx, metav1.ListOptions{})
+	list, err := y.builds.Builds(buildProject).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return 0, err
 	}
-	events, err := y.builds.Builds(buildProject).Watch(ctx, metav1.ListOptions{ResourceVersion: listed.ResourceVersion})
+	events, err := y.builds.Builds(buildProject).Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion})
 	if err != nil {
 		return 0, err
 	}
 	defer events.Stop()
-	began := time.Now()
+	start := time.Now()
 	if err := do(); err != nil {
 		return 0, err
 	}
@@ -131,7 +131,7 @@ func (y *yard) await(ctx context.Context, do func() error, wanted func(*buildv1.
 			}
 			build, ok := event.Object.(*buildv1.Build)
 			if ok && !seen && wanted(build) {
-				seen, took = true, time.Since(began)
+				seen, took = true, time.Since(start)
 			}
 			// So that it does not disturb the next one.
 			if ok && seen && build.Status.CompletionTimestamp != nil {

@@ -76,7 +76,7 @@ func measureCall(ctx context.Context, driver *flexvolume.Driver, path string, op
 	args, call := callOf(driver, op, volume, input)
 	var bare, engine []float64
 	for range callsPerOperation {
-		began := time.Now()
+		start := time.Now()
 		if err := exec.CommandContext(ctx, path, args...).Run(); err != nil {
 			return callCost{}, fmt.Errorf("execute driver: %w", err)
 		}
@@ -84,7 +84,7 @@ func measureCall(ctx context.Context, driver *flexvolume.Driver, path string, op
 		if err := call(ctx); err != nil {
 			return callCost{}, err
 		}
-		bare, engine = append(bare, forked.Sub(began).Seconds()), append(engine, time.Since(forked).Seconds())
+		bare, engine = append(bare, forked.Sub(start).Seconds()), append(engine, time.Since(forked).Seconds())
 	}
 	inTime := func(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
 	return callCost{op, inTime(stats.Median(bare)), inTime(stats.Median(engine))}, nil

@@ -130,7 +130,7 @@ func (c *cluster) startPod(ctx context.Context, pod *corev1.Pod) (time.Duration,
 		return 0, fmt.Errorf("watch pod %q: %w", name, err)
 	}
 	defer events.Stop()
-	began := time.Now()
+	start := time.Now()
 	if _, err := pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil {
 		return 0, fmt.Errorf("create pod %q: %w", name, err)
 	}
@@ -141,7 +141,7 @@ func (c *cluster) startPod(ctx context.Context, pod *corev1.Pod) (time.Duration,
 				return 0, fmt.Errorf("watch pod %q: the watch ended", name)
 			}
 			if pod, ok := event.Object.(*corev1.Pod); ok && pod.Status.Phase == corev1.PodRunning {
-				return time.Since(began), nil
+				return time.Since(start), nil
 			}
 		case <-ctx.Done():
 			return 0, fmt.Errorf("wait for pod %q: %w", name, context.Cause(ctx))

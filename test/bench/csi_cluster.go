@@ -178,12 +178,12 @@ func writeKubeconfig(path string, config *rest.Config) error {
 }
 
 // until waits for a condition.
-func (c *csiCluster) until(ctx context.Context, what string, holds func() bool) error {
+func (c *csiCluster) until(ctx context.Context, description string, holds func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	for !holds() {
 		if err := pause(ctx, 5*time.Millisecond); err != nil {
-			return fmt.Errorf("wait until %s: %w", what, err)
+			return fmt.Errorf("wait until %s: %w", description, err)
 		}
 	}
 	return nil

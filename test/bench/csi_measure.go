@@ -18,26 +18,26 @@ import (
 
 // rates lets the program attach and detach volumes: those that it has provisioned, and will delete,
 // or such as somebody else has made. Then it is left alone.
-func (p csiProgram) rates(ctx context.Context, provisions bool, idle time.Duration) (r csiRates, left host.Usage, err error) {
+func (p csiProgram) rates(ctx context.Context, provisions bool, idle time.Duration) (r csiRates, usage host.Usage, err error) {
 	c, err := p.start(ctx, 1, 0)
 	if err != nil {
-		return r, left, err
+		return r, usage, err
 	}
 	defer c.stop()
 	if err := c.warmUp(ctx); err != nil {
-		return r, left, err
+		return r, usage, err
 	}
 	// The first volumes are for what a process does only once.
 	if _, err := c.lives(ctx, "warm", csiWarm, provisions); err != nil {
-		return r, left, err
+		return r, usage, err
 	}
 	if r, err = c.lives(ctx, "new", csiVolumes, provisions); err != nil {
-		return r, left, err
+		return r, usage, err
 	}
 	if idle > 0 {
-		left, err = c.idle(ctx, idle)
+		usage, err = c.idle(ctx, idle)
 	}
-	return r, left, err
+	return r, usage, err
 }
 
 // lives takes volumes through all that the program does for them.
@@ -66,8 +66,8 @@ func (c *csiCluster) lives(ctx context.Context, prefix string, count int, provis
 }
 
 func (c *csiCluster) attachAndDetach(ctx context.Context, volumes []string, r *csiRates) error {
-	asked, own := c.requests(), host.Process{PID: c.process.Process.Pid}
-	before, err := own.Usage()
+	requests, process := c.requests(), host.Process{PID: c.process.Process.Pid}
+	before, err := process.Usage()
 	if err != nil {
 		return err
 	}
@@ -77,9 +77,9 @@ func (c *csiCluster) attachAndDetach(ctx context.Context, volumes []string, r *c
 	if r.detach, err = c.detach(ctx, volumes); err != nil {
 		return err
 	}
-	after, err := own.Usage()
+	after, err := process.Usage()
 	count := float64(len(volumes))
-	r.requests, r.processor = float64(c.requests()-asked)/count, (after.Seconds-before.Seconds)/count
+	r.requests, r.processor = float64(c.requests()-requests)/count, (after.Seconds-before.Seconds)/count
 	return err
 }
 
@@ -149,7 +149,7 @@ func (c *csiCluster) requests() (sum int) {
 const releases = "update persistentvolumes/status"
 
 func (c *csiCluster) attach(ctx context.Context, volumes []string) (float64, error) {
-	began := time.Now()
+	start := time.Now()
 	err := each(ctx, len(volumes), func(i int) error {
 		_, err := c.client.StorageV1().VolumeAttachments().Create(ctx, attachment(volumes[i], driverName(0)), metav1.CreateOptions{})
 		return err
@@ -163,11 +163,11 @@ func (c *csiCluster) attach(ctx context.Context, volumes []string) (float64, err
 			return attached
 		}) == len(volumes)+1
 	})
-	return float64(len(volumes)) / time.Since(began).Seconds(), err
+	return float64(len(volumes)) / time.Since(start).Seconds(), err
 }
 
 func (c *csiCluster) detach(ctx context.Context, volumes []string) (float64, error) {
-	began := time.Now()
+	start := time.Now()
 	err := each(ctx, len(volumes), func(i int) error {
 		return c.client.StorageV1().VolumeAttachments().Delete(ctx, volumes[i], metav1.DeleteOptions{})
 	})
@@ -175,7 +175,7 @@ func (c *csiCluster) detach(ctx context.Context, volumes []string) (float64, err
 		return 0, err
 	}
 	err = c.until(ctx, "all volumes are detached", func() bool { return c.api.Count("volumeattachments", nil) == 1 })
-	return float64(len(volumes)) / time.Since(began).Seconds(), err
+	return float64(len(volumes)) / time.Since(start).Seconds(), err
 }
 
 // provision makes claims that the volume binder has given to the driver, and waits for their
@@ -184,7 +184,7 @@ func (c *csiCluster) provision(ctx context.Context, prefix string, count int) (v
 	class := "fast"
 	volumes = make([]string, count)
 	there := c.api.Count("persistentvolumes", nil)
-	began := time.Now()
+	start := time.Now()
 	err = each(ctx, count, func(i int) error {
 		claim, err := c.client.CoreV1().PersistentVolumeClaims("default").Create(ctx, &corev1.PersistentVolumeClaim{
 			ObjectMeta: metav1.ObjectMeta{
@@ -203,7 +203,7 @@ func (c *csiCluster) provision(ctx context.Context, prefix string, count int) (v
 	if err == nil {
 		err = c.until(ctx, "all volumes are made", func() bool { return c.api.Count("persistentvolumes", nil) == there+count })
 	}
-	rate = float64(count) / time.Since(began).Seconds()
+	rate = float64(count) / time.Since(start).Seconds()
 	if err == nil {
 		err = c.until(ctx, "all claims have heard of it", func() bool {
 			return c.api.Count("persistentvolumeclaims", func(claim *unstructured.Unstructured) bool { return len(claim.GetFinalizers()) > 0 }) == 0

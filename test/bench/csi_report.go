@@ -19,7 +19,7 @@ const (
 // table compares both sides.
 func (r csiResult) table() stats.Table {
 	t := stats.Table{Heading: []string{"CSI drivers", "Slipway", "external-attacher", "ratio", "aim", ""}}
-	add := func(name, own, stock string, ratio float64, aim string, met bool) {
+	add := func(name, slipway, stock string, ratio float64, aim string, met bool) {
 		outcome := ""
 		if aim != "" {
 			outcome = "met"
@@ -27,21 +27,21 @@ func (r csiResult) table() stats.Table {
 		if aim != "" && !met {
 			outcome = fmt.Sprintf("missed: %.2f", ratio)
 		}
-		t.Rows = append(t.Rows, []string{name, own, stock, fmt.Sprintf("%.2f", ratio), aim, outcome})
+		t.Rows = append(t.Rows, []string{name, slipway, stock, fmt.Sprintf("%.2f", ratio), aim, outcome})
 	}
-	own, attacher := medians(r.own), medians(r.attacher)
-	attach, detach := own.attach/attacher.attach, own.detach/attacher.detach
-	add("attached", perSecond(own.attach), perSecond(attacher.attach), attach, fmt.Sprintf(">= %.2f", leastAttach), attach >= leastAttach)
-	add("detached", perSecond(own.detach), perSecond(attacher.detach), detach, "", true)
+	rates, attacher := medians(r.own), medians(r.attacher)
+	attach, detach := rates.attach/attacher.attach, rates.detach/attacher.detach
+	add("attached", perSecond(rates.attach), perSecond(attacher.attach), attach, fmt.Sprintf(">= %.2f", leastAttach), attach >= leastAttach)
+	add("detached", perSecond(rates.detach), perSecond(attacher.detach), detach, "", true)
 	possible := csiWorkers / csiLatency.Seconds()
-	provision := own.provision / possible
-	add("provisioned; beside it what the driver allows", perSecond(own.provision), perSecond(possible), provision, fmt.Sprintf(">= %.2f", leastProvision), provision >= leastProvision)
-	requests := own.requests / attacher.requests
-	add("API requests to attach and detach a volume", number(own.requests), number(attacher.requests), requests, fmt.Sprintf("<= %.2f", mostRequests), printed(requests) <= printed(mostRequests))
+	provision := rates.provision / possible
+	add("provisioned; beside it what the driver allows", perSecond(rates.provision), perSecond(possible), provision, fmt.Sprintf(">= %.2f", leastProvision), provision >= leastProvision)
+	requests := rates.requests / attacher.requests
+	add("API requests to attach and detach a volume", number(rates.requests), number(attacher.requests), requests, fmt.Sprintf("<= %.2f", mostRequests), printed(requests) <= printed(mostRequests))
 	byHand := r.byHand.requests / attacher.requests
 	add("the same, of a volume that was made by hand", number(r.byHand.requests), number(attacher.requests), byHand, "", true)
-	processor := own.processor / attacher.processor
-	add("processor time to attach and detach a volume", fmt.Sprintf("%.2f ms", 1000*own.processor), fmt.Sprintf("%.2f ms", 1000*attacher.processor), processor, "", true)
+	processor := rates.processor / attacher.processor
+	add("processor time to attach and detach a volume", fmt.Sprintf("%.2f ms", 1000*rates.processor), fmt.Sprintf("%.2f ms", 1000*attacher.processor), processor, "", true)
 	idle, attacherIdle := float64(r.idle[0].PSS), float64(r.idle[1].PSS)
 	add("idle after that, one driver: proportional set size", mebibytes(idle), mebibytes(attacherIdle), idle/attacherIdle, "<= 64 MB", idle <= mostOneDriver)
 	many := float64(r.many.PSS) / float64(r.stockMany.PSS)

@@ -89,13 +89,13 @@ func measureDiscovery(ctx context.Context, dir string) (result discovery, err er
 			}
 			result.changes = append(result.changes, took)
 		}
-		began := time.Now()
+		start := time.Now()
 		for number := range burstChanges {
 			if err := writeVersion(r.Dir, singleChanges+number); err != nil {
 				return err
 			}
 		}
-		result.burst = time.Since(began)
+		result.burst = time.Since(start)
 		_, err := change(ctx, r, singleChanges+burstChanges)
 		result.apart = scans.apart()
 		return err
@@ -131,7 +131,7 @@ const changed = "example.com/driver0"
 
 // change makes another version of the driver and waits until it can be used.
 func change(ctx context.Context, r *flexvolume.Registry, number int) (time.Duration, error) {
-	began := time.Now()
+	start := time.Now()
 	if err := writeVersion(r.Dir, number); err != nil {
 		return 0, err
 	}
@@ -142,7 +142,7 @@ func change(ctx context.Context, r *flexvolume.Registry, number int) (time.Durat
 	for {
 		next := r.Changed()
 		if entry, _ := r.Lookup(changed); entry.State == flexvolume.StateReady && entry.Version == want.Version {
-			return time.Since(began), nil
+			return time.Since(start), nil
 		}
 		select {
 		case <-next:

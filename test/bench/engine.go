@@ -35,12 +35,12 @@ func (r *report) measureEngine(ctx context.Context, work string) (err error) {
 // engine returns the table of the FlexVolume engine.
 func (r *report) engine() stats.Table {
 	t := stats.Table{Heading: []string{"FlexVolume engine", "measured", "aim", ""}}
-	add := func(name, measured, aim string, met bool) {
+	add := func(name, result, aim string, met bool) {
 		outcome := "met"
 		if !met {
 			outcome = "missed"
 		}
-		t.Rows = append(t.Rows, []string{name, measured, aim, outcome})
+		t.Rows = append(t.Rows, []string{name, result, aim, outcome})
 	}
 	for _, call := range r.calls {
 		added := call.engine - call.bare

@@ -98,9 +98,9 @@ func measureImports(ctx context.Context, s *slipway) (rows []importRow, err erro
 	} {
 		row := importRow{name: measured.name}
 		stop := i.watchMemory(ctx, &row.most)
-		before, began := from.requests.Load(), time.Now()
+		before, start := from.requests.Load(), time.Now()
 		err := measured.do(ctx)
-		row.took, row.requests = time.Since(began), from.requests.Load()-before
+		row.took, row.requests = time.Since(start), from.requests.Load()-before
 		stop()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", measured.name, err)
@@ -131,14 +131,14 @@ func (i *importer) repository(ctx context.Context) error {
 
 // stream creates a stream whose tags are imported one and all.
 func (i *importer) stream(ctx context.Context) error {
-	made := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Name: "each"}}
+	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Name: "each"}}
 	for n := range importTags {
-		made.Spec.Tags = append(made.Spec.Tags, imagev1.TagReference{
+		stream.Spec.Tags = append(stream.Spec.Tags, imagev1.TagReference{
 			Name: tagName(n), From: &corev1.ObjectReference{Kind: "DockerImage", Name: i.from.repository + ":" + tagName(n)},
 			ImportPolicy: imagev1.TagImportPolicy{Scheduled: true},
 		})
 	}
-	if _, err := i.streams.Create(ctx, made, metav1.CreateOptions{}); err != nil {
+	if _, err := i.streams.Create(ctx, stream, metav1.CreateOptions{}); err != nil {
 		return err
 	}
 	return i.complete(ctx, "each", nil)
@@ -172,12 +172,12 @@ func (i *importer) complete(ctx context.Context, stream string, before *imagev1.
 	}
 	imported := 0
 	err := poll(ctx, 200*time.Millisecond, func(ctx context.Context) (bool, error) {
-		found, err := i.streams.Get(ctx, stream, metav1.GetOptions{})
+		existing, err := i.streams.Get(ctx, stream, metav1.GetOptions{})
 		if err != nil {
 			return false, err
 		}
 		imported = 0
-		for _, tag := range found.Status.Tags {
+		for _, tag := range existing.Status.Tags {
 			if len(tag.Items) > 0 && !old[tag.Items[0].Image] {
 				imported++
 			}

@@ -118,7 +118,7 @@ func measureFirst(ctx context.Context, h *host.Host, s side, o options, result *
 	}
 	fmt.Fprintf(os.Stderr, ", with volume %.2fs, %d together %.1fs, beside a driver that hangs %.2fs",
 		stats.Median(stats.Seconds(result.Volumes)), result.Count, result.Together.Seconds(), stats.Median(stats.Seconds(result.Hanging)))
-	if _, ours := s.(*slipway); ours {
+	if _, ok := s.(*slipway); ok {
 		if result.Requests, err = measureAPI(ctx, c.client.CoreV1().RESTClient()); err != nil {
 			return word, err
 		}
@@ -133,9 +133,9 @@ func measureFirst(ctx context.Context, h *host.Host, s side, o options, result *
 func timedStart(ctx context.Context, s side, last time.Time) (time.Duration, *cluster, time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, readyTime)
 	defer cancel()
-	began := time.Now()
+	start := time.Now()
 	c, word, err := s.start(ctx, last)
-	return time.Since(began), c, word, err
+	return time.Since(start), c, word, err
 }
 
 // measureIdle leaves the cluster alone and returns what its processes use then. Their processor
@@ -148,11 +148,11 @@ func measureIdle(ctx context.Context, h *host.Host, idle time.Duration) ([]host.
 	if err != nil {
 		return nil, err
 	}
-	began := time.Now()
+	start := time.Now()
 	if err := pause(ctx, idle-idle/3); err != nil {
 		return nil, err
 	}
-	took := time.Since(began).Seconds()
+	took := time.Since(start).Seconds()
 	after, err := h.Usage()
 	if err != nil {
 		return nil, err

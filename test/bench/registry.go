@@ -208,9 +208,9 @@ func (s *registrySide) push(ctx context.Context, image v1.Image) (rate float64, 
 	if err != nil {
 		return 0, err
 	}
-	began := time.Now()
+	start := time.Now()
 	err = remote.Write(tag, image, remote.WithContext(ctx), remote.WithJobs(registryLayers))
-	return registrySize / time.Since(began).Seconds(), err
+	return registrySize / time.Since(start).Seconds(), err
 }
 
 // pull reads all layers at once without looking at them.
@@ -220,7 +220,7 @@ func (s *registrySide) pull(ctx context.Context, image v1.Image) (took time.Dura
 		return 0, err
 	}
 	var pulls errgroup.Group
-	began := time.Now()
+	start := time.Now()
 	for _, layer := range layers {
 		id, err := layer.Digest()
 		if err != nil {
@@ -229,18 +229,18 @@ func (s *registrySide) pull(ctx context.Context, image v1.Image) (took time.Dura
 		pulls.Go(func() error { return get(ctx, s.client, "http://"+s.address+"/v2/bench/image/blobs/"+id.String()) })
 	}
 	err = pulls.Wait()
-	return time.Since(began), err
+	return time.Since(start), err
 }
 
 // read reads the manifest many times at once; rate is in manifests in a second.
 func (s *registrySide) read(ctx context.Context) (rate float64, err error) {
 	var reads errgroup.Group
-	began := time.Now()
+	start := time.Now()
 	for range registryReads {
 		reads.Go(func() error { return get(ctx, s.client, "http://"+s.address+"/v2/bench/image/manifests/latest") })
 	}
 	err = reads.Wait()
-	return registryReads / time.Since(began).Seconds(), err
+	return registryReads / time.Since(start).Seconds(), err
 }
 
 // get reads all of an answer.

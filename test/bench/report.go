@@ -112,12 +112,12 @@ func (r row) judge(own, ratio float64) (text, outcome string) {
 		of = " of alone"
 	}
 	// The number that is printed counts: 1.254 is 1.25.
-	printed := fmt.Sprintf("%.2f", ratio)
+	output := fmt.Sprintf("%.2f", ratio)
 	if r.aim.most != 0 {
-		add(fmt.Sprintf("<= %.2f%s", r.aim.most, of), math.Round(100*ratio) <= math.Round(100*r.aim.most), printed)
+		add(fmt.Sprintf("<= %.2f%s", r.aim.most, of), math.Round(100*ratio) <= math.Round(100*r.aim.most), output)
 	}
 	if r.aim.least != 0 {
-		add(fmt.Sprintf(">= %.2f%s", r.aim.least, of), math.Round(100*ratio) >= math.Round(100*r.aim.least), printed)
+		add(fmt.Sprintf(">= %.2f%s", r.aim.least, of), math.Round(100*ratio) >= math.Round(100*r.aim.least), output)
 	}
 	if r.aim.limit != 0 {
 		add(fmt.Sprintf("< %.0f s", r.aim.limit), own < r.aim.limit, r.print(own))

@@ -110,9 +110,9 @@ func (c *routerCluster) startRouter(ctx context.Context, program string) (time.D
 		c.router.Env = append(c.router.Env, name+"="+c.ports[name])
 	}
 	c.router.Env = append(c.router.Env, statsListen+"=127.0.0.1:"+c.ports[statsListen])
-	var said strings.Builder
-	c.router.Stderr = &said
-	began := time.Now()
+	var text strings.Builder
+	c.router.Stderr = &text
+	start := time.Now()
 	if err := c.startProgram(c.router); err != nil {
 		return 0, err
 	}
@@ -121,13 +121,13 @@ func (c *routerCluster) startRouter(ctx context.Context, program string) (time.D
 		response, err := client.Get("http://127.0.0.1:" + c.ports[httpPort] + "/")
 		if err == nil {
 			_ = response.Body.Close()
-			return time.Since(began), nil
+			return time.Since(start), nil
 		}
 		if err := pause(ctx, 5*time.Millisecond); err != nil {
 			return 0, err
 		}
-		if time.Since(began) > readyTime {
-			return 0, fmt.Errorf("the router does not serve; it says: %s", said.String())
+		if time.Since(start) > readyTime {
+			return 0, fmt.Errorf("the router does not serve; it says: %s", text.String())
 		}
 	}
 }
@@ -188,14 +188,14 @@ func (c *routerCluster) slice(service, port string, addresses ...string) *discov
 	var number int32
 	_, _ = fmt.Sscan(c.ports[port], &number) // it is one
 	web, ready := "web", true
-	made := &discoveryv1.EndpointSlice{
+	slice := &discoveryv1.EndpointSlice{
 		ObjectMeta:  metav1.ObjectMeta{Namespace: routerNamespace, Name: service, Labels: map[string]string{discoveryv1.LabelServiceName: service}},
 		AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{{Name: &web, Port: &number}},
 	}
 	for _, address := range addresses {
-		made.Endpoints = append(made.Endpoints, discoveryv1.Endpoint{Addresses: []string{address}, Conditions: discoveryv1.EndpointConditions{Ready: &ready}})
+		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{address}, Conditions: discoveryv1.EndpointConditions{Ready: &ready}})
 	}
-	return made
+	return slice
 }
 
 // makeRoute creates a route; without a termination it is for HTTP.

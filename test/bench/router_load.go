@@ -63,15 +63,15 @@ func measureLoads(ctx context.Context, program string, o options) (all []routerL
 	}
 	for _, keep := range []bool{true, false} {
 		for _, kind := range kinds {
-			measured := routerLoads{name: kind.name + ", connections kept"}
+			result := routerLoads{name: kind.name + ", connections kept"}
 			if !keep {
-				measured.name = kind.name + ", a connection each"
+				result.name = kind.name + ", a connection each"
 			}
 			for range o.rounds {
 				for _, side := range []struct {
 					ports [2]string
 					into  *[]requestLoad
-				}{{[2]string{httpPort, httpsPort}, &measured.own}, {[2]string{"staticHTTP", "staticHTTPS"}, &measured.static}} {
+				}{{[2]string{httpPort, httpsPort}, &result.own}, {[2]string{"staticHTTP", "staticHTTPS"}, &result.static}} {
 					url := "http://" + kind.host + ":" + c.ports[side.ports[0]] + "/"
 					if kind.termination != "" {
 						url = "https://" + kind.host + ":" + c.ports[side.ports[1]] + "/"
@@ -83,7 +83,7 @@ func measureLoads(ctx context.Context, program string, o options) (all []routerL
 					*side.into = append(*side.into, got)
 				}
 			}
-			all = append(all, measured)
+			all = append(all, result)
 			fmt.Fprint(os.Stderr, " .")
 		}
 	}

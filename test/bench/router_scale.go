@@ -165,7 +165,7 @@ type replaced struct {
 func (c *routerCluster) replacePod(ctx context.Context, service int, pod *replaced, scale *routerScale) (time.Duration, error) {
 	pod.mu.Lock()
 	pod.times++
-	generation, began := pod.times, time.Now()
+	generation, start := pod.times, time.Now()
 	_, err := c.client.DiscoveryV1().EndpointSlices(routerNamespace).Update(ctx, c.slice(fmt.Sprint("s", service), "podHTTP", podAddress(service, generation)), metav1.UpdateOptions{})
 	pod.mu.Unlock()
 	if err != nil {
@@ -173,20 +173,20 @@ func (c *routerCluster) replacePod(ctx context.Context, service int, pod *replac
 	}
 	_, err = c.until(ctx, fmt.Sprintf("r%d.example.com", service), func(answer string) bool {
 		var of int
-		found, _ := fmt.Sscanf(answer, "127.%d.", &of)
-		return found == 1 && of >= firstPod+generation
+		count, _ := fmt.Sscanf(answer, "127.%d.", &of)
+		return count == 1 && of >= firstPod+generation
 	}, scale)
-	return time.Since(began), err
+	return time.Since(start), err
 }
 
 // addRoute makes a route, waits for its first answer, and tells its name then.
 func (c *routerCluster) addRoute(ctx context.Context, name string, answered chan<- string) (time.Duration, error) {
-	began := time.Now()
+	start := time.Now()
 	if err := c.makeRoute(ctx, name, name+".example.com", "s0", ""); err != nil {
 		return 0, err
 	}
 	_, err := c.until(ctx, name+".example.com", func(answer string) bool { return answer != "503" }, nil)
-	took := time.Since(began)
+	took := time.Since(start)
 	answered <- name
 	return took, err
 }
@@ -273,12 +273,12 @@ func (c *routerCluster) observe(scale *routerScale) (err error) {
 				continue
 			}
 			below[p.PID] = true
-			used, err := p.Usage()
+			usage, err := p.Usage()
 			if err != nil {
 				return err
 			}
-			scale.haproxy.PSS += used.PSS
-			scale.haproxy.Anonymous += used.Anonymous
+			scale.haproxy.PSS += usage.PSS
+			scale.haproxy.Anonymous += usage.Anonymous
 		}
 	}
 	response, err := http.Get("http://127.0.0.1:" + c.ports[statsListen] + "/metrics")

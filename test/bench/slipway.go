@@ -91,8 +91,8 @@ func (s *slipway) run(ctx context.Context, args ...string) error {
 	if err == nil {
 		return nil
 	}
-	said, readErr := os.ReadFile(output.Name())
-	return errors.Join(fmt.Errorf("slipway %s: %w\n%s", args[0], err, bytes.TrimSpace(said)), readErr)
+	body, readErr := os.ReadFile(output.Name())
+	return errors.Join(fmt.Errorf("slipway %s: %w\n%s", args[0], err, bytes.TrimSpace(body)), readErr)
 }
 
 // onSlipway starts a cluster of its own with a MasterConfig, empty for the default one, hands it to
@@ -111,11 +111,11 @@ func onSlipway(ctx context.Context, dir, cgroupRoot, program, master string, use
 		}
 		err = errors.Join(err, h.Remove(ctx))
 	}()
-	opened, err := newSlipway(h, program)
+	side, err := newSlipway(h, program)
 	if err != nil {
 		return err
 	}
-	s = opened.(*slipway)
+	s = side.(*slipway)
 	if master != "" {
 		if err := os.MkdirAll(s.data("master"), 0o755); err != nil {
 			return err

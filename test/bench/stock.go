@@ -137,8 +137,8 @@ func (s *stock) launch(cancel context.CancelCauseFunc, names ...string) error {
 		go func() {
 			defer close(p.ended)
 			p.err = p.command.Wait()
-			said, _ := os.ReadFile(path)
-			cancel(fmt.Errorf("stock %s ended: %v\n%s", name, p.err, said[max(0, len(said)-1000):]))
+			output, _ := os.ReadFile(path)
+			cancel(fmt.Errorf("stock %s ended: %v\n%s", name, p.err, output[max(0, len(output)-1000):]))
 		}()
 		s.running = append(s.running, p)
 	}

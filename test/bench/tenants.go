@@ -157,12 +157,12 @@ func (t *town) measureProjects(ctx context.Context, user *rest.Config) error {
 		return err
 	}
 	for range tokenReads {
-		began := time.Now()
+		start := time.Now()
 		body, err := client.RESTClient().Get().AbsPath("/apis/project.openshift.io/v1/projects").DoRaw(ctx)
 		if err != nil {
 			return err
 		}
-		t.result.projects = append(t.result.projects, time.Since(began))
+		t.result.projects = append(t.result.projects, time.Since(start))
 		var list struct{ Items []types.NamespacedName }
 		if err := json.Unmarshal(body, &list); err != nil || len(list.Items) != ownProjects {
 			return fmt.Errorf("count projects: %d, not %d (%w)", len(list.Items), ownProjects, err)
@@ -185,7 +185,7 @@ func (t *town) commands(ctx context.Context, args ...string) (took []time.Durati
 	for i := range times + 1 {
 		command := exec.CommandContext(ctx, t.oc, args...)
 		command.Env = append(os.Environ(), "HOME="+t.host.Dir)
-		began := time.Now()
+		start := time.Now()
 		if err = t.host.Start(command); err == nil {
 			err = command.Wait()
 		}
@@ -193,7 +193,7 @@ func (t *town) commands(ctx context.Context, args ...string) (took []time.Durati
 			return nil, fmt.Errorf("oc %s: %w", args[0], err)
 		}
 		if i > 0 {
-			took = append(took, time.Since(began))
+			took = append(took, time.Since(start))
 		}
 	}
 	return took, nil

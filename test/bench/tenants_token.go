@@ -30,7 +30,7 @@ func (t *town) measureLogins(ctx context.Context, password string) ([]string, er
 	}
 	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	tokens, problems := make([]string, logins), make([]error, logins)
-	began := time.Now()
+	start := time.Now()
 	var working sync.WaitGroup
 	for worker := range 2 {
 		working.Go(func() {
@@ -40,7 +40,7 @@ func (t *town) measureLogins(ctx context.Context, password string) ([]string, er
 		})
 	}
 	working.Wait()
-	t.result.loginRate = logins / time.Since(began).Seconds()
+	t.result.loginRate = logins / time.Since(start).Seconds()
 	return tokens, errors.Join(problems...)
 }
 
@@ -84,9 +84,9 @@ func (t *town) measureTokens(ctx context.Context, tokens []string) error {
 		if token != "" {
 			request.SetHeader("Authorization", "Bearer "+token)
 		}
-		began := time.Now()
+		start := time.Now()
 		_, err := request.DoRaw(ctx)
-		return time.Since(began), err
+		return time.Since(start), err
 	}
 	if _, err := ask(plain.RESTClient(), tokens[0]+"x"); !apierrors.IsUnauthorized(err) {
 		return fmt.Errorf("use a wrong token: %w", err)
@@ -144,14 +144,14 @@ func (t *town) measureSCC(ctx context.Context, user *rest.Config) error {
 		return err
 	}
 	for i := range sccPods {
-		began := time.Now()
+		start := time.Now()
 		if err := create(i); err != nil {
 			return err
 		}
-		t.result.pods = append(t.result.pods, time.Since(began))
+		t.result.pods = append(t.result.pods, time.Since(start))
 	}
-	after, found, err := t.admission(ctx)
-	if err == nil && !found {
+	after, ok, err := t.admission(ctx)
+	if err == nil && !ok {
 		err = errors.New("read metrics: no admission plug-in SecurityContextConstraint")
 	}
 	t.result.scc = (after - before) / sccPods

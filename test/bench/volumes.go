@@ -153,7 +153,7 @@ func (c *cluster) startTogether(ctx context.Context, count int) (time.Duration, 
 		return 0, fmt.Errorf("watch pods: %w", err)
 	}
 	defer events.Stop()
-	began := time.Now()
+	start := time.Now()
 	for number := range count {
 		pod := volumePod(fmt.Sprintf("together-%d", number))
 		pod.Labels["bench"] = "together"
@@ -175,13 +175,13 @@ func (c *cluster) startTogether(ctx context.Context, count int) (time.Duration, 
 			return 0, fmt.Errorf("wait for pods: %d of %d run: %w", len(running), count, context.Cause(ctx))
 		}
 	}
-	took := time.Since(began)
+	took := time.Since(start)
 	if err := pods.DeleteCollection(ctx, *metav1.NewDeleteOptions(1), metav1.ListOptions{LabelSelector: group}); err != nil {
 		return 0, fmt.Errorf("delete pods: %w", err)
 	}
 	err = poll(ctx, 100*time.Millisecond, func(ctx context.Context) (bool, error) {
-		left, err := pods.List(ctx, metav1.ListOptions{LabelSelector: group})
-		return err == nil && len(left.Items) == 0, err
+		list, err := pods.List(ctx, metav1.ListOptions{LabelSelector: group})
+		return err == nil && len(list.Items) == 0, err
 	})
 	if err != nil {
 		return 0, fmt.Errorf("wait for the end of pods: %w", err)

@@ -128,10 +128,10 @@ const waitLimit = 2 * time.Minute
 
 // WaitFor waits until condition returns nil. After a timeout, it fails the test with the last error
 // of the condition.
-func (c *Cluster) WaitFor(what string, condition func(context.Context) error) {
+func (c *Cluster) WaitFor(description string, condition func(context.Context) error) {
 	c.t.Helper()
 	if err := waitFor(condition); err != nil {
-		c.t.Fatalf("wait for %s: %v", what, err)
+		c.t.Fatalf("wait for %s: %v", description, err)
 	}
 }
 

@@ -105,8 +105,8 @@ func (c *Cluster) StartSlipway(environment []string, args ...string) *exec.Cmd {
 		if command.ProcessState == nil {
 			_ = command.Wait() // killed by cancel
 		}
-		if written, err := os.ReadFile(log.Name()); err == nil && c.t.Failed() {
-			c.t.Logf("slipway %s:\n%s", strings.Join(args, " "), written)
+		if data, err := os.ReadFile(log.Name()); err == nil && c.t.Failed() {
+			c.t.Logf("slipway %s:\n%s", strings.Join(args, " "), data)
 		}
 	})
 	return command

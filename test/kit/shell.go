@@ -59,17 +59,17 @@ func (s *Shell) Run(command string) (output string, code int, err error) {
 	if _, err := fmt.Fprintf(s.input, "{ %s\n} </dev/null\nprintf '\\001end %%d\\n' $?\n", command); err != nil {
 		return "", 0, fmt.Errorf("write command to the shell: %w", err)
 	}
-	var printed strings.Builder
+	var text strings.Builder
 	for {
 		line, err := s.output.ReadString('\n')
 		if err != nil {
-			return printed.String(), 0, fmt.Errorf("the shell ended in the command: %w", err)
+			return text.String(), 0, fmt.Errorf("the shell ended in the command: %w", err)
 		}
 		if before, status, ok := strings.Cut(line, commandEnd); ok {
-			printed.WriteString(before)
+			text.WriteString(before)
 			code, err := strconv.Atoi(strings.TrimSpace(status))
-			return printed.String(), code, err
+			return text.String(), code, err
 		}
-		printed.WriteString(line)
+		text.WriteString(line)
 	}
 }

@@ -52,11 +52,11 @@ func open(t *testing.T) func(more map[string]any) (driver.StorageDriver, error) 
 		if err := os.MkdirAll(filepath.Join(s.dir, parameters["bucket"].(string)), 0o755); err != nil {
 			return nil, err
 		}
-		opened, err := storage.Factory{}.Create(t.Context(), parameters)
+		driver, err := storage.Factory{}.Create(t.Context(), parameters)
 		if err == nil {
-			eventually.True(t, "the server answers", func() bool { _, err := opened.Stat(t.Context(), "/"); return err == nil })
+			eventually.True(t, "the server answers", func() bool { _, err := driver.Stat(t.Context(), "/"); return err == nil })
 		}
-		return opened, err
+		return driver, err
 	}
 }
 

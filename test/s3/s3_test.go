@@ -78,30 +78,30 @@ func (r *registry) tag(named string) name.Tag {
 }
 
 // push stores an image of random bytes, whose layer is sent in several parts.
-func (r *registry) push(named string) v1.Image {
+func (r *registry) push(name string) v1.Image {
 	r.t.Helper()
-	made, err := random.Image(24<<20, 1)
+	image, err := random.Image(24<<20, 1)
 	if err == nil {
-		err = remote.Write(r.tag(named), made, r.options()...)
+		err = remote.Write(r.tag(name), image, r.options()...)
 	}
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return made
+	return image
 }
 
 // whole says whether an image can be pulled with all that belongs to it.
 func (r *registry) whole(reference name.Reference) error {
-	found, err := remote.Image(reference, r.options()...)
+	image, err := remote.Image(reference, r.options()...)
 	if err != nil {
 		return err
 	}
-	return validate.Image(found)
+	return validate.Image(image)
 }
 
-func (r *registry) prune(what string, more ...string) string {
+func (r *registry) prune(title string, more ...string) string {
 	r.t.Helper()
-	return r.OC(append([]string{"adm", "prune", what, "--token=" + r.token, "--registry-url=https://" + r.host(), "--confirm"}, more...)...)
+	return r.OC(append([]string{"adm", "prune", title, "--token=" + r.token, "--registry-url=https://" + r.host(), "--confirm"}, more...)...)
 }
 
 func TestTheRegistryKeepsItsImagesInS3(t *testing.T) {
@@ -125,15 +125,15 @@ func TestTheRegistryKeepsItsImagesInS3(t *testing.T) {
 	}
 
 	// What nothing names goes, from S3 too.
-	gone, err := old.Digest()
+	digest, err := old.Digest()
 	if err != nil {
 		t.Fatal(err)
 	}
-	object := []string{"registry/docker/registry/v2/blobs/sha256", gone.Hex[:2], gone.Hex, "data"}
+	object := []string{"registry/docker/registry/v2/blobs/sha256", digest.Hex[:2], digest.Hex, "data"}
 	if len(r.objects(t, object...)) != 1 {
 		t.Fatal("the manifest of the first image is not in S3")
 	}
-	if out := r.prune("images", "--keep-tag-revisions=1", "--keep-younger-than=0"); !strings.Contains(out, gone.String()) {
+	if out := r.prune("images", "--keep-tag-revisions=1", "--keep-younger-than=0"); !strings.Contains(out, digest.String()) {
 		t.Errorf("pruning images says\n%s", out)
 	}
 	if len(r.objects(t, object...)) != 0 {
@@ -217,7 +217,7 @@ func (r *registry) interrupt(stream string) {
 
 // mirror copies an image of the cluster's registry to a path of the bucket, from which it is pulled
 // without a registry.
-func (r *registry) mirror(made v1.Image) {
+func (r *registry) mirror(image v1.Image) {
 	r.t.Helper()
 	r.t.Setenv("AWS_ACCESS_KEY_ID", accessKey)
 	r.t.Setenv("AWS_SECRET_ACCESS_KEY", secretKey)
@@ -227,7 +227,7 @@ func (r *registry) mirror(made v1.Image) {
 		r.t.Fatal(err)
 	}
 	to := fmt.Sprintf("s3://%s/us-east-1/%s/mirrored/app:v1", r.server.address, bucket)
-	digest, err := made.Digest()
+	digest, err := image.Digest()
 	if err != nil {
 		r.t.Fatal(err)
 	}

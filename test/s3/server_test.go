@@ -32,9 +32,9 @@ func serve(t *testing.T, c *kit.Cluster) *server {
 }
 
 // serveAt builds the server and starts it at a port of host, with an empty bucket.
-func serveAt(t *testing.T, built, host string) *server {
+func serveAt(t *testing.T, result, host string) *server {
 	t.Helper()
-	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-s -w", "-o", built, program)
+	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-s -w", "-o", result, program)
 	build.Dir, build.Env = "server", append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build %s: %v\n%s", program, err, output)
@@ -50,7 +50,7 @@ func serveAt(t *testing.T, built, host string) *server {
 	if err := os.Mkdir(filepath.Join(s.dir, bucket), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command(built, "--quiet", "--port", s.address, "posix", s.dir)
+	command := exec.Command(result, "--quiet", "--port", s.address, "posix", s.dir)
 	command.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+accessKey, "ROOT_SECRET_KEY="+secretKey)
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
@@ -79,9 +79,9 @@ storage:
 // objects returns the files of objects below a path of the bucket whose names match.
 func (s *server) objects(t *testing.T, path ...string) []string {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(append([]string{s.dir, bucket}, path...)...))
+	paths, err := filepath.Glob(filepath.Join(append([]string{s.dir, bucket}, path...)...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return found
+	return paths
 }

@@ -94,15 +94,15 @@ func (d *Deployer) Run(ctx context.Context) error {
 
 // markFailed marks the deployment as failed, and returns the error. If the deployer is being
 // stopped, the controllers set the result.
-func (r *run) markFailed(ctx context.Context, why error) error {
+func (r *run) markFailed(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return why
+		return err
 	}
 	// The end of the pod marks the deployment later.
 	if err := r.end(ctx, rollout.Fail); err != nil {
 		r.logf("Cannot mark the deployment as failed: %v", err)
 	}
-	return why
+	return err
 }
 
 // end marks the result of the deployment. It does not change a deployment that is canceled or has
@@ -148,15 +148,15 @@ func (r *run) findOthers(ctx context.Context, to *corev1.ReplicationController) 
 	if err != nil {
 		return fmt.Errorf("list deployments of %q: %w", r.config.Name, err)
 	}
-	var others []*corev1.ReplicationController
+	var controllers []*corev1.ReplicationController
 	for i := range list.Items {
 		if rollout.Version(&list.Items[i]) < rollout.Version(to) {
-			others = append(others, &list.Items[i])
+			controllers = append(controllers, &list.Items[i])
 		}
 	}
-	rollout.Newest(others)
-	active := rollout.Active(others)
-	for _, other := range others {
+	rollout.Newest(controllers)
+	active := rollout.Active(controllers)
+	for _, other := range controllers {
 		switch {
 		case ptr.Deref(other.Spec.Replicas, 1) == 0 && other.Status.Replicas == 0:
 		case other == active:

@@ -60,16 +60,16 @@ func (r *run) exec(ctx context.Context, name string, hook *appsv1.LifecycleHook)
 		return fmt.Errorf("create pod %q: %w", pod.Name, err)
 	}
 	failed := false
-	err = r.pods(ctx, selectName(pod.Name), func(known map[string]*corev1.Pod) (bool, error) {
-		found := known[pod.Name]
-		if found == nil {
+	err = r.pods(ctx, selectName(pod.Name), func(byName map[string]*corev1.Pod) (bool, error) {
+		existing := byName[pod.Name]
+		if existing == nil {
 			return false, nil
 		}
-		if !rollout.Owns(to, found) {
+		if !rollout.Owns(to, existing) {
 			return false, fmt.Errorf("pod %q does not belong to this deployment: delete it", pod.Name)
 		}
-		failed = found.Status.Phase == corev1.PodFailed
-		return failed || found.Status.Phase == corev1.PodSucceeded, nil
+		failed = existing.Status.Phase == corev1.PodFailed
+		return failed || existing.Status.Phase == corev1.PodSucceeded, nil
 	})
 	if err != nil {
 		return err

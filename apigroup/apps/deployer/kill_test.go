@@ -34,8 +34,8 @@ func TestKilledDeployerIsContinuedByNext(t *testing.T) {
 	t.Parallel()
 	const abort = appsv1.LifecycleHookFailurePolicyAbort
 	for name, strategy := range map[string]appsv1.DeploymentStrategy{"Recreate": recreate(abort), "Rolling": rolling(abort)} {
-		whole := newSite(t, strategy)
-		if err := whole.deploy(t.Context()); err != nil {
+		site := newSite(t, strategy)
+		if err := site.deploy(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		t.Run(name, func(t *testing.T) {
@@ -47,8 +47,8 @@ func TestKilledDeployerIsContinuedByNext(t *testing.T) {
 				if err := s.deploy(t.Context()); err != nil {
 					t.Errorf("killed after %d requests: the next deployer: %v", after, err)
 				}
-				if !slices.Equal(s.journal, whole.journal) {
-					t.Errorf("killed after %d requests: done: %q, want %q", after, s.journal, whole.journal)
+				if !slices.Equal(s.journal, site.journal) {
+					t.Errorf("killed after %d requests: done: %q, want %q", after, s.journal, site.journal)
 				}
 				if to := s.deployment(t, "web-2"); rollout.Phase(to) != appsv1.DeploymentStatusComplete || *to.Spec.Replicas != 2 {
 					t.Errorf("killed after %d requests: the deployment is %+v", after, to)

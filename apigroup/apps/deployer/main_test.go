@@ -12,15 +12,15 @@ import (
 
 func TestDeployerUsesTokenInEnvironment(t *testing.T) {
 	t.Parallel()
-	whole := map[string]string{
+	full := map[string]string{
 		rollout.TokenVariable: "token", rollout.AuthorityVariable: "certificates", "KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443",
 	}
-	config, err := connection(func(name string) string { return whole[name] })
+	config, err := connection(func(name string) string { return full[name] })
 	if err != nil || config.Host != "https://[fd00::1]:443" || config.BearerToken != "token" || string(config.CAData) != "certificates" {
 		t.Errorf("it connects with %v, %v", config, err)
 	}
 	for _, missing := range []string{rollout.TokenVariable, "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"} {
-		part := maps.Clone(whole)
+		part := maps.Clone(full)
 		delete(part, missing)
 		if _, err := connection(func(name string) string { return part[name] }); !errors.Is(err, rest.ErrNotInCluster) {
 			t.Errorf("without %s: %v", missing, err)

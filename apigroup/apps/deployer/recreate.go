@@ -43,8 +43,8 @@ func (r *run) start(ctx context.Context) error {
 		if err := r.atLeast(ctx, step); err != nil {
 			return err
 		}
-		err := r.deployments(ctx, func(known map[string]*corev1.ReplicationController) (bool, error) {
-			to := known[r.to]
+		err := r.deployments(ctx, func(byName map[string]*corev1.ReplicationController) (bool, error) {
+			to := byName[r.to]
 			return to.Status.ObservedGeneration >= to.Generation && to.Status.AvailableReplicas >= step, nil
 		})
 		if cause := context.Cause(ctx); cause != nil {
@@ -77,9 +77,9 @@ func (r *run) atLeast(ctx context.Context, replicas int32) error {
 // waitForEnd waits until no pod of another deployment runs, so that exclusive resources such as
 // volumes are free.
 func (r *run) waitForEnd(ctx context.Context) error {
-	others := fmt.Sprintf("%s=%s,%s!=%s", rollout.ConfigLabel, r.config.Name, rollout.DeploymentLabel, r.to)
-	return r.pods(ctx, metav1.ListOptions{LabelSelector: others}, func(known map[string]*corev1.Pod) (bool, error) {
-		for _, pod := range known {
+	selector := fmt.Sprintf("%s=%s,%s!=%s", rollout.ConfigLabel, r.config.Name, rollout.DeploymentLabel, r.to)
+	return r.pods(ctx, metav1.ListOptions{LabelSelector: selector}, func(byName map[string]*corev1.Pod) (bool, error) {
+		for _, pod := range byName {
 			if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
 				return false, nil
 			}

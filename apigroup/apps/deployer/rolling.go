@@ -106,8 +106,8 @@ func (u *update) roll(ctx context.Context) error {
 	defer markFailed(nil)
 	timeout := time.AfterFunc(u.timeout, func() { markFailed(errTimeout) })
 	defer timeout.Stop()
-	err := u.deployments(patient, func(known map[string]*corev1.ReplicationController) (bool, error) {
-		old, new := countOf(known[u.old]), countOf(known[u.to])
+	err := u.deployments(patient, func(byName map[string]*corev1.ReplicationController) (bool, error) {
+		old, new := countOf(byName[u.old]), countOf(byName[u.to])
 		oldWanted, newWanted := u.next(old, new)
 		switch {
 		case u.done(old, new):
@@ -117,7 +117,7 @@ func (u *update) roll(ctx context.Context) error {
 		}
 		timeout.Stop()
 		defer timeout.Reset(u.timeout)
-		return false, u.step(ctx, known, oldWanted, newWanted)
+		return false, u.step(ctx, byName, oldWanted, newWanted)
 	})
 	switch {
 	case err != nil && ctx.Err() == nil && patient.Err() != nil:
@@ -129,7 +129,7 @@ func (u *update) roll(ctx context.Context) error {
 }
 
 // step scales both sides, at most once in an update period, and stores the results in the map.
-func (u *update) step(ctx context.Context, known map[string]*corev1.ReplicationController, old, new int32) error {
+func (u *update) step(ctx context.Context, byName map[string]*corev1.ReplicationController, old, new int32) error {
 	sleep(ctx, time.Until(u.last.Add(u.period)))
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -138,7 +138,7 @@ func (u *update) step(ctx context.Context, known map[string]*corev1.ReplicationC
 		name, direction string
 		pods            int32
 	}{{u.to, "up", new}, {u.old, "down", old}} {
-		rc := known[side.name]
+		rc := byName[side.name]
 		if rc == nil || ptr.Deref(rc.Spec.Replicas, 1) == side.pods {
 			continue
 		}
@@ -147,7 +147,7 @@ func (u *update) step(ctx context.Context, known map[string]*corev1.ReplicationC
 		if err != nil {
 			return err
 		}
-		known[side.name] = rc
+		byName[side.name] = rc
 	}
 	u.last = time.Now()
 	return nil

@@ -92,11 +92,11 @@ func watchObjects[T any, P interface {
 		if err != nil {
 			return err
 		}
-		known := map[string]P{}
+		byName := map[string]P{}
 		for i := range items {
-			known[P(&items[i]).GetName()] = &items[i]
+			byName[P(&items[i]).GetName()] = &items[i]
 		}
-		if done, err := see(known); done || err != nil {
+		if done, err := see(byName); done || err != nil {
 			return err
 		}
 		var changes watch.Interface
@@ -111,7 +111,7 @@ func watchObjects[T any, P interface {
 			return err
 		}
 		start := time.Now()
-		if done, err := watchChanges(ctx, changes, known, see); done || err != nil {
+		if done, err := watchChanges(ctx, changes, byName, see); done || err != nil {
 			return err
 		}
 		sleep(ctx, time.Until(start.Add(time.Second))) // at most one watch per second
@@ -122,7 +122,7 @@ func watchObjects[T any, P interface {
 func watchChanges[T any, P interface {
 	*T
 	metav1.Object
-}](ctx context.Context, changes watch.Interface, known map[string]P, see func(map[string]P) (bool, error)) (bool, error) {
+}](ctx context.Context, changes watch.Interface, byName map[string]P, see func(map[string]P) (bool, error)) (bool, error) {
 	defer changes.Stop()
 	for {
 		select {
@@ -136,13 +136,13 @@ func watchChanges[T any, P interface {
 			if !ok { // an error, such as an expired resource version, requires a new list
 				return false, nil
 			}
-			if last, found := known[object.GetName()]; found && last.GetUID() == object.GetUID() && last.GetGeneration() > object.GetGeneration() {
+			if last, ok := byName[object.GetName()]; ok && last.GetUID() == object.GetUID() && last.GetGeneration() > object.GetGeneration() {
 				continue
 			}
-			if known[object.GetName()] = object; event.Type == watch.Deleted {
-				delete(known, object.GetName())
+			if byName[object.GetName()] = object; event.Type == watch.Deleted {
+				delete(byName, object.GetName())
 			}
-			if done, err := see(known); done || err != nil {
+			if done, err := see(byName); done || err != nil {
 				return done, err
 			}
 		}
@@ -159,19 +159,19 @@ func (r *run) deployments(ctx context.Context, see func(map[string]*corev1.Repli
 		}
 		return all.Items, all.ResourceVersion, nil
 	}
-	return watchObjects(ctx, options, list, client.Watch, func(known map[string]*corev1.ReplicationController) (bool, error) {
-		switch to := known[r.to]; {
+	return watchObjects(ctx, options, list, client.Watch, func(byName map[string]*corev1.ReplicationController) (bool, error) {
+		switch to := byName[r.to]; {
 		case to == nil:
 			return false, fmt.Errorf("deployment %q does not exist", r.to)
 		case rollout.Ended(to):
 			return false, fmt.Errorf("deployment %q was ended by another client: it is %s", r.to, rollout.Phase(to))
 		}
-		return see(known)
+		return see(byName)
 	})
 }
 
 // pods watches the pods that match options.
-func (r *run) pods(ctx context.Context, options metav1.ListOptions, see func(known map[string]*corev1.Pod) (bool, error)) error {
+func (r *run) pods(ctx context.Context, options metav1.ListOptions, see func(byName map[string]*corev1.Pod) (bool, error)) error {
 	client := r.Core.Pods(r.Namespace)
 	list := func(options metav1.ListOptions) ([]corev1.Pod, string, error) {
 		all, err := client.List(ctx, options)

@@ -23,17 +23,17 @@ func TestStaleEventsAreSkipped(t *testing.T) {
 		changes.Modify(rc)
 	}
 	changes.Stop()
-	var seen []string
-	known := map[string]*corev1.ReplicationController{"web-1": of("a", 1)}
-	done, err := watchChanges(t.Context(), changes, known, func(known map[string]*corev1.ReplicationController) (bool, error) {
-		rc := known["web-1"]
-		seen = append(seen, fmt.Sprint(rc.UID, rc.Generation))
-		if len(seen) == 1 {
-			known["web-1"] = of("a", 3) // what a step has made of it
+	var values []string
+	byName := map[string]*corev1.ReplicationController{"web-1": of("a", 1)}
+	done, err := watchChanges(t.Context(), changes, byName, func(byName map[string]*corev1.ReplicationController) (bool, error) {
+		rc := byName["web-1"]
+		values = append(values, fmt.Sprint(rc.UID, rc.Generation))
+		if len(values) == 1 {
+			byName["web-1"] = of("a", 3) // what a step has made of it
 		}
 		return false, nil
 	})
-	if want := []string{"a1", "a3", "b1"}; done || err != nil || !slices.Equal(seen, want) {
-		t.Errorf("%t, %v, seen %q, want %q", done, err, seen, want)
+	if want := []string{"a1", "a3", "b1"}; done || err != nil || !slices.Equal(values, want) {
+		t.Errorf("%t, %v, seen %q, want %q", done, err, values, want)
 	}
 }

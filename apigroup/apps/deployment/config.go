@@ -81,14 +81,14 @@ func (l *configController) of(dc *appsv1.DeploymentConfig) ([]*corev1.Replicatio
 	if err != nil {
 		return nil, err
 	}
-	var own []*corev1.ReplicationController
+	var controllers []*corev1.ReplicationController
 	for _, rc := range deployments {
 		if metav1.IsControlledBy(rc, dc) {
-			own = append(own, rc)
+			controllers = append(controllers, rc)
 		}
 	}
-	rollout.Newest(own)
-	return own, nil
+	rollout.Newest(controllers)
+	return controllers, nil
 }
 
 func versionOf(deployments []*corev1.ReplicationController, version int64) *corev1.ReplicationController {

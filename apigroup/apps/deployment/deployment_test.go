@@ -44,14 +44,14 @@ func known[T runtime.Object](t *testing.T, objects ...T) cache.Indexer {
 
 func newLoops(t *testing.T, dc *appsv1.DeploymentConfig, deployments []*corev1.ReplicationController, pods ...*corev1.Pod) loops {
 	t.Helper()
-	var stored []runtime.Object
+	var objects []runtime.Object
 	for _, rc := range deployments {
-		stored = append(stored, rc.DeepCopy())
+		objects = append(objects, rc.DeepCopy())
 	}
 	for _, pod := range pods {
-		stored = append(stored, pod.DeepCopy())
+		objects = append(objects, pod.DeepCopy())
 	}
-	core := fake.NewClientset(stored...).CoreV1()
+	core := fake.NewClientset(objects...).CoreV1()
 	apps := appsfake.NewSimpleClientset(dc.DeepCopy()).AppsV1()
 	lister := corelisters.NewReplicationControllerLister(known(t, deployments...))
 	return loops{
@@ -260,10 +260,10 @@ func TestFirstPodsStartWithDeployer(t *testing.T) {
 
 func TestCompletedDeploymentStaysComplete(t *testing.T) {
 	dc := configuration(1)
-	for seen, phase := range map[appsv1.DeploymentStatus]corev1.PodPhase{
+	for status, phase := range map[appsv1.DeploymentStatus]corev1.PodPhase{
 		appsv1.DeploymentStatusPending: corev1.PodRunning, appsv1.DeploymentStatusRunning: corev1.PodFailed, appsv1.DeploymentStatusNew: corev1.PodRunning,
 	} {
-		stale := deployed(t, dc, seen)
+		stale := deployed(t, dc, status)
 		pod := &corev1.Pod{Status: corev1.PodStatus{Phase: phase}}
 		pod.Namespace, pod.Name, pod.OwnerReferences = "shop", "web-1-deploy", []metav1.OwnerReference{{UID: stale.UID}}
 		l := newLoops(t, dc, []*corev1.ReplicationController{stale}, pod)
@@ -275,7 +275,7 @@ func TestCompletedDeploymentStaysComplete(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := l.deployment(t, "web-1"); rollout.Phase(got) != appsv1.DeploymentStatusComplete {
-			t.Errorf("it becomes %s, since it was seen as %s with a deployer that is %s", rollout.Phase(got), seen, phase)
+			t.Errorf("it becomes %s, since it was seen as %s with a deployer that is %s", rollout.Phase(got), status, phase)
 		}
 	}
 }

@@ -122,14 +122,14 @@ func (l *imageChangeController) report(ctx context.Context, dc *appsv1.Deploymen
 	if apiequality.Semantic.DeepEqual(next.Status, dc.Status) {
 		return nil
 	}
-	stored, err := l.apps.DeploymentConfigs(dc.Namespace).UpdateStatus(ctx, next, metav1.UpdateOptions{})
+	config, err := l.apps.DeploymentConfigs(dc.Namespace).UpdateStatus(ctx, next, metav1.UpdateOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("update status: %w", err)
 	}
-	dc.ResourceVersion, dc.Status = stored.ResourceVersion, stored.Status
+	dc.ResourceVersion, dc.Status = config.ResourceVersion, config.Status
 	return nil
 }
 

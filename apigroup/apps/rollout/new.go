@@ -77,8 +77,8 @@ func Message(details *appsv1.DeploymentDetails) string {
 // mergeMaps returns a map with the entries of all maps. Later maps take precedence.
 func mergeMaps(all ...map[string]string) map[string]string {
 	result := map[string]string{}
-	for _, one := range all {
-		maps.Copy(result, one)
+	for _, item := range all {
+		maps.Copy(result, item)
 	}
 	return result
 }

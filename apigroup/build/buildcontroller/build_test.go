@@ -32,9 +32,9 @@ func newLoop(t *testing.T, builds []*buildv1.Build, pods ...*corev1.Pod) *buildC
 	if err := indexer.AddIndexers(buildIndexers()); err != nil {
 		t.Fatal(err)
 	}
-	var stored, running []runtime.Object
+	var objects, running []runtime.Object
 	for _, build := range builds {
-		stored = append(stored, build)
+		objects = append(objects, build)
 		if err := indexer.Add(build); err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func newLoop(t *testing.T, builds []*buildv1.Build, pods ...*corev1.Pod) *buildC
 	}
 	kube := fake.NewClientset(running...).CoreV1()
 	return &buildController{
-		podFactory: *newPodFactory(t), core: kube, creator: kube, client: buildfake.NewSimpleClientset(stored...).BuildV1(), //nolint: the generated client of builds has no other
+		podFactory: *newPodFactory(t), core: kube, creator: kube, client: buildfake.NewSimpleClientset(objects...).BuildV1(), //nolint: the generated client of builds has no other
 		indexer: indexer, builds: buildlisters.NewBuildLister(indexer), pods: corelisters.NewPodLister(podIndexer), events: record.NewFakeRecorder(10),
 	}
 }

@@ -104,16 +104,16 @@ func TestQuotaIsRetriedQuietlyWhilePreviousPodEnds(t *testing.T) {
 		if err := loop.reconcile(t.Context(), controller.Key{Namespace: "shop", Name: "app-1"}); err == nil {
 			t.Errorf("%s: build is not requeued", name)
 		}
-		stored, err := loop.client.Builds("shop").Get(t.Context(), "app-1", metav1.GetOptions{})
+		build, err := loop.client.Builds("shop").Get(t.Context(), "app-1", metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		events := strings.Join(recordedEvents(loop), "\n")
-		if got := stored.Status.Reason == buildv1.StatusReasonCannotCreateBuildPod && strings.Contains(events, "Warning FailedCreate"); got != tt.alarm {
-			t.Errorf("%s: reason is %q, events are %q", name, stored.Status.Reason, events)
+		if got := build.Status.Reason == buildv1.StatusReasonCannotCreateBuildPod && strings.Contains(events, "Warning FailedCreate"); got != tt.alarm {
+			t.Errorf("%s: reason is %q, events are %q", name, build.Status.Reason, events)
 		}
-		if !tt.alarm && (stored.Status.Reason != "" || events != "") {
-			t.Errorf("%s: reason is %q, events are %q", name, stored.Status.Reason, events)
+		if !tt.alarm && (build.Status.Reason != "" || events != "") {
+			t.Errorf("%s: reason is %q, events are %q", name, build.Status.Reason, events)
 		}
 	}
 }

@@ -174,12 +174,12 @@ func (m *podFactory) environment(build *buildv1.Build) ([]corev1.EnvVar, error) 
 			}
 		}
 	}
-	own := []corev1.EnvVar{
+	variables := []corev1.EnvVar{
 		{Name: buildpod.BuildVariable, Value: string(text)}, {Name: "LANG", Value: "C.utf8"}, {Name: buildpod.VersionVariable, Value: m.Version},
 	}
 	add := func(name, value string) {
 		if value != "" {
-			own = append(own, corev1.EnvVar{Name: name, Value: value})
+			variables = append(variables, corev1.EnvVar{Name: name, Value: value})
 		}
 	}
 	source := &build.Spec.Source
@@ -206,7 +206,7 @@ func (m *podFactory) environment(build *buildv1.Build) ([]corev1.EnvVar, error) 
 	if source.SourceSecret != nil {
 		add("SOURCE_SECRET_PATH", sourceDir)
 	}
-	return instantiate.Override(env, own), nil
+	return instantiate.Override(env, variables), nil
 }
 
 // isSensitive reports whether a variable affects the programs of the builder, or the dynamic

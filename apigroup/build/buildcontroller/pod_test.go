@@ -152,7 +152,7 @@ func TestResultOfEndedPod(t *testing.T) {
 	}
 	removed := ended("Failed", "", 143, "Error")
 	removed.DeletionTimestamp = now()
-	said := &buildv1.Build{Status: buildv1.BuildStatus{Reason: "PushImageToRegistryFailed", Message: "refused"}}
+	build := &buildv1.Build{Status: buildv1.BuildStatus{Reason: "PushImageToRegistryFailed", Message: "refused"}}
 	for name, tt := range map[string]struct {
 		build *buildv1.Build
 		pod   *corev1.Pod
@@ -161,13 +161,13 @@ func TestResultOfEndedPod(t *testing.T) {
 		"well":          {&buildv1.Build{}, ended("Succeeded", "", 0, "Completed"), "Complete "},
 		"no container":  {&buildv1.Build{}, &corev1.Pod{Status: corev1.PodStatus{Phase: "Succeeded"}}, "Error NoBuildContainerStatus"},
 		"not well":      {&buildv1.Build{}, ended("Failed", "", 1, "Error"), "Failed GenericBuildFailed"},
-		"builder said":  {said, ended("Failed", "", 1, "Error"), "Failed PushImageToRegistryFailed"},
-		"out of memory": {said, ended("Failed", "", 137, "OOMKilled"), "Failed OutOfMemoryKilled"},
-		"evicted":       {said, ended("Failed", "Evicted", 137, "Error"), "Failed BuildPodEvicted"},
+		"builder said":  {build, ended("Failed", "", 1, "Error"), "Failed PushImageToRegistryFailed"},
+		"out of memory": {build, ended("Failed", "", 137, "OOMKilled"), "Failed OutOfMemoryKilled"},
+		"evicted":       {build, ended("Failed", "Evicted", 137, "Error"), "Failed BuildPodEvicted"},
 		"too late":      {&buildv1.Build{}, ended("Failed", "DeadlineExceeded", 137, "Error"), "Failed GenericBuildFailed"},
 		"killed":        {&buildv1.Build{}, ended("Failed", "", 137, "Error"), "Failed GenericBuildFailed"},
 		"lost":          {&buildv1.Build{}, ended("Failed", "", 137, "ContainerStatusUnknown"), "Failed FailedContainer"},
-		"pod removed":   {said, removed, "Error BuildPodDeleted"},
+		"pod removed":   {build, removed, "Error BuildPodDeleted"},
 	} {
 		got := result(tt.build, tt.pod)
 		if string(got.phase)+" "+string(got.reason) != tt.want {

@@ -38,17 +38,17 @@ func buildsOf(indexer cache.Indexer, namespace, config string) (builds []*buildv
 }
 
 // siblingBuilds returns the other builds of a build's configuration.
-func (l *buildController) siblingBuilds(build *buildv1.Build) (others []*buildv1.Build) {
+func (l *buildController) siblingBuilds(build *buildv1.Build) (builds []*buildv1.Build) {
 	config := instantiate.ConfigOf(build)
 	if config == "" {
 		return nil
 	}
 	for _, other := range buildsOf(l.indexer, build.Namespace, config) {
 		if other.Name != build.Name {
-			others = append(others, other)
+			builds = append(builds, other)
 		}
 	}
-	return others
+	return builds
 }
 
 // requeueInterval is a safety net. Normally, the end of the previous build wakes the waiting one.

@@ -14,12 +14,12 @@ import (
 
 // numbered returns a build of the configuration "app".
 func numbered(number int, phase buildv1.BuildPhase, policy buildv1.BuildRunPolicy) *buildv1.Build {
-	made := build()
+	result := build()
 	text := strconv.Itoa(number)
-	made.Name, made.UID, made.Status.Phase = "app-"+text, types.UID(text), phase
-	made.Labels = map[string]string{buildv1.BuildConfigLabel: "app", buildv1.BuildRunPolicyLabel: string(policy)}
-	made.Annotations = map[string]string{buildv1.BuildConfigAnnotation: "app", buildv1.BuildNumberAnnotation: text}
-	return made
+	result.Name, result.UID, result.Status.Phase = "app-"+text, types.UID(text), phase
+	result.Labels = map[string]string{buildv1.BuildConfigLabel: "app", buildv1.BuildRunPolicyLabel: string(policy)}
+	result.Annotations = map[string]string{buildv1.BuildConfigAnnotation: "app", buildv1.BuildNumberAnnotation: text}
+	return result
 }
 
 func asPipeline(build *buildv1.Build) *buildv1.Build {
@@ -96,13 +96,13 @@ func TestEveryBuildStarts(t *testing.T) {
 		loop := newLoop(t, builds)
 		runs := builds[0]
 		for runs != nil {
-			ended := runs.DeepCopy()
-			ended.Status.Phase = buildv1.BuildPhaseComplete
-			runs = startNext(t, loop, ended)
+			build := runs.DeepCopy()
+			build.Status.Phase = buildv1.BuildPhaseComplete
+			runs = startNext(t, loop, build)
 		}
-		for _, one := range buildsOf(loop.indexer, "shop", "app") {
-			if isWaiting(one) {
-				t.Errorf("policies %q: build %s never starts", policies, one.Name)
+		for _, build := range buildsOf(loop.indexer, "shop", "app") {
+			if isWaiting(build) {
+				t.Errorf("policies %q: build %s never starts", policies, build.Name)
 			}
 		}
 	}
@@ -110,12 +110,12 @@ func TestEveryBuildStarts(t *testing.T) {
 
 // startNext stores an ended build, and returns the build that this wakes and that can start, or
 // nil.
-func startNext(t *testing.T, loop *buildController, ended *buildv1.Build) (begins *buildv1.Build) {
+func startNext(t *testing.T, loop *buildController, build *buildv1.Build) (begins *buildv1.Build) {
 	t.Helper()
-	if err := loop.indexer.Update(ended); err != nil {
+	if err := loop.indexer.Update(build); err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range loop.keysWithNext(ended)[1:] {
+	for _, key := range loop.keysWithNext(build)[1:] {
 		next, err := loop.builds.Builds(key.Namespace).Get(key.Name)
 		if err != nil {
 			t.Fatal(err)
@@ -127,13 +127,13 @@ func startNext(t *testing.T, loop *buildController, ended *buildv1.Build) (begin
 		if err != nil {
 			t.Fatal(err)
 		}
-		stored, err := loop.client.Builds("shop").List(t.Context(), metav1.ListOptions{})
+		list, err := loop.client.Builds("shop").List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := range stored.Items { // canceled builds
-			if one := &stored.Items[i]; one.Status.Cancelled {
-				if err := loop.indexer.Update(one); err != nil {
+		for i := range list.Items { // canceled builds
+			if build := &list.Items[i]; build.Status.Cancelled {
+				if err := loop.indexer.Update(build); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -83,12 +83,12 @@ func with(entries, others map[string]string) map[string]string {
 	return result
 }
 
-func withResources(amounts, others corev1.ResourceList) corev1.ResourceList {
+func withResources(amounts, quantities corev1.ResourceList) corev1.ResourceList {
 	if len(amounts) == 0 {
-		return others
+		return quantities
 	}
 	result := maps.Clone(amounts)
-	maps.Copy(result, others)
+	maps.Copy(result, quantities)
 	return result
 }
 

@@ -73,12 +73,12 @@ func TestSourceSecretMatchesRepository(t *testing.T) {
 		"git@git.example.com:team/app.git": "ssh", "ssh://git@git.example.com/app.git": "ssh", "http://git.example.com/app.git": "",
 		"https://example.com.evil.org/team/app.git": "all", "/local/path": "", "https://git.example.com/teams/app.git": "domain",
 	} {
-		found := ""
+		match := ""
 		if secret := sourceSecret(secrets, repository); secret != nil {
-			found = secret.Name
+			match = secret.Name
 		}
-		if found != want {
-			t.Errorf("%s: secret is %q, want %q", repository, found, want)
+		if match != want {
+			t.Errorf("%s: secret is %q, want %q", repository, match, want)
 		}
 	}
 }

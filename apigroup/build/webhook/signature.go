@@ -26,14 +26,14 @@ func Signed(kind string, header http.Header) bool { return proof(kind, header) !
 // Verified reports whether the proof of a call is valid: a signature of the body, or, for GitLab,
 // the secret.
 func Verified(kind string, call Call, secret string) bool {
-	sent := proof(kind, call.Header)
-	if sent == "" || secret == "" {
+	request := proof(kind, call.Header)
+	if request == "" || secret == "" {
 		return false
 	}
 	if kind == "gitlab" {
-		return Same(sent, secret)
+		return Same(request, secret)
 	}
-	signature, err := hex.DecodeString(sent)
+	signature, err := hex.DecodeString(request)
 	if err != nil {
 		return false
 	}

@@ -69,9 +69,9 @@ func (s *Streams) limiter() flowcontrol.RateLimiter {
 
 // stream returns a stream from the cache, or nil.
 func stream(streams cache.SharedIndexInformer, key controller.Key) *imagev1.ImageStream {
-	found, ok, err := streams.GetIndexer().GetByKey(key.String())
+	existing, ok, err := streams.GetIndexer().GetByKey(key.String())
 	if err != nil || !ok {
 		return nil
 	}
-	return found.(*imagev1.ImageStream)
+	return existing.(*imagev1.ImageStream)
 }

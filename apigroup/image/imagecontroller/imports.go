@@ -32,15 +32,15 @@ func (s *Streams) importing(client imageclient.ImageV1Interface, streams cache.S
 		Watches: []controller.Watch{{Informer: streams}},
 		Workers: 16, // imports mostly wait for registries, and each project has few
 		Reconcile: func(ctx context.Context, key controller.Key) error {
-			found := stream(streams, key)
-			if found == nil || found.DeletionTimestamp != nil {
+			existing := stream(streams, key)
+			if existing == nil || existing.DeletionTimestamp != nil {
 				return nil
 			}
-			if !running.begin(found.Namespace) {
+			if !running.begin(existing.Namespace) {
 				return controller.RequeueAfter(requeueDelay)
 			}
-			defer running.end(found.Namespace)
-			return s.reconcileImports(ctx, client, limit, found)
+			defer running.end(existing.Namespace)
+			return s.reconcileImports(ctx, client, limit, existing)
 		},
 	}
 }
@@ -91,21 +91,21 @@ func (r *running) end(project string) {
 	}
 }
 
-func (s *Streams) reconcileImports(ctx context.Context, client imageclient.ImageV1Interface, limit flowcontrol.RateLimiter, found *imagev1.ImageStream) error {
-	wait, due := s.due(found, time.Now())
+func (s *Streams) reconcileImports(ctx context.Context, client imageclient.ImageV1Interface, limit flowcontrol.RateLimiter, stream *imagev1.ImageStream) error {
+	wait, due := s.due(stream, time.Now())
 	if due && !limit.TryAccept() {
 		wait, due = postponeDelay, false
 	}
-	for _, spec := range wanted(found, due) {
-		_, err := client.ImageStreamImports(found.Namespace).Create(ctx, &imagev1.ImageStreamImport{
-			ObjectMeta: metav1.ObjectMeta{Namespace: found.Namespace, Name: found.Name, UID: found.UID, Generation: found.Generation},
+	for _, spec := range wanted(stream, due) {
+		_, err := client.ImageStreamImports(stream.Namespace).Create(ctx, &imagev1.ImageStreamImport{
+			ObjectMeta: metav1.ObjectMeta{Namespace: stream.Namespace, Name: stream.Name, UID: stream.UID, Generation: stream.Generation},
 			Spec:       spec,
 		}, metav1.CreateOptions{})
 		if apierrors.IsConflict(err) {
 			return controller.RequeueAfter(requeueDelay)
 		}
 		if err != nil && !apierrors.IsNotFound(err) { // its project was deleted
-			return fmt.Errorf("import into image stream %q: %w", found.Namespace+"/"+found.Name, err)
+			return fmt.Errorf("import into image stream %q: %w", stream.Namespace+"/"+stream.Name, err)
 		}
 	}
 	if wait > 0 {
@@ -116,15 +116,15 @@ func (s *Streams) reconcileImports(ctx context.Context, client imageclient.Image
 
 // wanted returns the imports that a stream requires. due includes scheduled tags. A repository is
 // imported alone, because it changes the tags.
-func wanted(found *imagev1.ImageStream, due bool) (specs []imagev1.ImageStreamImportSpec) {
-	if repository := found.Spec.DockerImageRepository; repository != "" && found.Annotations[checked] == "" {
+func wanted(stream *imagev1.ImageStream, due bool) (specs []imagev1.ImageStreamImportSpec) {
+	if repository := stream.Spec.DockerImageRepository; repository != "" && stream.Annotations[checked] == "" {
 		from := corev1.ObjectReference{Kind: "DockerImage", Name: repository}
 		return []imagev1.ImageStreamImportSpec{{Import: true, Repository: &imagev1.RepositoryImportSpec{From: from}}}
 	}
 	var images []imagev1.ImageImportSpec
-	for i := range found.Spec.Tags {
-		tag := &found.Spec.Tags[i]
-		if imports(tag) && (due && tag.ImportPolicy.Scheduled || pending(found, tag)) {
+	for i := range stream.Spec.Tags {
+		tag := &stream.Spec.Tags[i]
+		if imports(tag) && (due && tag.ImportPolicy.Scheduled || pending(stream, tag)) {
 			images = append(images, imageOf(tag))
 		}
 	}
@@ -159,15 +159,15 @@ func registryOf(image imagev1.ImageImportSpec) string {
 
 // due reports whether the scheduled tags of a stream are due, and otherwise the remaining time, or
 // 0 if there are none.
-func (s *Streams) due(found *imagev1.ImageStream, now time.Time) (wait time.Duration, due bool) {
+func (s *Streams) due(stream *imagev1.ImageStream, now time.Time) (wait time.Duration, due bool) {
 	any := false
-	for i := range found.Spec.Tags {
-		any = any || imports(&found.Spec.Tags[i]) && found.Spec.Tags[i].ImportPolicy.Scheduled
+	for i := range stream.Spec.Tags {
+		any = any || imports(&stream.Spec.Tags[i]) && stream.Spec.Tags[i].ImportPolicy.Scheduled
 	}
 	if !any || s.Interval == 0 {
 		return 0, false
 	}
-	last, err := time.Parse(time.RFC3339, found.Annotations[checked])
+	last, err := time.Parse(time.RFC3339, stream.Annotations[checked])
 	if err != nil {
 		return s.Interval, true
 	}
@@ -183,11 +183,11 @@ func imports(tag *imagev1.TagReference) bool {
 }
 
 // pending reports whether a tag has changed since its last import.
-func pending(found *imagev1.ImageStream, tag *imagev1.TagReference) bool {
+func pending(stream *imagev1.ImageStream, tag *imagev1.TagReference) bool {
 	if tag.Generation == nil {
 		return true
 	}
-	for _, list := range found.Status.Tags {
+	for _, list := range stream.Status.Tags {
 		if list.Tag != tag.Name {
 			continue
 		}

@@ -21,8 +21,8 @@ import (
 func (t *triggering) allowed(ctx context.Context, object *unstructured.Unstructured, triggers []trigger) (allowed []trigger, forbidden string, err error) {
 	namespace := object.GetNamespace()
 	account := pull.AccountOf(namespace, t.accountIn(object))
-	for _, one := range triggers {
-		stream := one.stream(namespace)
+	for _, trigger := range triggers {
+		stream := trigger.stream(namespace)
 		if stream.Namespace != namespace {
 			may, err := t.check(ctx, account, pull.Get, stream.Namespace, stream.Name)
 			if err != nil {
@@ -33,7 +33,7 @@ func (t *triggering) allowed(ctx context.Context, object *unstructured.Unstructu
 				continue
 			}
 		}
-		allowed = append(allowed, one)
+		allowed = append(allowed, trigger)
 	}
 	return allowed, forbidden, nil
 }
@@ -66,11 +66,11 @@ func (t *triggering) report(ctx context.Context, client dynamic.ResourceInterfac
 	if err := unstructured.SetNestedSlice(next.Object, after, "status", "conditions"); err != nil {
 		return nil, fmt.Errorf("set condition %q: %w", pull.ConditionType, err)
 	}
-	stored, err := client.UpdateStatus(ctx, next, metav1.UpdateOptions{FieldManager: "image-trigger"})
+	existing, err := client.UpdateStatus(ctx, next, metav1.UpdateOptions{FieldManager: "image-trigger"})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
-	return stored, err
+	return existing, err
 }
 
 // conditions returns conditions with the condition about a missing right, or without it if

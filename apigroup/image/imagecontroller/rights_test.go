@@ -21,9 +21,9 @@ func TestTriggerOnOtherProjectRequiresAccess(t *testing.T) {
 	if err := unstructured.SetNestedField(object.Object, "web", "spec", "template", "spec", "serviceAccountName"); err != nil {
 		t.Fatal(err)
 	}
-	of := func(namespace, name string) (one trigger) {
-		one.From.Namespace, one.From.Name = namespace, name
-		return one
+	of := func(namespace, name string) (item trigger) {
+		item.From.Namespace, item.From.Name = namespace, name
+		return item
 	}
 	own, granted, other := of("", "db:latest"), of("base", "app:latest"), of("bank", "app:latest")
 	allowed, forbidden, err := triggering.allowed(t.Context(), object, []trigger{own, granted, other})

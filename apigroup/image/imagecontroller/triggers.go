@@ -153,8 +153,8 @@ func (t *triggering) reconcile(ctx context.Context, key controller.Key) error {
 		slog.Warn("trigger", "resource", t.resource.Resource, "object", key.String(), "error", err)
 		return nil // until the annotation changes
 	}
-	triggers = slices.DeleteFunc(triggers, func(one trigger) bool { return one.Paused || one.From.Kind != "ImageStreamTag" })
-	if _, reported := t.reported.Load(key); len(triggers) == 0 && !reported {
+	triggers = slices.DeleteFunc(triggers, func(item trigger) bool { return item.Paused || item.From.Kind != "ImageStreamTag" })
+	if _, ok := t.reported.Load(key); len(triggers) == 0 && !ok {
 		return nil
 	}
 	client := t.objects.Resource(t.resource).Namespace(key.Namespace)
@@ -193,10 +193,10 @@ func (t *triggering) reconcile(ctx context.Context, key controller.Key) error {
 
 // change sets images in an object, and reports whether it has changed.
 func (t *triggering) change(object *unstructured.Unstructured, triggers []trigger) (changed bool) {
-	for _, one := range triggers {
-		_, tag, _ := strings.Cut(one.From.Name, ":")
-		image := newest(stream(t.streams, one.stream(object.GetNamespace())), tag)
-		if image != "" && t.set(object, one.FieldPath, image) {
+	for _, trigger := range triggers {
+		_, tag, _ := strings.Cut(trigger.From.Name, ":")
+		image := newest(stream(t.streams, trigger.stream(object.GetNamespace())), tag)
+		if image != "" && t.set(object, trigger.FieldPath, image) {
 			changed = true
 		}
 	}
@@ -204,17 +204,17 @@ func (t *triggering) change(object *unstructured.Unstructured, triggers []trigge
 }
 
 // newest returns the pull spec of a tag's image, or "".
-func newest(found *imagev1.ImageStream, tag string) string {
-	if found == nil {
+func newest(stream *imagev1.ImageStream, tag string) string {
+	if stream == nil {
 		return ""
 	}
-	for _, list := range found.Status.Tags {
+	for _, list := range stream.Status.Tags {
 		if list.Tag != tag || len(list.Items) == 0 {
 			continue
 		}
-		for _, wanted := range found.Spec.Tags {
-			if wanted.Name == tag && wanted.ReferencePolicy.Type == imagev1.LocalTagReferencePolicy && found.Status.DockerImageRepository != "" && list.Items[0].Image != "" {
-				return found.Status.DockerImageRepository + "@" + list.Items[0].Image
+		for _, desired := range stream.Spec.Tags {
+			if desired.Name == tag && desired.ReferencePolicy.Type == imagev1.LocalTagReferencePolicy && stream.Status.DockerImageRepository != "" && list.Items[0].Image != "" {
+				return stream.Status.DockerImageRepository + "@" + list.Items[0].Image
 			}
 		}
 		return list.Items[0].DockerImageReference

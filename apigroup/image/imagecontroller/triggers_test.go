@@ -17,7 +17,7 @@ func TestTagIsImportedOncePerChange(t *testing.T) {
 		return &imagev1.TagReference{Name: "v1", Generation: generation, From: &corev1.ObjectReference{Kind: "DockerImage", Name: "registry.example.com/app:v1"}}
 	}
 	failed := imagev1.TagEventCondition{Type: imagev1.ImportSuccess, Status: corev1.ConditionFalse, Generation: 2}
-	for what, tt := range map[string]struct {
+	for name, tt := range map[string]struct {
 		tag    *imagev1.TagReference
 		status imagev1.NamedTagEventList
 		want   bool
@@ -32,7 +32,7 @@ func TestTagIsImportedOncePerChange(t *testing.T) {
 		tt.status.Tag = "v1"
 		stream := &imagev1.ImageStream{Status: imagev1.ImageStreamStatus{Tags: []imagev1.NamedTagEventList{tt.status}}}
 		if got := pending(stream, tt.tag); got != tt.want {
-			t.Errorf("%s: %v, want %v", what, got, tt.want)
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
 	}
 }
@@ -45,7 +45,7 @@ func TestScheduledTagsAreDueAfterTheInterval(t *testing.T) {
 		stream.Spec.Tags = []imagev1.TagReference{{Name: "v1", From: &corev1.ObjectReference{Kind: "DockerImage"}, ImportPolicy: imagev1.TagImportPolicy{Scheduled: scheduled}}}
 		return stream
 	}
-	for what, tt := range map[string]struct {
+	for name, tt := range map[string]struct {
 		stream *imagev1.ImageStream
 		wait   time.Duration
 		due    bool
@@ -58,7 +58,7 @@ func TestScheduledTagsAreDueAfterTheInterval(t *testing.T) {
 		"not readable":  {at("yesterday", true), 15 * time.Minute, true},
 	} {
 		if wait, due := streams.due(tt.stream, now); wait != tt.wait || due != tt.due {
-			t.Errorf("%s: after %v, due %v, want %v, %v", what, wait, due, tt.wait, tt.due)
+			t.Errorf("%s: after %v, due %v, want %v, %v", name, wait, due, tt.wait, tt.due)
 		}
 	}
 	if wait, due := (&Streams{}).due(at("", true), now); wait != 0 || due {
@@ -67,7 +67,7 @@ func TestScheduledTagsAreDueAfterTheInterval(t *testing.T) {
 }
 
 func TestImageIsSetAtPath(t *testing.T) {
-	for what, tt := range map[string]struct {
+	for name, tt := range map[string]struct {
 		workload workload
 		path     string
 		want     bool
@@ -89,7 +89,7 @@ func TestImageIsSetAtPath(t *testing.T) {
 		}
 		triggering := &triggering{workload: tt.workload}
 		if got := triggering.set(object, tt.path, "new"); got != tt.want {
-			t.Errorf("%s: changed %v, want %v", what, got, tt.want)
+			t.Errorf("%s: changed %v, want %v", name, got, tt.want)
 		}
 		containers, _, err := unstructured.NestedSlice(object.Object, append(append([]string{}, tt.workload.template...), "spec", "containers")...)
 		if err != nil {
@@ -97,10 +97,10 @@ func TestImageIsSetAtPath(t *testing.T) {
 		}
 		image := containers[1].(map[string]any)["image"]
 		if (image == "new") != tt.want || containers[0].(map[string]any)["image"] != "side" {
-			t.Errorf("%s: containers %v", what, containers)
+			t.Errorf("%s: containers %v", name, containers)
 		}
 		if triggering.set(object, tt.path, "new") {
-			t.Errorf("%s: the same image again is a change", what)
+			t.Errorf("%s: the same image again is a change", name)
 		}
 	}
 }

@@ -28,14 +28,14 @@ func TestAccountOfPods(t *testing.T) {
 }
 
 func TestChecksRequireSameRight(t *testing.T) {
-	granted := authorizer.AttributesRecord{
+	attributes := authorizer.AttributesRecord{
 		User: Account("evil", "default"), Verb: Get, Namespace: "shop", Name: "app", ResourceRequest: true,
 		APIGroup: "image.openshift.io", APIVersion: "v1", Resource: "imagestreams", Subresource: "layers",
 	}
 	decide := func(user string, a authorizer.AttributesRecord) bool {
-		a.User = granted.User
-		want := granted
-		return user == granted.User.GetName() && a.Verb == want.Verb && a.Namespace == want.Namespace && a.Name == want.Name && a.APIGroup == want.APIGroup &&
+		a.User = attributes.User
+		want := attributes
+		return user == attributes.User.GetName() && a.Verb == want.Verb && a.Namespace == want.Namespace && a.Name == want.Name && a.APIGroup == want.APIGroup &&
 			a.Resource == want.Resource && a.Subresource == want.Subresource
 	}
 	kube := fake.NewClientset()

@@ -11,18 +11,18 @@ import (
 // image, and whether it has changed. The result does not depend on the order of the records: a
 // record with a configuration replaces one without, and a proven record replaces a contradicting
 // one.
-func Complete(stored, proven *imagev1.Image) (*imagev1.Image, bool) {
-	next := stored.DeepCopy()
-	if knowsMore(stored, proven) {
+func Complete(image, proven *imagev1.Image) (*imagev1.Image, bool) {
+	next := image.DeepCopy()
+	if knowsMore(image, proven) {
 		next.DockerImageMetadata, next.DockerImageMetadataVersion = proven.DockerImageMetadata, proven.DockerImageMetadataVersion
 		next.DockerImageLayers, next.DockerImageManifests = proven.DockerImageLayers, proven.DockerImageManifests
 		next.DockerImageManifestMediaType, next.DockerImageConfig = proven.DockerImageManifestMediaType, proven.DockerImageConfig
 	}
-	if next.DockerImageManifest == "" && proven.DockerImageManifest != "" && stored.Annotations[ManifestStored] != "true" {
+	if next.DockerImageManifest == "" && proven.DockerImageManifest != "" && image.Annotations[ManifestStored] != "true" {
 		next.DockerImageManifest = proven.DockerImageManifest
 	}
-	if proven.Annotations[ReferenceClaimed] != "true" && (stored.Annotations[ReferenceClaimed] == "true" ||
-		proven.Annotations[Managed] == "true" && stored.Annotations[Managed] != "true") {
+	if proven.Annotations[ReferenceClaimed] != "true" && (image.Annotations[ReferenceClaimed] == "true" ||
+		proven.Annotations[Managed] == "true" && image.Annotations[Managed] != "true") {
 		next.DockerImageReference = proven.DockerImageReference
 		delete(next.Annotations, ReferenceClaimed)
 	}
@@ -34,12 +34,12 @@ func Complete(stored, proven *imagev1.Image) (*imagev1.Image, bool) {
 			next.Annotations[name] = value
 		}
 	}
-	return next, !apiequality.Semantic.DeepEqual(stored, next)
+	return next, !apiequality.Semantic.DeepEqual(image, next)
 }
 
 // knowsMore reports whether a proven record replaces the content of a stored one.
-func knowsMore(stored, proven *imagev1.Image) bool {
-	before, err := Metadata(stored)
+func knowsMore(image, proven *imagev1.Image) bool {
+	before, err := Metadata(image)
 	if err != nil {
 		return true
 	}
@@ -48,11 +48,11 @@ func knowsMore(stored, proven *imagev1.Image) bool {
 		return false
 	}
 	if IsIndex(proven.DockerImageManifestMediaType) {
-		return !slices.Equal(stored.DockerImageManifests, proven.DockerImageManifests) || after.Size > 0 && after.Size != before.Size
+		return !slices.Equal(image.DockerImageManifests, proven.DockerImageManifests) || after.Size > 0 && after.Size != before.Size
 	}
-	sameLayers := slices.Equal(stored.DockerImageLayers, proven.DockerImageLayers)
+	sameLayers := slices.Equal(image.DockerImageLayers, proven.DockerImageLayers)
 	if after.Config == nil && after.Architecture == "" { // a manifest without its configuration
 		return len(proven.DockerImageLayers) > 0 && !sameLayers
 	}
-	return !sameLayers || !apiequality.Semantic.DeepEqual(before, after) || stored.DockerImageManifestMediaType != proven.DockerImageManifestMediaType
+	return !sameLayers || !apiequality.Semantic.DeepEqual(before, after) || image.DockerImageManifestMediaType != proven.DockerImageManifestMediaType
 }

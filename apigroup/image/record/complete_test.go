@@ -13,7 +13,7 @@ import (
 )
 
 func TestCompleteDoesNotDependOnOrder(t *testing.T) {
-	built, err := random.Image(100, 2)
+	image, err := random.Image(100, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,18 +25,18 @@ func TestCompleteDoesNotDependOnOrder(t *testing.T) {
 		}
 		return image
 	}
-	whole := content(t, built)
-	bare := whole
+	full := content(t, image)
+	bare := full
 	bare.Config = nil
-	proven := of(whole)
-	pushed := of(whole)
+	proven := of(full)
+	pushed := of(full)
 	pushed.DockerImageManifest, pushed.DockerImageConfig = "", ""
 	pushed.Annotations[Managed], pushed.Annotations[ManifestStored] = "true", "true"
 	pushed.DockerImageReference = "registry:5000/shop/app@" + proven.Name
 	empty := &imagev1.Image{ObjectMeta: proven.ObjectMeta, DockerImageReference: "evil.example.com/app:v1"}
-	forged := of(whole)
+	forged := of(full)
 	forged.DockerImageMetadata = runtime.RawExtension{Raw: []byte(`{"Config":{"User":"0"}}`)}
-	claimed := of(whole)
+	claimed := of(full)
 	claimed.DockerImageReference, claimed.Annotations[ReferenceClaimed] = "evil.example.com/app@"+proven.Name, "true"
 	for name, tt := range map[string]struct {
 		stored, brought *imagev1.Image
@@ -56,7 +56,7 @@ func TestCompleteDoesNotDependOnOrder(t *testing.T) {
 		if changed != tt.changed {
 			t.Errorf("%s: changed %v, want %v", name, changed, tt.changed)
 		}
-		if string(got.DockerImageMetadata.Raw) != string(proven.DockerImageMetadata.Raw) || len(got.DockerImageLayers) != 2 || got.DockerImageManifestMediaType != whole.MediaType {
+		if string(got.DockerImageMetadata.Raw) != string(proven.DockerImageMetadata.Raw) || len(got.DockerImageLayers) != 2 || got.DockerImageManifestMediaType != full.MediaType {
 			t.Errorf("%s: the record is %+v", name, got)
 		}
 		if tt.brought == pushed && (got.DockerImageReference != pushed.DockerImageReference || got.Annotations[ReferenceClaimed] != "") {
@@ -86,11 +86,11 @@ func TestCompleteKeepsPushedSizeOfIndex(t *testing.T) {
 		return image
 	}
 	size := func(image *imagev1.Image) int64 {
-		var described docker10.DockerImage
-		if described, err = Metadata(image); err != nil {
+		var metadata docker10.DockerImage
+		if metadata, err = Metadata(image); err != nil {
 			t.Fatal(err)
 		}
-		return described.Size
+		return metadata.Size
 	}
 	if got, changed := Complete(of(10), of(0)); changed || size(got) != 10 {
 		t.Errorf("an import changed the size to %d", size(got))

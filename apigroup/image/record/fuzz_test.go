@@ -15,15 +15,15 @@ func FuzzParseReference(f *testing.F) {
 		if err != nil {
 			return
 		}
-		whole := first.Name()
+		full := first.Name()
 		if first.Tag != "" {
-			whole += ":" + first.Tag
+			full += ":" + first.Tag
 		}
 		if first.Digest != "" {
-			whole += "@" + first.Digest
+			full += "@" + first.Digest
 		}
-		if again, err := ParseReference(whole); err != nil || again != first {
-			t.Errorf("%q is %+v, and %q is %+v, %v", text, first, whole, again, err)
+		if ref, err := ParseReference(full); err != nil || ref != first {
+			t.Errorf("%q is %+v, and %q is %+v, %v", text, first, full, ref, err)
 		}
 	})
 }

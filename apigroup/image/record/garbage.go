@@ -55,8 +55,8 @@ func Blobs(image *imagev1.Image) (digests []string) {
 	for _, child := range image.DockerImageManifests {
 		digests = append(digests, child.Digest)
 	}
-	if described, err := Metadata(image); err == nil && described.ID != "" {
-		digests = append(digests, described.ID)
+	if metadata, err := Metadata(image); err == nil && metadata.ID != "" {
+		digests = append(digests, metadata.ID)
 	}
 	return digests
 }

@@ -196,21 +196,21 @@ func single(image *imagev1.Image, c Content) error {
 		}
 		image.DockerImageConfig = string(c.Config)
 	}
-	described := docker10.DockerImage{
+	metadata := docker10.DockerImage{
 		ID: parsed.Config.Digest.String(), Parent: old.Parent, Comment: old.Comment, Created: old.Created, Container: old.Container,
 		ContainerConfig: docker10.DockerConfig(old.ContainerConfig), DockerVersion: old.DockerVersion, Author: old.Author,
 		Architecture: old.Architecture, Size: size,
 	}
 	if old.Config != nil {
 		config := docker10.DockerConfig(*old.Config)
-		described.Config = &config
+		metadata.Config = &config
 	}
-	return describe(image, described)
+	return describe(image, metadata)
 }
 
-func describe(image *imagev1.Image, described docker10.DockerImage) error {
-	described.TypeMeta = metav1.TypeMeta{APIVersion: metadataVersion, Kind: "DockerImage"}
-	raw, err := json.Marshal(described)
+func describe(image *imagev1.Image, metadata docker10.DockerImage) error {
+	metadata.TypeMeta = metav1.TypeMeta{APIVersion: metadataVersion, Kind: "DockerImage"}
+	raw, err := json.Marshal(metadata)
 	if err != nil {
 		return fmt.Errorf("write metadata of image %q: %w", image.Name, err)
 	}
@@ -220,12 +220,12 @@ func describe(image *imagev1.Image, described docker10.DockerImage) error {
 
 // Metadata decodes the metadata in a record. It returns an empty image if there is none.
 func Metadata(image *imagev1.Image) (docker10.DockerImage, error) {
-	var described docker10.DockerImage
+	var metadata docker10.DockerImage
 	if len(image.DockerImageMetadata.Raw) == 0 {
-		return described, nil
+		return metadata, nil
 	}
-	if err := json.Unmarshal(image.DockerImageMetadata.Raw, &described); err != nil {
-		return described, fmt.Errorf("read metadata of image %q: %w", image.Name, err)
+	if err := json.Unmarshal(image.DockerImageMetadata.Raw, &metadata); err != nil {
+		return metadata, fmt.Errorf("read metadata of image %q: %w", image.Name, err)
 	}
-	return described, nil
+	return metadata, nil
 }

@@ -38,35 +38,35 @@ func TestRecordContainsConfiguration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := mutate.Config(plain, v1.Config{Env: []string{"A=1"}, Cmd: []string{"run"}, User: "1001", Labels: map[string]string{"io.openshift.tags": "ruby"}})
+	image, err := mutate.Config(plain, v1.Config{Env: []string{"A=1"}, Cmd: []string{"run"}, User: "1001", Labels: map[string]string{"io.openshift.tags": "ruby"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, mediaType := range []types.MediaType{types.DockerManifestSchema2, types.OCIManifestSchema1} {
-		c := content(t, mutate.MediaType(made, mediaType))
+		c := content(t, mutate.MediaType(image, mediaType))
 		image, err := Of(c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		described, err := Metadata(image)
+		metadata, err := Metadata(image)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if image.Name != Digest(c.Manifest) || image.DockerImageManifest != string(c.Manifest) || image.DockerImageManifestMediaType != string(mediaType) {
 			t.Errorf("%s: the record is of another image", mediaType)
 		}
-		if config := described.Config; config == nil || config.User != "1001" || config.Env[0] != "A=1" || config.Labels["io.openshift.tags"] != "ruby" {
+		if config := metadata.Config; config == nil || config.User != "1001" || config.Env[0] != "A=1" || config.Labels["io.openshift.tags"] != "ruby" {
 			t.Errorf("%s: configuration %+v", mediaType, config)
 		}
 		size := int64(len(c.Config))
 		for _, layer := range image.DockerImageLayers {
 			size += layer.LayerSize
 		}
-		if len(image.DockerImageLayers) != 2 || described.Size != size {
-			t.Errorf("%s: %d layers, size %d, want 2 and %d", mediaType, len(image.DockerImageLayers), described.Size, size)
+		if len(image.DockerImageLayers) != 2 || metadata.Size != size {
+			t.Errorf("%s: %d layers, size %d, want 2 and %d", mediaType, len(image.DockerImageLayers), metadata.Size, size)
 		}
-		if id, err := ConfigDigest(c.Manifest); err != nil || id != described.ID {
-			t.Errorf("%s: configuration %q, %v, want %q", mediaType, id, err, described.ID)
+		if id, err := ConfigDigest(c.Manifest); err != nil || id != metadata.ID {
+			t.Errorf("%s: configuration %q, %v, want %q", mediaType, id, err, metadata.ID)
 		}
 	}
 }
@@ -76,8 +76,8 @@ func TestRecordOfIndexListsImages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made := mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: child, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: "arm64", Variant: "v8"}}})
-	manifest, err := made.RawManifest()
+	index := mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: child, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: "arm64", Variant: "v8"}}})
+	manifest, err := index.RawManifest()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,11 +133,11 @@ func FuzzOf(f *testing.F) {
 }
 
 func TestReferences(t *testing.T) {
-	named, err := reference.ParseNormalizedNamed("any")
+	ref, err := reference.ParseNormalizedNamed("any")
 	if err != nil {
 		t.Fatal(err)
 	}
-	public := reference.Domain(named)
+	public := reference.Domain(ref)
 	const id = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 	for text, want := range map[string]Reference{
 		"busybox":                         {public, "library/busybox", "", ""},

@@ -19,15 +19,15 @@ type Reference struct {
 // ParseReference parses a name such as "busybox", "registry.example.com:5000/team/app:v1" or
 // "app@sha256:...".
 func ParseReference(text string) (Reference, error) {
-	named, err := reference.ParseNormalizedNamed(text)
+	ref, err := reference.ParseNormalizedNamed(text)
 	if err != nil {
 		return Reference{}, fmt.Errorf("read image reference %q: %w", text, err)
 	}
-	parsed := Reference{Registry: reference.Domain(named), Repository: reference.Path(named)}
-	if tagged, ok := named.(reference.Tagged); ok {
+	parsed := Reference{Registry: reference.Domain(ref), Repository: reference.Path(ref)}
+	if tagged, ok := ref.(reference.Tagged); ok {
 		parsed.Tag = tagged.Tag()
 	}
-	if digested, ok := named.(reference.Digested); ok {
+	if digested, ok := ref.(reference.Digested); ok {
 		parsed.Digest = digested.Digest().String()
 	}
 	return parsed, nil

@@ -75,7 +75,7 @@ func (i *Importer) Run(ctx context.Context, ready func()) error {
 		Name: "image-signatures", Workers: 2, MaxBackoff: retryInterval,
 		Watches: []controller.Watch{{Informer: images, Changed: func(_, _ any) bool { return false }}},
 		Reconcile: func(ctx context.Context, key controller.Key) error {
-			if _, there, err := images.GetIndexer().GetByKey(key.Name); err != nil || !there {
+			if _, ok, err := images.GetIndexer().GetByKey(key.Name); err != nil || !ok {
 				return err
 			}
 			return i.reconcile(ctx, i.Deps.Images.ImageV1(), key.Name)
@@ -101,8 +101,8 @@ func (i *Importer) reconcile(ctx context.Context, client imageclient.ImageV1Inte
 	if err != nil {
 		return err
 	}
-	found, err := i.signatures(ctx, stores, image)
-	for _, content := range found {
+	signatures, err := i.signatures(ctx, stores, image)
+	for _, content := range signatures {
 		signature := &imagev1.ImageSignature{Type: "atomic", Content: content}
 		signature.Name = name + "@" + identity(content)
 		_, problem := client.ImageSignatures().Create(ctx, signature, metav1.CreateOptions{})

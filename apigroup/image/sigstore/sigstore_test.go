@@ -88,9 +88,9 @@ func TestInvalidFilesAreReported(t *testing.T) {
 func TestSignaturesOfStoreAreImported(t *testing.T) {
 	broken := false
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		number, found := strings.CutPrefix(r.URL.Path, "/store/team/app@"+strings.Replace(id, ":", "=", 1)+"/signature-")
+		number, ok := strings.CutPrefix(r.URL.Path, "/store/team/app@"+strings.Replace(id, ":", "=", 1)+"/signature-")
 		switch {
-		case !found || number > "2":
+		case !ok || number > "2":
 			http.NotFound(w, r)
 		case broken && number == "2":
 			w.WriteHeader(http.StatusBadGateway)
@@ -105,8 +105,8 @@ func TestSignaturesOfStoreAreImported(t *testing.T) {
 		client := imagefake.NewSimpleClientset(image) //nolint: the generated client of images has no other
 		err = importer.reconcile(t.Context(), client.ImageV1(), id)
 		for _, action := range client.Actions() {
-			if made, ok := action.(clienttesting.CreateAction); ok {
-				signature := made.GetObject().(*imagev1.ImageSignature)
+			if create, ok := action.(clienttesting.CreateAction); ok {
+				signature := create.GetObject().(*imagev1.ImageSignature)
 				contents, names = append(contents, string(signature.Content)), append(names, signature.Name)
 			}
 		}

@@ -65,7 +65,7 @@ func Read(directory string) (*Stores, error) {
 			all[name] = place.address()
 		}
 		for name, address := range all {
-			if other, found := from[name]; found {
+			if other, ok := from[name]; ok {
 				return nil, fmt.Errorf("read signature stores: %q and %q both name that of %q: take it out of one", other, file, name)
 			}
 			from[name] = file
@@ -109,7 +109,7 @@ func (s *Stores) Address(image record.Reference) string {
 
 func (s *Stores) of(image record.Reference) string {
 	for name := image.Name(); name != ""; {
-		if store, found := s.named[name]; found {
+		if store, ok := s.named[name]; ok {
 			return store
 		}
 		at := strings.LastIndex(name, "/")
@@ -117,7 +117,7 @@ func (s *Stores) of(image record.Reference) string {
 	}
 	for domain := image.Registry; domain != ""; { // *.example.com
 		_, after, _ := strings.Cut(domain, ".")
-		if store, found := s.named["*."+after]; found && after != "" {
+		if store, ok := s.named["*."+after]; ok && after != "" {
 			return store
 		}
 		domain = after

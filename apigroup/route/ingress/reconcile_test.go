@@ -87,9 +87,9 @@ func TestOldRouteDoesNotGetHostOfIngress(t *testing.T) {
 		t.Fatalf("%v, %v", notes, err)
 	}
 	for name, uid := range map[string]string{want.Name: "", "other": "other"} {
-		found, err := routes.RouteV1().Routes("shop").Get(t.Context(), name, metav1.GetOptions{})
-		if err != nil || found.Spec.Host != "new.example.com" || string(found.UID) != uid {
-			t.Errorf("route %q is %+v, %v, want a route with the UID %q", name, found, err, uid)
+		route, err := routes.RouteV1().Routes("shop").Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil || route.Spec.Host != "new.example.com" || string(route.UID) != uid {
+			t.Errorf("route %q is %+v, %v, want a route with the UID %q", name, route, err, uid)
 		}
 	}
 }

@@ -88,17 +88,17 @@ func (t *translation) rule(number int, host string, paths []networkingv1.HTTPIng
 	if len(paths) == 0 {
 		return
 	}
-	served, policy := host, routev1.WildcardPolicyNone
+	content, policy := host, routev1.WildcardPolicyNone
 	switch {
 	case host == "":
-		served = t.ingress.Name + "-" + t.ingress.Namespace + "." + t.domain
+		content = t.ingress.Name + "-" + t.ingress.Namespace + "." + t.domain
 		label := len(t.ingress.Name + t.ingress.Namespace)
-		if errs := validation.IsDNS1123Subdomain(served); len(errs) > 0 || t.domain == "" || label >= validation.DNS1123LabelMaxLength {
-			t.note("rule %d is not served: it has no host, and %q is not a valid host", number, served)
+		if errs := validation.IsDNS1123Subdomain(content); len(errs) > 0 || t.domain == "" || label >= validation.DNS1123LabelMaxLength {
+			t.note("rule %d is not served: it has no host, and %q is not a valid host", number, content)
 			return
 		}
 	case strings.HasPrefix(host, "*."):
-		served, policy = "wildcard"+host[1:], routev1.WildcardPolicySubdomain
+		content, policy = "wildcard"+host[1:], routev1.WildcardPolicySubdomain
 	}
 	tls, reason := t.termination(host)
 	if reason != "" {
@@ -111,7 +111,7 @@ func (t *translation) rule(number int, host string, paths []networkingv1.HTTPIng
 			t.note("host %q, path %q is not served: %s", host, path.Path, reason)
 			continue
 		}
-		spec.Host, spec.WildcardPolicy, spec.TLS = served, policy, tls
+		spec.Host, spec.WildcardPolicy, spec.TLS = content, policy, tls
 		t.routes = append(t.routes, routeOf(t.ingress, host, path, spec))
 	}
 }

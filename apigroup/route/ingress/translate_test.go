@@ -89,11 +89,11 @@ func TestTranslate(t *testing.T) {
 			}
 			got += " "
 		}
-		reason, refused := strings.CutPrefix(want, "- ")
+		reason, ok := strings.CutPrefix(want, "- ")
 		switch {
-		case refused && (got != "" || len(notes) != 1 || !strings.Contains(notes[0], reason)):
+		case ok && (got != "" || len(notes) != 1 || !strings.Contains(notes[0], reason)):
 			t.Errorf("%s\nbecomes %q with notes %q", spec, got, notes)
-		case !refused && (got != want || len(notes) > 0):
+		case !ok && (got != want || len(notes) > 0):
 			t.Errorf("%s\nbecomes %q with notes %q, want %q", spec, got, notes, want)
 		}
 	}

@@ -97,11 +97,11 @@ func (r *resolved) completeCapabilities(original *corev1.Capabilities) *corev1.C
 }
 
 // union adds a capability to a set. A changed set is sorted.
-func union(set []corev1.Capability, one corev1.Capability) []corev1.Capability {
-	if slices.Contains(set, one) {
+func union(set []corev1.Capability, capability corev1.Capability) []corev1.Capability {
+	if slices.Contains(set, capability) {
 		return set
 	}
-	set = append(slices.Clone(set), one)
+	set = append(slices.Clone(set), capability)
 	slices.Sort(set)
 	return set
 }

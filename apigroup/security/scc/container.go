@@ -45,13 +45,13 @@ func eachContainer(spec *corev1.PodSpec, visit func(container)) {
 }
 
 // hosts returns the hosts in the probes and hooks of a container.
-func hosts(c *corev1.Container) (named []namedHost) {
+func hosts(c *corev1.Container) (hosts []namedHost) {
 	add := func(get *corev1.HTTPGetAction, socket *corev1.TCPSocketAction, at ...string) {
 		if get != nil && get.Host != "" {
-			named = append(named, namedHost{append(slices.Clone(at), "httpGet"), get.Host})
+			hosts = append(hosts, namedHost{append(slices.Clone(at), "httpGet"), get.Host})
 		}
 		if socket != nil && socket.Host != "" {
-			named = append(named, namedHost{append(slices.Clone(at), "tcpSocket"), socket.Host})
+			hosts = append(hosts, namedHost{append(slices.Clone(at), "tcpSocket"), socket.Host})
 		}
 	}
 	for _, probe := range []struct {
@@ -63,7 +63,7 @@ func hosts(c *corev1.Container) (named []namedHost) {
 		}
 	}
 	if c.Lifecycle == nil {
-		return named
+		return hosts
 	}
 	for _, hook := range []struct {
 		field string
@@ -73,5 +73,5 @@ func hosts(c *corev1.Container) (named []namedHost) {
 			add(hook.HTTPGet, hook.TCPSocket, "lifecycle", hook.field)
 		}
 	}
-	return named
+	return hosts
 }

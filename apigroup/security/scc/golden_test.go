@@ -107,13 +107,13 @@ func write(t *testing.T, out *bytes.Buffer, name string, decision Decision) {
 	eachContainer(&decision.Pod.Spec, func(c container) { show(t, out, fmt.Sprintf("%s[%d]", c.list, c.index), *c.context) })
 }
 
-func show(t *testing.T, out *bytes.Buffer, what string, context any) {
+func show(t *testing.T, out *bytes.Buffer, title string, context any) {
 	t.Helper()
 	text, err := yaml.Marshal(context)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprintf(out, "    %s:\n", what)
+	fmt.Fprintf(out, "    %s:\n", title)
 	for line := range strings.Lines(string(text)) {
 		out.WriteString("      " + line)
 	}

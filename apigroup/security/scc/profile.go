@@ -87,12 +87,12 @@ func (r *resolved) allowsRuntimeProfile() bool {
 // checkAppArmor rejects every profile except the runtime's, which a pod without a profile has too.
 // SCCs have no field for AppArmor, so those that allow privileged containers, which have no
 // profile, allow every profile.
-func (r *resolved) checkAppArmor(given *corev1.AppArmorProfile, at *field.Path) field.ErrorList {
-	if given == nil || given.Type == corev1.AppArmorProfileTypeRuntimeDefault || r.AllowPrivilegedContainer {
+func (r *resolved) checkAppArmor(profile *corev1.AppArmorProfile, at *field.Path) field.ErrorList {
+	if profile == nil || profile.Type == corev1.AppArmorProfileTypeRuntimeDefault || r.AllowPrivilegedContainer {
 		return nil
 	}
 	return field.ErrorList{field.Forbidden(at, fmt.Sprintf("%s is not allowed; leave the profile out, or set it to %s",
-		given.Type, corev1.AppArmorProfileTypeRuntimeDefault))}
+		profile.Type, corev1.AppArmorProfileTypeRuntimeDefault))}
 }
 
 // safeSysctls are the sysctls that a kubelet lets every pod set, because they affect only the pod.

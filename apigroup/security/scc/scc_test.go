@@ -36,10 +36,10 @@ func TestBuiltInConstraintsAreValid(t *testing.T) {
 		if errs := Validate(c); len(errs) > 0 {
 			t.Errorf("%s: %v", c.Name, errs)
 		}
-		again := c.DeepCopy()
-		Default(again)
-		if !slices.Equal(again.Volumes, c.Volumes) {
-			t.Errorf("%s: defaults change the volumes to %v", c.Name, again.Volumes)
+		constraints := c.DeepCopy()
+		Default(constraints)
+		if !slices.Equal(constraints.Volumes, c.Volumes) {
+			t.Errorf("%s: defaults change the volumes to %v", c.Name, constraints.Volumes)
 		}
 	}
 }
@@ -99,10 +99,10 @@ func TestDefaultVolumesOfOlderConstraints(t *testing.T) {
 	if !slices.Equal(open.Volumes, []securityv1.FSType{securityv1.FSTypeAll}) {
 		t.Errorf("with host directories the volumes are %v, want [*]", open.Volumes)
 	}
-	listed := &Constraints{Volumes: []securityv1.FSType{securityv1.FSTypeHostPath, securityv1.FSTypeSecret}}
-	Default(listed)
-	if !slices.Equal(listed.Volumes, []securityv1.FSType{securityv1.FSTypeSecret}) {
-		t.Errorf("hostPath stays in %v although host directories are not allowed", listed.Volumes)
+	constraints := &Constraints{Volumes: []securityv1.FSType{securityv1.FSTypeHostPath, securityv1.FSTypeSecret}}
+	Default(constraints)
+	if !slices.Equal(constraints.Volumes, []securityv1.FSType{securityv1.FSTypeSecret}) {
+		t.Errorf("hostPath stays in %v although host directories are not allowed", constraints.Volumes)
 	}
 	none := &Constraints{AllowHostDirVolumePlugin: true, Volumes: []securityv1.FSType{securityv1.FSTypeNone}}
 	Default(none)

@@ -44,7 +44,7 @@ func TestTemplatesAreServices(t *testing.T) {
 	if diff := cmp.Diff(want, offered); diff != "" {
 		t.Errorf("service (-want +got):\n%s", diff)
 	}
-	written, err := json.Marshal(offered.Plans)
+	data, err := json.Marshal(offered.Plans)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,13 +54,13 @@ func TestTemplatesAreServices(t *testing.T) {
 		`"schemas":{"service_instance":{"create":{"parameters":{"$schema":"http://json-schema.org/draft-04/schema","type":"object","properties":{"PASSWORD":{"type":"string"},"USER":{"type":"string","title":"User","description":"Who","default":"admin"},`,
 		`"required":["USER"]}}},"service_binding":{"create":{"parameters":{"$schema":"http://json-schema.org/draft-04/schema","type":"object"}}}`,
 	} {
-		if !strings.Contains(string(written), part) {
-			t.Errorf("plan lacks %s:\n%s", part, written)
+		if !strings.Contains(string(data), part) {
+			t.Errorf("plan lacks %s:\n%s", part, data)
 		}
 	}
 	template.Annotations = map[string]string{bindableAnnotation: "False"}
-	if offered := serviceOf(template); offered.Bindable || offered.Plans[0].Bindable || offered.Description != "No description provided." || offered.Tags != nil {
-		t.Errorf("a template that says little is %+v", offered)
+	if service := serviceOf(template); service.Bindable || service.Plans[0].Bindable || service.Description != "No description provided." || service.Tags != nil {
+		t.Errorf("a template that says little is %+v", service)
 	}
 }
 
@@ -75,11 +75,11 @@ func TestCustomLabels(t *testing.T) {
 func TestOriginatorIsTheUserThatThePlatformNames(t *testing.T) {
 	named := func(text string) string { return "Kubernetes " + base64.StdEncoding.EncodeToString([]byte(text)) }
 	b := &broker{authorizer: authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-		asked := strings.Join([]string{a.GetUser().GetName(), a.GetVerb(), a.GetAPIGroup(), a.GetResource(), a.GetSubresource(), a.GetName()}, " ")
+		query := strings.Join([]string{a.GetUser().GetName(), a.GetVerb(), a.GetAPIGroup(), a.GetResource(), a.GetSubresource(), a.GetName()}, " ")
 		if slices.Contains([]string{
 			"catalog impersonate  groups  dev", "catalog impersonate  users  system:serviceaccount:shop:deployer",
 			"catalog impersonate authentication.k8s.io userextras level gold",
-		}, asked) {
+		}, query) {
 			return authorizer.DecisionAllow, "", nil
 		}
 		return authorizer.DecisionNoOpinion, "", nil
@@ -104,10 +104,10 @@ func TestOriginatorIsTheUserThatThePlatformNames(t *testing.T) {
 		r = r.WithContext(request.WithUser(r.Context(), &user.DefaultInfo{Name: "catalog", Groups: []string{"platforms"}}))
 		r.Header.Set(identityHeader, header)
 		got := ""
-		if who, err := b.originator(r); err != nil {
+		if info, err := b.originator(r); err != nil {
 			got = err.Error()
 		} else {
-			got = fmt.Sprint(who.GetName(), " ", who.GetGroups(), " ", who.GetExtra())
+			got = fmt.Sprint(info.GetName(), " ", info.GetGroups(), " ", info.GetExtra())
 		}
 		if !strings.Contains(got, want) {
 			t.Errorf("%q: %s, want %s", header, got, want)
@@ -158,11 +158,11 @@ func TestBrokerRejectsInvalidRequests(t *testing.T) {
 }
 
 func TestErrorsHaveBrokerCodes(t *testing.T) {
-	things := schema.GroupResource{Resource: "things"}
+	resource := schema.GroupResource{Resource: "things"}
 	for want, err := range map[string]error{
-		"403 ":                 apierrors.NewForbidden(things, "a", nil),
-		"400 ":                 fmt.Errorf("read: %w", apierrors.NewNotFound(things, "a")),
-		"422 ConcurrencyError": apierrors.NewConflict(things, "a", nil),
+		"403 ":                 apierrors.NewForbidden(resource, "a", nil),
+		"400 ":                 fmt.Errorf("read: %w", apierrors.NewNotFound(resource, "a")),
+		"422 ConcurrencyError": apierrors.NewConflict(resource, "a", nil),
 		"429 ":                 apierrors.NewTooManyRequests("later", 1),
 		"409 ":                 fmt.Errorf("make: %w", refuse(http.StatusConflict, "other")),
 		"500 ":                 fmt.Errorf("broken"),

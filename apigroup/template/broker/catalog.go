@@ -13,7 +13,7 @@ import (
 // described maps annotations of templates to names in the catalog's metadata. If two annotations
 // have the same name, the first that is set wins; the second is its spelling in documentation
 // before 3.7.
-var described = []struct{ name, annotation string }{
+var services = []struct{ name, annotation string }{
 	{"displayName", "openshift.io/display-name"},
 	{"longDescription", "openshift.io/long-description"},
 	{"longDescription", "template.openshift.io/long-description"},
@@ -42,12 +42,12 @@ func (b *broker) catalog(r *http.Request) (response, error) {
 	services := make([]service, 0, len(templates))
 	names := map[string]bool{}
 	for i := range templates {
-		offered := serviceOf(&templates[i])
-		if names[offered.Name] { // platforms reject a catalog with duplicate names
-			offered.Name = templates[i].Namespace + "." + offered.Name
+		service := serviceOf(&templates[i])
+		if names[service.Name] { // platforms reject a catalog with duplicate names
+			service.Name = templates[i].Namespace + "." + service.Name
 		}
-		names[offered.Name] = true
-		services = append(services, offered)
+		names[service.Name] = true
+		services = append(services, service)
 	}
 	return response{http.StatusOK, map[string][]service{"services": services}}, nil
 }
@@ -76,7 +76,7 @@ func serviceOf(template *templatev1.Template) service {
 	if offered.Description == "" {
 		offered.Description = "No description provided."
 	}
-	for _, entry := range described {
+	for _, entry := range services {
 		if value := template.Annotations[entry.annotation]; value != "" && offered.Metadata[entry.name] == "" {
 			offered.Metadata[entry.name] = value
 		}

@@ -26,10 +26,10 @@ func database(t *testing.T, kind string, annotations map[string]string) *unstruc
 	if err != nil {
 		t.Fatal(err)
 	}
-	made := &unstructured.Unstructured{Object: content}
-	made.SetAPIVersion("v1")
-	made.SetKind(kind)
-	return made
+	result := &unstructured.Unstructured{Object: content}
+	result.SetAPIVersion("v1")
+	result.SetKind(kind)
+	return result
 }
 
 func TestAnnotationsExposeValues(t *testing.T) {
@@ -44,12 +44,12 @@ func TestAnnotationsExposeValues(t *testing.T) {
 		`plain`:                                          {"Service", "plain", "plain"},
 	} {
 		for prefix, value := range map[string]string{exposePrefix: want.plain, base64ExposePrefix: want.encoded} {
-			found := map[string]string{}
-			if err := expose(found, database(t, want.kind, map[string]string{prefix + "it": template, prefix: "{", "other": "{"})); err != nil {
+			matches := map[string]string{}
+			if err := expose(matches, database(t, want.kind, map[string]string{prefix + "it": template, prefix: "{", "other": "{"})); err != nil {
 				t.Errorf("%s of %s: %v", template, want.kind, err)
 			}
-			if len(found) != 1 || found["it"] != value {
-				t.Errorf("%s of %s with %s: %q, want %q", template, want.kind, prefix, found, value)
+			if len(matches) != 1 || matches["it"] != value {
+				t.Errorf("%s of %s with %s: %q, want %q", template, want.kind, prefix, matches, value)
 			}
 		}
 	}
@@ -86,11 +86,11 @@ func TestExposedLimitsTheNumberOfValues(t *testing.T) {
 	for i := range maxCredentials {
 		annotations[fmt.Sprint(exposePrefix, i)] = "value"
 	}
-	found := map[string]string{}
-	if err := exposed(found, annotations, nil); err != nil || len(found) != maxCredentials {
-		t.Errorf("%d values are exposed: %v", len(found), err)
+	matches := map[string]string{}
+	if err := exposed(matches, annotations, nil); err != nil || len(matches) != maxCredentials {
+		t.Errorf("%d values are exposed: %v", len(matches), err)
 	}
-	if err := exposed(found, map[string]string{exposePrefix + "more": "value"}, nil); err == nil || !strings.Contains(err.Error(), "at most 100 values") {
+	if err := exposed(matches, map[string]string{exposePrefix + "more": "value"}, nil); err == nil || !strings.Contains(err.Error(), "at most 100 values") {
 		t.Errorf("one more: %v", err)
 	}
 }

@@ -33,15 +33,15 @@ func FuzzRequest(f *testing.F) {
 		r = r.WithContext(request.WithUser(r.Context(), &user.DefaultInfo{Name: "platform"}))
 		answer := httptest.NewRecorder()
 		serve(answer, r, func(r *http.Request) (response, error) {
-			who, err := b.originator(r)
+			info, err := b.originator(r)
 			if err != nil {
 				return response{}, err
 			}
-			if who.GetName() == "" || strings.HasPrefix(who.GetName(), reserved) || slices.Contains(who.GetGroups(), user.SystemPrivilegedGroup) {
-				t.Errorf("header %q names %+v", identity, who)
+			if info.GetName() == "" || strings.HasPrefix(info.GetName(), reserved) || slices.Contains(info.GetGroups(), user.SystemPrivilegedGroup) {
+				t.Errorf("header %q names %+v", identity, info)
 			}
-			var asked provisionRequest
-			return response{http.StatusOK, struct{}{}}, read(r, &asked)
+			var request provisionRequest
+			return response{http.StatusOK, struct{}{}}, read(r, &request)
 		})
 		if answer.Code == http.StatusInternalServerError {
 			t.Errorf("%q, %q, %q, %q: %s", version, media, identity, body, answer.Body)

@@ -44,11 +44,11 @@ func busy(format string, values ...any) error {
 // Broker API. A conflict that persists after retries is due to another request. Objects that the
 // API server does not find or accept are errors of the request.
 func codeOf(err error) (code int, kind string) {
-	var refused *refusal
+	var rejection *refusal
 	var status apierrors.APIStatus
 	switch {
-	case errors.As(err, &refused):
-		return refused.code, refused.kind
+	case errors.As(err, &rejection):
+		return rejection.code, rejection.kind
 	case apierrors.IsConflict(err):
 		return http.StatusUnprocessableEntity, "ConcurrencyError"
 	case apierrors.IsInvalid(err), apierrors.IsNotFound(err):

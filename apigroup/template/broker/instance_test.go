@@ -116,9 +116,9 @@ func TestRequestContinuesAfterFailure(t *testing.T) {
 			}
 		}
 		c.provision("shop", "db", http.StatusAccepted)
-		again := c.record().Spec
-		if again.Secret.UID == "" || again.TemplateInstance.UID == "" || (steps == 0) != (again.TemplateInstance == complete.TemplateInstance) {
-			t.Errorf("after %d steps undone the record is %+v, was %+v", steps+1, again, complete)
+		spec := c.record().Spec
+		if spec.Secret.UID == "" || spec.TemplateInstance.UID == "" || (steps == 0) != (spec.TemplateInstance == complete.TemplateInstance) {
+			t.Errorf("after %d steps undone the record is %+v, was %+v", steps+1, spec, complete)
 		}
 	}
 	c.provision("shop", "other", http.StatusConflict)
@@ -161,7 +161,7 @@ func TestBindNeedsReadyInstance(t *testing.T) {
 	}
 	instance.Status.Conditions = []templatev1.TemplateInstanceCondition{{Type: templatev1.TemplateInstanceReady, Status: corev1.ConditionTrue}}
 	// An object that another client recreated exposes nothing.
-	replaced, err := c.kube.CoreV1().Secrets("shop").Create(t.Context(), &corev1.Secret{
+	secret, err := c.kube.CoreV1().Secrets("shop").Create(t.Context(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "db", Annotations: map[string]string{exposePrefix + "name": "{.metadata.name}"}},
 	}, metav1.CreateOptions{})
 	if err != nil {
@@ -171,15 +171,15 @@ func TestBindNeedsReadyInstance(t *testing.T) {
 		uid  types.UID
 		code int
 		want string
-	}{{"another", http.StatusBadRequest, ""}, {replaced.UID, http.StatusCreated, "db"}} {
+	}{{"another", http.StatusBadRequest, ""}, {secret.UID, http.StatusCreated, "db"}} {
 		reference := corev1.ObjectReference{APIVersion: "v1", Kind: "Secret", Namespace: "shop", Name: "db", UID: seen.uid}
 		instance.Status.Objects = []templatev1.TemplateInstanceObject{{Ref: reference}}
 		if instance, err = instances.UpdateStatus(t.Context(), instance, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		var given binding
-		if err := json.Unmarshal([]byte(bind(c.service, seen.code)), &given); err != nil || given.Credentials["name"] != seen.want {
-			t.Errorf("credentials are %v, %v", given, err)
+		var resp binding
+		if err := json.Unmarshal([]byte(bind(c.service, seen.code)), &resp); err != nil || resp.Credentials["name"] != seen.want {
+			t.Errorf("credentials are %v, %v", resp, err)
 		}
 	}
 	bind(c.service, http.StatusOK)

@@ -34,22 +34,22 @@ func (b *broker) originator(r *http.Request) (user.Info, error) {
 		return nil, refuse(http.StatusBadRequest, "header %s is of the platform %q, must be of %s",
 			identityHeader, platform, kubernetesPlatform)
 	}
-	var named authenticationv1.UserInfo
+	var ref authenticationv1.UserInfo
 	text, err := base64.StdEncoding.DecodeString(strings.TrimSpace(encoded))
 	if err == nil {
-		err = json.Unmarshal(text, &named)
+		err = json.Unmarshal(text, &ref)
 	}
 	if err != nil {
 		return nil, refuse(http.StatusBadRequest, "read header %s: %w", identityHeader, err)
 	}
-	if named.Username == "" {
+	if ref.Username == "" {
 		return nil, refuse(http.StatusBadRequest, "header %s names no user: it lacks username", identityHeader)
 	}
-	extra := make(map[string][]string, len(named.Extra))
-	for key, values := range named.Extra {
+	extra := make(map[string][]string, len(ref.Extra))
+	for key, values := range ref.Extra {
 		extra[key] = values
 	}
-	u := &user.DefaultInfo{Name: named.Username, UID: named.UID, Groups: named.Groups, Extra: extra}
+	u := &user.DefaultInfo{Name: ref.Username, UID: ref.UID, Groups: ref.Groups, Extra: extra}
 	return u, b.mayName(r, caller, u)
 }
 

@@ -96,15 +96,15 @@ func (p *provisionRequest) validate() error {
 
 // template returns the requested template, as the user sees it, with the user's labels.
 func (b *broker) template(ctx context.Context, actor *actor, body provisionRequest) (*templatev1.Template, error) {
-	offered, err := b.templates(ctx)
+	templates, err := b.templates(ctx)
 	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(offered, func(t templatev1.Template) bool { return string(t.UID) == body.ServiceID })
+	at := slices.IndexFunc(templates, func(t templatev1.Template) bool { return string(t.UID) == body.ServiceID })
 	if at < 0 {
 		return nil, refuse(http.StatusBadRequest, "there is no service %q", body.ServiceID)
 	}
-	template, err := actor.templates.TemplateV1().Templates(offered[at].Namespace).Get(ctx, offered[at].Name, metav1.GetOptions{})
+	template, err := actor.templates.TemplateV1().Templates(templates[at].Namespace).Get(ctx, templates[at].Name, metav1.GetOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("read template as %q: %w", actor.user.GetName(), err)
 	}

@@ -26,13 +26,13 @@ func recordWith(uid types.UID, bindings ...string) *templatev1.BrokerTemplateIns
 }
 
 func TestBindRetriesConflictingRecordUpdates(t *testing.T) {
-	lost := errors.New("the connection is lost")
-	for what, tt := range map[string]struct {
+	err := errors.New("the connection is lost")
+	for name, tt := range map[string]struct {
 		unread error
 		want   []string
 	}{
 		"the record is read again":        {nil, []string{"others", "mine"}},
-		"the record cannot be read again": {lost, []string{"others"}},
+		"the record cannot be read again": {err, []string{"others"}},
 	} {
 		client := templatefake.NewSimpleClientset(recordWith("1", "others")) //nolint: the generated client of templates has no other
 		conflicts := 1
@@ -53,12 +53,12 @@ func TestBindRetriesConflictingRecordUpdates(t *testing.T) {
 			return true
 		})
 		if !errors.Is(err, tt.unread) {
-			t.Errorf("%s: %v, want %v", what, err, tt.unread)
+			t.Errorf("%s: %v, want %v", name, err, tt.unread)
 		}
 		unread = nil
-		stored, err := client.TemplateV1().BrokerTemplateInstances().Get(t.Context(), "one", metav1.GetOptions{})
-		if err != nil || !slices.Equal(stored.Spec.BindingIDs, tt.want) {
-			t.Errorf("%s: bindings %v (%v), want %v", what, stored.Spec.BindingIDs, err, tt.want)
+		record, err := client.TemplateV1().BrokerTemplateInstances().Get(t.Context(), "one", metav1.GetOptions{})
+		if err != nil || !slices.Equal(record.Spec.BindingIDs, tt.want) {
+			t.Errorf("%s: bindings %v (%v), want %v", name, record.Spec.BindingIDs, err, tt.want)
 		}
 	}
 }

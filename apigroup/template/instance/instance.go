@@ -110,11 +110,11 @@ func (l *reconciler) reconcile(ctx context.Context, key controller.Key) error {
 
 // update writes the status and replaces instance by the stored object.
 func (l *reconciler) update(ctx context.Context, instance *templatev1.TemplateInstance) error {
-	stored, err := l.client.TemplateV1().TemplateInstances(instance.Namespace).UpdateStatus(ctx, instance, metav1.UpdateOptions{})
+	existing, err := l.client.TemplateV1().TemplateInstances(instance.Namespace).UpdateStatus(ctx, instance, metav1.UpdateOptions{})
 	if err != nil {
 		return fmt.Errorf("update status: %w", err)
 	}
-	*instance = *stored
+	*instance = *existing
 	return nil
 }
 

@@ -76,11 +76,11 @@ func (l *reconciler) await(ctx context.Context, instance *templatev1.TemplateIns
 		all = all && current == ready
 	}
 	if !all {
-		waited := time.Since(condition(instance, templatev1.TemplateInstanceReady).LastTransitionTime.Time)
-		if waited > readyTimeout {
+		elapsed := time.Since(condition(instance, templatev1.TemplateInstanceReady).LastTransitionTime.Time)
+		if elapsed > readyTimeout {
 			return final(errors.New("timeout while waiting for template instance to be ready"))
 		}
-		return controller.RequeueAfter(min(max(waited/intervalShare, minInterval), maxInterval))
+		return controller.RequeueAfter(min(max(elapsed/intervalShare, minInterval), maxInterval))
 	}
 	set(instance, templatev1.TemplateInstanceReady, corev1.ConditionTrue, "Created", "")
 	return l.update(ctx, instance)

@@ -48,9 +48,9 @@ func made(since time.Time, of ...corev1.ObjectReference) *templatev1.TemplateIns
 	instance := &templatev1.TemplateInstance{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "shop", Name: "first", UID: "1", Finalizers: []string{templatev1.TemplateInstanceFinalizer},
 	}}
-	for _, one := range of {
-		one.Namespace = instance.Namespace
-		instance.Status.Objects = append(instance.Status.Objects, templatev1.TemplateInstanceObject{Ref: one})
+	for _, ref := range of {
+		ref.Namespace = instance.Namespace
+		instance.Status.Objects = append(instance.Status.Objects, templatev1.TemplateInstanceObject{Ref: ref})
 	}
 	instance.Status.Conditions = []templatev1.TemplateInstanceCondition{{
 		Type: templatev1.TemplateInstanceReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(since),

@@ -28,16 +28,16 @@ func FuzzTemplate(f *testing.F) {
 			}
 			return template
 		}
-		first, again := process(), process()
+		first, template := process(), process()
 		if first == nil {
 			return
 		}
-		written := first.Objects[0].Raw
-		if !json.Valid(written) || string(again.Objects[0].Raw) != string(written) {
-			t.Errorf("%q and %q", written, again.Objects[0].Raw)
+		data := first.Objects[0].Raw
+		if !json.Valid(data) || string(template.Objects[0].Raw) != string(data) {
+			t.Errorf("%q and %q", data, template.Objects[0].Raw)
 		}
-		if most := maxInserted + 6*len(object) + 1024; len(written) > most {
-			t.Errorf("%d bytes become %d", len(object), len(written))
+		if most := maxInserted + 6*len(object) + 1024; len(data) > most {
+			t.Errorf("%d bytes become %d", len(object), len(data))
 		}
 	})
 }

@@ -112,11 +112,11 @@ func (f *filler) object(object *runtime.RawExtension, labels map[string]string) 
 		return errTooLarge
 	}
 	addLabels(replaced, labels)
-	written, err := json.Marshal(replaced)
+	data, err := json.Marshal(replaced)
 	if err != nil {
 		return fmt.Errorf("write object: %w", err)
 	}
-	*object = runtime.RawExtension{Raw: written}
+	*object = runtime.RawExtension{Raw: data}
 	return nil
 }
 
@@ -124,7 +124,7 @@ func (f *filler) object(object *runtime.RawExtension, labels map[string]string) 
 // namespace where the template is used.
 func stripNamespace(object map[string]any) {
 	metadata, _ := object["metadata"].(map[string]any)
-	if namespace, ok := metadata["namespace"].(string); ok && !reference.MatchString(namespace) && !whole.MatchString(namespace) {
+	if namespace, ok := metadata["namespace"].(string); ok && !reference.MatchString(namespace) && !full.MatchString(namespace) {
 		delete(metadata, "namespace")
 	}
 }
@@ -146,7 +146,7 @@ func addLabels(object map[string]any, labels map[string]string) {
 
 var (
 	reference = regexp.MustCompile(`\$\{([a-zA-Z0-9_]+)\}`)
-	whole     = regexp.MustCompile(`^\$\{\{([a-zA-Z0-9_]+)\}\}$`)
+	full      = regexp.MustCompile(`^\$\{\{([a-zA-Z0-9_]+)\}\}$`)
 )
 
 // Replace replaces every reference to a parameter by the same string.
@@ -176,7 +176,7 @@ func (f *filler) fill(value any) any {
 // whole replaces references in a string. If the string is a single ${{NAME}}, the result is the
 // value as JSON, or as a string if it is not valid JSON.
 func (f *filler) whole(text string) any {
-	match := whole.FindStringSubmatch(text)
+	match := full.FindStringSubmatch(text)
 	if match == nil {
 		return f.text(text)
 	}

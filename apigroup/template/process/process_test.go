@@ -138,7 +138,7 @@ func TestTheSameSeedGivesTheSameValue(t *testing.T) {
 		}
 		return template.Parameters[0].Value
 	}
-	if one, again, other := made(1), made(1), made(2); one != again || one == other {
-		t.Errorf("values are %q, %q and of another seed %q", one, again, other)
+	if name, second, other := made(1), made(1), made(2); name != second || name == other {
+		t.Errorf("values are %q, %q and of another seed %q", name, second, other)
 	}
 }

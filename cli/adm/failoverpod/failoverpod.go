@@ -120,15 +120,15 @@ func (r *Request) validate() (nodes map[string]string, err error) {
 	if r.groups > 0 {
 		groups = min(groups, r.groups)
 	}
-	for _, one := range []struct {
+	for _, tt := range []struct {
 		flag               string
 		value, least, most int
 	}{
 		{"replicas", int(r.replicas), 1, 250}, {"watch-port", r.port, 0, 65535}, {"check-interval", r.interval, 1, 3600}, {"virtual-ip-groups", r.groups, 0, maxID},
 		{"vrrp-id-offset", r.offset, 0, max(0, maxID-groups)},
 	} {
-		if one.value < one.least || one.value > one.most {
-			problem("read --%s %d: must be from %d to %d", one.flag, one.value, one.least, one.most)
+		if tt.value < tt.least || tt.value > tt.most {
+			problem("read --%s %d: must be from %d to %d", tt.flag, tt.value, tt.least, tt.most)
 		}
 	}
 	if groups > maxID {

@@ -54,9 +54,9 @@ func (r *Request) Objects() (objects []runtime.Object, notes []string, err error
 // collisions reports which ports the router of every node already uses.
 func (p *plan) collisions() (notes []string) {
 	var shared []string
-	for _, one := range p.ports {
-		if one.host == 80 || one.host == 443 {
-			shared = append(shared, strconv.Itoa(int(one.host)))
+	for _, port := range p.ports {
+		if port.host == 80 || port.host == 443 {
+			shared = append(shared, strconv.Itoa(int(port.host)))
 		}
 	}
 	if p.hostNetwork && cmp.Or(p.statsPort, listenPort) == listenPort {
@@ -137,9 +137,9 @@ func (p *plan) service() *corev1.Service {
 	if p.certificate == nil {
 		service.Annotations[servingCertificate] = p.certificates()
 	}
-	for _, one := range append(slices.Clone(p.ports), port{container: int32(p.listen())}) {
+	for _, item := range append(slices.Clone(p.ports), port{container: int32(p.listen())}) {
 		service.Spec.Ports = append(service.Spec.Ports, corev1.ServicePort{
-			Name: fmt.Sprintf("%d-tcp", one.container), Port: one.container, TargetPort: intstr.FromInt32(one.container), Protocol: corev1.ProtocolTCP,
+			Name: fmt.Sprintf("%d-tcp", item.container), Port: item.container, TargetPort: intstr.FromInt32(item.container), Protocol: corev1.ProtocolTCP,
 		})
 	}
 	return service

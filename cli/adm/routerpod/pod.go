@@ -33,12 +33,12 @@ func (p *plan) pod() corev1.PodSpec {
 			corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("256Mi"),
 		}},
 	}
-	for _, one := range p.ports {
-		described := corev1.ContainerPort{ContainerPort: one.container, Protocol: corev1.ProtocolTCP}
+	for _, port := range p.ports {
+		containerPort := corev1.ContainerPort{ContainerPort: port.container, Protocol: corev1.ProtocolTCP}
 		if p.hostNetwork || p.hostPorts {
-			described.HostPort = one.host
+			containerPort.HostPort = port.host
 		}
-		router.Ports = append(router.Ports, described)
+		router.Ports = append(router.Ports, containerPort)
 	}
 	statistics := corev1.ContainerPort{Name: "stats", ContainerPort: int32(p.listen()), Protocol: corev1.ProtocolTCP}
 	if p.hostNetwork {

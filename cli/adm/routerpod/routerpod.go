@@ -174,7 +174,7 @@ func (r *Request) read() (*plan, error) {
 
 // readPorts reads --ports: the ports for HTTP and HTTPS, and others.
 func (r *Request) readPorts() (ports []port, err error) {
-	taken := map[int32]bool{int32(r.statsPort): true}
+	inUse := map[int32]bool{int32(r.statsPort): true}
 	for text := range strings.SplitSeq(r.ports, ",") {
 		inside, outside, two := strings.Cut(strings.TrimSpace(text), ":")
 		if !two {
@@ -187,10 +187,10 @@ func (r *Request) readPorts() (ports []port, err error) {
 			return nil, fmt.Errorf("read --ports %q: %q is neither PORT nor CONTAINER:HOST", r.ports, text)
 		case r.hostNetwork && container != host:
 			return nil, fmt.Errorf("read --ports %q: %q has two ports, which must be the same with --host-network", r.ports, text)
-		case taken[int32(container)]:
+		case inUse[int32(container)]:
 			return nil, fmt.Errorf("read --ports %q: port %d appears twice, or is the port of --stats-port", r.ports, container)
 		}
-		taken[int32(container)] = true
+		inUse[int32(container)] = true
 		ports = append(ports, port{int32(container), int32(host)})
 	}
 	if len(ports) < 2 {
@@ -207,16 +207,16 @@ func (p *plan) tlsPorts() (sni, noSNI int32) {
 	if !p.hostNetwork || https == 443 {
 		return 10444, 10443
 	}
-	taken := map[int32]bool{int32(p.statsPort): true, listenPort: true}
-	for _, one := range p.ports {
-		taken[one.container] = true
+	inUse := map[int32]bool{int32(p.statsPort): true, listenPort: true}
+	for _, port := range p.ports {
+		inUse[port.container] = true
 	}
 	var free []int32
 	for number := https + 1; len(free) < 2; number++ {
 		if number > 65535 {
 			number = 10001
 		}
-		if !taken[number] {
+		if !inUse[number] {
 			free = append(free, number)
 		}
 	}

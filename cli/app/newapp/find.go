@@ -178,7 +178,7 @@ func (f *Finder) empty(ctx context.Context, name string) (*Image, error) {
 		if f.AllowMissingTags {
 			return &Image{Name: name, Reference: name, Namespace: project, Stream: bare, Tag: tag, Missing: true}, nil
 		}
-		if slices.ContainsFunc(stream.Spec.Tags, func(one imagev1.TagReference) bool { return one.Name == tag }) {
+		if slices.ContainsFunc(stream.Spec.Tags, func(item imagev1.TagReference) bool { return item.Name == tag }) {
 			return nil, &Empty{Stream: project + "/" + bare, Tag: tag}
 		}
 	}
@@ -223,10 +223,10 @@ func (f *Finder) registry(ctx context.Context, name string) (*Image, error) {
 	if len(response.Status.Images) == 0 || response.Status.Images[0].Image == nil {
 		return nil, nil
 	}
-	imported := response.Status.Images[0]
+	status := response.Status.Images[0]
 	image := missing(name)
-	image.Missing, image.Insecure, image.Reference = false, f.Insecure, imported.Image.DockerImageReference
-	return image, image.describe(imported.Image)
+	image.Missing, image.Insecure, image.Reference = false, f.Insecure, status.Image.DockerImageReference
+	return image, image.describe(status.Image)
 }
 
 // Builder finds an image that builds a language: an image stream with a tag that supports it, or an
@@ -255,8 +255,8 @@ func (f *Finder) Builder(ctx context.Context, language string) (*Image, error) {
 
 // supports reports whether an annotation such as "ruby:2.5,ruby" contains a language.
 func supports(annotation, language string) bool {
-	return slices.ContainsFunc(strings.Split(annotation, ","), func(one string) bool {
-		name, _, _ := strings.Cut(strings.TrimSpace(one), ":")
+	return slices.ContainsFunc(strings.Split(annotation, ","), func(item string) bool {
+		name, _, _ := strings.Cut(strings.TrimSpace(item), ":")
 		return name == language
 	})
 }

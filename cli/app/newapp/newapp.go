@@ -233,17 +233,17 @@ func (b *Build) inspect(ctx context.Context, finder *Finder, dir string, part *P
 
 // name gives the first part the requested name, and every part a unique one.
 func (p *Plan) name() {
-	taken := map[string]bool{}
+	inUse := map[string]bool{}
 	for i := range p.Parts {
 		part := &p.Parts[i]
 		if i == 0 && p.Name != "" {
 			part.Name = p.Name
 		}
 		base := part.Name
-		for n := 1; taken[part.Name]; n++ {
+		for n := 1; inUse[part.Name]; n++ {
 			part.Name = fmt.Sprintf("%s-%d", base, n)
 		}
-		taken[part.Name] = true
+		inUse[part.Name] = true
 	}
 }
 

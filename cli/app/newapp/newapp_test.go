@@ -43,7 +43,7 @@ func cluster(t *testing.T) *Finder {
 	add := func(namespace, stream, tag, metadata string, annotations map[string]string) {
 		t.Helper()
 		reference := imagev1.TagReference{Name: tag, Annotations: annotations}
-		_, one := images.ImageStreams(namespace).Create(t.Context(), &imagev1.ImageStream{
+		_, item := images.ImageStreams(namespace).Create(t.Context(), &imagev1.ImageStream{
 			ObjectMeta: metav1.ObjectMeta{Name: stream}, Spec: imagev1.ImageStreamSpec{Tags: []imagev1.TagReference{reference}},
 		}, metav1.CreateOptions{})
 		_, two := images.ImageStreamTags(namespace).Create(t.Context(), &imagev1.ImageStreamTag{
@@ -53,7 +53,7 @@ func cluster(t *testing.T) *Finder {
 				DockerImageMetadata: runtime.RawExtension{Raw: []byte(metadata)},
 			},
 		}, metav1.CreateOptions{})
-		if err := errors.Join(one, two); err != nil {
+		if err := errors.Join(item, two); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -215,8 +215,8 @@ func portName(port corev1.ContainerPort) string {
 
 func merged(all ...map[string]string) map[string]string {
 	result := map[string]string{}
-	for _, one := range all {
-		maps.Copy(result, one)
+	for _, item := range all {
+		maps.Copy(result, item)
 	}
 	return result
 }

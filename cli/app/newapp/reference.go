@@ -87,16 +87,16 @@ func parse(text string) (Component, error) {
 	if IsSource(text) {
 		return Component{Source: text}, nil
 	}
-	from, of, built := strings.Cut(text, "~")
+	from, of, ok := strings.Cut(text, "~")
 	switch {
 	case from == "":
 		return Component{}, fmt.Errorf("read %q: you must specify a image name before the ~", text)
-	case built && of == "":
+	case ok && of == "":
 		return Component{}, fmt.Errorf("read %q: write the source after the ~", text)
-	case built && !IsSource(of):
+	case ok && !IsSource(of):
 		return Component{}, fmt.Errorf("read %q: %q is neither a Git URL nor a directory", text, of)
 	}
-	if info, err := os.Stat(from); err == nil && !built && info.Mode().IsRegular() {
+	if info, err := os.Stat(from); err == nil && !ok && info.Mode().IsRegular() {
 		return Component{From: from, Kind: FileKind}, nil
 	}
 	return Component{From: from, Source: of}, nil

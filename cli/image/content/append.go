@@ -122,11 +122,11 @@ func (a *appending) createdAt(now time.Time) (time.Time, error) {
 // base returns the base image.
 func (a *appending) base(registries *registries) (v1.Image, error) {
 	if a.from != "" {
-		found, _, err := registries.get(a.from)
+		desc, _, err := registries.get(a.from)
 		if err != nil {
 			return nil, err
 		}
-		return a.filter.one(found, true)
+		return a.filter.one(desc, true)
 	}
 	config, err := empty.Image.ConfigFile()
 	if err != nil {

@@ -32,11 +32,11 @@ func TestAppendAddsLayersAndMergesConfiguration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := remote.Image(parsed)
+	image, err := remote.Image(parsed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, err := made.ConfigFile()
+	config, err := image.ConfigFile()
 	if err != nil {
 		t.Fatal(err)
 	}

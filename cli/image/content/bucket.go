@@ -68,38 +68,38 @@ func (b *buckets) of(to name.Reference) *bucket {
 }
 
 // connect creates the client of an S3 server, with the same credentials as the AWS tools.
-func connect(host, region string, reached registryclient.Client) (*minio.Client, error) {
-	found := credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}})
-	if given, err := found.GetWithContext(nil); err != nil || given.AccessKeyID == "" {
+func connect(host, region string, client registryclient.Client) (*minio.Client, error) {
+	existing := credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}})
+	if value, err := existing.GetWithContext(nil); err != nil || value.AccessKeyID == "" {
 		return nil, fmt.Errorf("no credentials for %q: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or write them to ~/.aws/credentials", host)
 	}
-	carrier, secure := reached.Carrier(), true
-	if reached.Insecure { // HTTP if HTTPS fails
+	carrier, secure := client.Carrier(), true
+	if client.Insecure { // HTTP if HTTPS fails
 		answer, err := (&http.Client{Transport: carrier}).Head("https://" + host + "/")
 		if secure = err == nil; secure {
 			answer.Body.Close()
 		}
 	}
-	return minio.New(host, &minio.Options{Creds: found, Secure: secure, Region: region, Transport: carrier})
+	return minio.New(host, &minio.Options{Creds: existing, Secure: secure, Region: region, Transport: carrier})
 }
 
 // push copies an image or a manifest list with everything that belongs to it. The manifest comes
 // last, so that every manifest in the bucket is complete.
-func (b *bucket) push(ctx context.Context, to name.Reference, what remote.Taggable) error {
+func (b *bucket) push(ctx context.Context, to name.Reference, artifact remote.Taggable) error {
 	repository := strings.SplitN(to.Context().RepositoryStr(), "/", 3)[2]
 	tag := ""
-	if named, ok := to.(name.Tag); ok {
-		tag = named.TagStr()
+	if ref, ok := to.(name.Tag); ok {
+		tag = ref.TagStr()
 	}
 	// Clients recognize a registry by these headers.
 	if err := b.put(ctx, "v2/", "application/json", nil); err != nil {
 		return err
 	}
-	return b.pushManifest(ctx, repository, tag, what)
+	return b.pushManifest(ctx, repository, tag, artifact)
 }
 
-func (b *bucket) pushManifest(ctx context.Context, repository, tag string, what remote.Taggable) error {
-	parts, err := b.parts(ctx, repository, what)
+func (b *bucket) pushManifest(ctx context.Context, repository, tag string, artifact remote.Taggable) error {
+	parts, err := b.parts(ctx, repository, artifact)
 	if err != nil {
 		return err
 	}
@@ -110,19 +110,19 @@ func (b *bucket) pushManifest(ctx context.Context, repository, tag string, what 
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	manifest, err := what.RawManifest()
+	manifest, err := artifact.RawManifest()
 	if err != nil {
 		return err
 	}
-	described, err := partial.Descriptor(what.(partial.Describable))
+	desc, err := partial.Descriptor(artifact.(partial.Describable))
 	if err != nil {
 		return err
 	}
-	for _, reference := range []string{described.Digest.String(), tag} {
+	for _, reference := range []string{desc.Digest.String(), tag} {
 		if reference == "" {
 			continue
 		}
-		if err := b.put(ctx, path.Join("v2", repository, "manifests", reference), string(described.MediaType), manifest); err != nil {
+		if err := b.put(ctx, path.Join("v2", repository, "manifests", reference), string(desc.MediaType), manifest); err != nil {
 			return err
 		}
 	}
@@ -130,26 +130,26 @@ func (b *bucket) pushManifest(ctx context.Context, repository, tag string, what 
 }
 
 // parts copies the blobs of an image, or the manifests of a manifest list.
-func (b *bucket) parts(ctx context.Context, repository string, what remote.Taggable) (parts []func() error, err error) {
-	switch made := what.(type) {
+func (b *bucket) parts(ctx context.Context, repository string, artifact remote.Taggable) (parts []func() error, err error) {
+	switch index := artifact.(type) {
 	case v1.ImageIndex:
-		manifest, err := made.IndexManifest()
+		manifest, err := index.IndexManifest()
 		if err != nil {
 			return nil, err
 		}
 		for _, entry := range manifest.Manifests {
-			child, err := childOf(made, entry)
+			child, err := childOf(index, entry)
 			if err != nil {
 				return nil, err
 			}
 			parts = append(parts, func() error { return b.pushManifest(ctx, repository, "", child) })
 		}
 	case v1.Image:
-		layers, err := made.Layers()
+		layers, err := index.Layers()
 		if err != nil {
 			return nil, err
 		}
-		config, err := partial.ConfigLayer(made)
+		config, err := partial.ConfigLayer(index)
 		if err != nil {
 			return nil, err
 		}

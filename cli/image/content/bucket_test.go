@@ -29,13 +29,13 @@ func serveS3(t *testing.T) *s3 {
 	if err := backend.CreateBucket("images"); err != nil {
 		t.Fatal(err)
 	}
-	made, api := &s3{}, gofakes3.New(backend).Server()
+	result, api := &s3{}, gofakes3.New(backend).Server()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/blobs/") {
 			if r.Header.Get("X-Amz-Copy-Source") != "" {
-				made.copied.Add(1)
+				result.copied.Add(1)
 			} else {
-				made.sent.Add(1)
+				result.sent.Add(1)
 			}
 		}
 		api.ServeHTTP(w, r)
@@ -48,10 +48,10 @@ func serveS3(t *testing.T) *s3 {
 		server.Close()
 		public.Close()
 	})
-	made.endpoint, made.public = "s3://"+strings.TrimPrefix(server.URL, "http://"), strings.TrimPrefix(public.URL, "http://")
+	result.endpoint, result.public = "s3://"+strings.TrimPrefix(server.URL, "http://"), strings.TrimPrefix(public.URL, "http://")
 	t.Setenv("AWS_ACCESS_KEY_ID", "ann")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
-	return made
+	return result
 }
 
 // pulled returns the digest of an image or a manifest list, and checks that the bucket contains all
@@ -62,17 +62,17 @@ func (s *s3) pulled(t *testing.T, reference string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := remote.Get(parsed)
+	desc, err := remote.Get(parsed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found.MediaType.IsIndex() {
-		index, problem := found.ImageIndex()
+	if desc.MediaType.IsIndex() {
+		index, problem := desc.ImageIndex()
 		if err = problem; err == nil {
 			err = validate.Index(index)
 		}
 	} else {
-		image, problem := found.Image()
+		image, problem := desc.Image()
 		if err = problem; err == nil {
 			err = validate.Image(image)
 		}
@@ -80,40 +80,40 @@ func (s *s3) pulled(t *testing.T, reference string) string {
 	if err != nil {
 		t.Errorf("pull %s: %v", reference, err)
 	}
-	return found.Digest.String()
+	return desc.Digest.String()
 }
 
 func TestImagesAreMirroredToS3(t *testing.T) {
 	host, s := serve(t), serveS3(t)
 	to := s.endpoint + "/us-east-1/images"
-	one := push(t, host+"/team/app:v1", image(t, "linux/amd64", tarLayer(t, entry{name: "a", content: "one"})))
+	name := push(t, host+"/team/app:v1", image(t, "linux/amd64", tarLayer(t, entry{name: "a", content: "one"})))
 	amd, arm := image(t, "linux/amd64", tarLayer(t, entry{name: "a", content: "amd"})), image(t, "linux/arm64", tarLayer(t, entry{name: "a", content: "arm"}))
 	list := push(t, host+"/team/list:v1", several(t, map[string]v1.Image{"linux/amd64": amd, "linux/arm64": arm}))
 	out, _, err := oc(t, "mirror", "--insecure", host+"/team/app:v1="+to+"/team/app:v1", host+"/team/list:v1="+to+"/list:stable", host+"/team/app:v1="+to+"/team/quiet")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for reference, want := range map[string]string{"team/app:v1": one, "team/app@" + one: one, "list:stable": list, "team/quiet@" + one: one} {
+	for reference, want := range map[string]string{"team/app:v1": name, "team/app@" + name: name, "list:stable": list, "team/quiet@" + name: name} {
 		if got := s.pulled(t, reference); got != want {
 			t.Errorf("%s is %s, want %s", reference, got, want)
 		}
 	}
-	if !strings.Contains(out, one+" "+to+"/team/app:v1") || !strings.Contains(out, one+" "+to+"/team/quiet\n") {
+	if !strings.Contains(out, name+" "+to+"/team/app:v1") || !strings.Contains(out, name+" "+to+"/team/quiet\n") {
 		t.Errorf("output\n%s", out)
 	}
 	before := s.sent.Load()
 	if _, _, err := oc(t, "mirror", "--insecure", host+"/team/app:v1", to+"/team/app:v2"); err != nil {
 		t.Fatal(err)
 	}
-	if again := s.sent.Load() - before; again != 0 || s.pulled(t, "team/app:v2") != one {
-		t.Errorf("%d blobs were sent although the bucket had them", again)
+	if second := s.sent.Load() - before; second != 0 || s.pulled(t, "team/app:v2") != name {
+		t.Errorf("%d blobs were sent although the bucket had them", second)
 	}
 	copies := s.copied.Load()
 	if _, _, err := oc(t, "mirror", "--insecure", "--s3-source-bucket=images/v2/team/app/blobs", host+"/team/app:v1", to+"/other/app:v1"); err != nil {
 		t.Fatal(err)
 	}
-	if again := s.sent.Load() - before; again != 0 || s.copied.Load() == copies || s.pulled(t, "other/app:v1") != one {
-		t.Errorf("%d blobs were sent although another path of the bucket had them", again)
+	if second := s.sent.Load() - before; second != 0 || s.copied.Load() == copies || s.pulled(t, "other/app:v1") != name {
+		t.Errorf("%d blobs were sent although another path of the bucket had them", second)
 	}
 	if _, _, err := oc(t, "mirror", "--insecure", "--force", host+"/team/app:v1", to+"/team/app:v3"); err != nil || s.sent.Load() == before {
 		t.Errorf("with --force %d blobs were sent, %v", s.sent.Load()-before, err)

@@ -74,10 +74,10 @@ func (a *access) open(ctx context.Context, out io.Writer) (*registries, error) {
 		}
 		keychain = chain
 	}
-	shown := newProgress(out)
-	return &registries{names: client.Names(), shown: shown, options: []remote.Option{
+	progress := newProgress(out)
+	return &registries{names: client.Names(), shown: progress, options: []remote.Option{
 		remote.WithContext(ctx), remote.WithAuthFromKeychain(keychain), remote.WithJobs(a.jobs),
-		remote.WithTransport(&insisting{watching{client.Carrier(), shown}, a.force, a.alone}),
+		remote.WithTransport(&insisting{watching{client.Carrier(), progress}, a.force, a.alone}),
 	}}, nil
 }
 
@@ -87,22 +87,22 @@ func (r *registries) get(reference string) (*remote.Descriptor, name.Reference, 
 	if err != nil {
 		return nil, nil, err
 	}
-	found, err := remote.Get(parsed, r.options...)
+	desc, err := remote.Get(parsed, r.options...)
 	if err != nil {
 		return nil, nil, explain("read image", reference, err)
 	}
-	return found, parsed, nil
+	return desc, parsed, nil
 }
 
 // explain adds a remedy to an error of a registry.
-func explain(verb, what string, err error) error {
+func explain(verb, subject string, err error) error {
 	switch registryclient.Status(err) {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return fmt.Errorf("%s %q: access might be denied: log in to the registry (oc registry login, docker login), or set --registry-config: %w", verb, what, err)
+		return fmt.Errorf("%s %q: access might be denied: log in to the registry (oc registry login, docker login), or set --registry-config: %w", verb, subject, err)
 	case http.StatusNotFound:
-		return fmt.Errorf("%s %q: the registry does not have the image: %w", verb, what, err)
+		return fmt.Errorf("%s %q: the registry does not have the image: %w", verb, subject, err)
 	}
-	return fmt.Errorf("%s %q: %w", verb, what, err)
+	return fmt.Errorf("%s %q: %w", verb, subject, err)
 }
 
 // insisting is a transport for registries. With force, it responds that the registry does not have

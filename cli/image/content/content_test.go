@@ -102,17 +102,17 @@ func tarLayer(t *testing.T, entries ...entry) []byte {
 // image returns an image with layers, for a platform such as linux/amd64.
 func image(t *testing.T, platform string, layers ...[]byte) v1.Image {
 	t.Helper()
-	made := empty.Image
+	image := empty.Image
 	for _, content := range layers {
 		layer, err := tarball.LayerFromReader(bytes.NewReader(content))
 		if err == nil {
-			made, err = mutate.AppendLayers(made, layer)
+			image, err = mutate.AppendLayers(image, layer)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	config, err := made.ConfigFile()
+	config, err := image.ConfigFile()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,40 +122,40 @@ func image(t *testing.T, platform string, layers ...[]byte) v1.Image {
 		Entrypoint: []string{"/bin/app"}, Cmd: []string{"serve"}, Env: []string{"A=1", "B=2"}, User: "1001",
 		Labels: map[string]string{"team": "shop"}, ExposedPorts: map[string]struct{}{"8080/tcp": {}},
 	}
-	if made, err = mutate.ConfigFile(made, config); err != nil {
+	if image, err = mutate.ConfigFile(image, config); err != nil {
 		t.Fatal(err)
 	}
-	return made
+	return image
 }
 
 // several returns an index of images by platform.
 func several(t *testing.T, images map[string]v1.Image) v1.ImageIndex {
 	t.Helper()
 	index := v1.ImageIndex(empty.Index)
-	for platform, one := range images {
+	for platform, image := range images {
 		parsed, err := v1.ParsePlatform(platform)
 		if err != nil {
 			t.Fatal(err)
 		}
-		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: one, Descriptor: v1.Descriptor{Platform: parsed}})
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: parsed}})
 	}
 	return index
 }
 
 // push stores an image or an index and returns its digest.
-func push(t *testing.T, reference string, what interface {
+func push(t *testing.T, reference string, artifact interface {
 	remote.Taggable
 	Digest() (v1.Hash, error)
 }) string {
 	t.Helper()
 	parsed, err := name.ParseReference(reference)
 	if err == nil {
-		err = remote.Push(parsed, what)
+		err = remote.Push(parsed, artifact)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	digest, err := what.Digest()
+	digest, err := artifact.Digest()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,11 +169,11 @@ func stored(t *testing.T, reference string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := remote.Head(parsed)
+	desc, err := remote.Head(parsed)
 	if err != nil {
 		return ""
 	}
-	return found.Digest.String()
+	return desc.Digest.String()
 }
 
 // write writes a file into the directory.

@@ -71,7 +71,7 @@ func (e *extract) run(ctx context.Context, arg string) error {
 	if err != nil {
 		return err
 	}
-	wanted, err := e.wanted()
+	wants, err := e.wanted()
 	if err != nil {
 		return err
 	}
@@ -82,11 +82,11 @@ func (e *extract) run(ctx context.Context, arg string) error {
 	if err != nil {
 		return err
 	}
-	found, _, err := registries.get(reference)
+	desc, _, err := registries.get(reference)
 	if err != nil {
 		return err
 	}
-	image, err := e.filter.one(found, true)
+	image, err := e.filter.one(desc, true)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (e *extract) run(ctx context.Context, arg string) error {
 	if err != nil {
 		return explain("read layers of", reference, err)
 	}
-	return e.unpack(layers, wanted)
+	return e.unpack(layers, wants)
 }
 
 // want is a path of an image and its destination.
@@ -119,8 +119,8 @@ func (e *extract) wanted() (all []*want, err error) {
 		paths = []string{"/:."}
 	}
 	for _, text := range paths {
-		source, directory, found := strings.Cut(text, ":")
-		if !found || source == "" || directory == "" {
+		source, directory, ok := strings.Cut(text, ":")
+		if !ok || source == "" || directory == "" {
 			return nil, fmt.Errorf("--path %q must be SOURCE:DIRECTORY", text)
 		}
 		if _, err := path.Match(source, ""); err != nil {
@@ -194,8 +194,8 @@ type layerChoice struct {
 
 // splitLayers splits IMAGE[LAYERS].
 func splitLayers(arg string) (reference string, choice layerChoice, err error) {
-	reference, rest, found := strings.Cut(arg, "[")
-	if !found {
+	reference, rest, ok := strings.Cut(arg, "[")
+	if !ok {
 		return arg, choice, nil
 	}
 	text, closed := strings.CutSuffix(rest, "]")

@@ -14,7 +14,7 @@ import (
 // directories.
 func tree(t *testing.T, directory string) map[string]string {
 	t.Helper()
-	found := map[string]string{}
+	files := map[string]string{}
 	err := filepath.WalkDir(directory, func(path string, item os.DirEntry, err error) error {
 		if err != nil || path == directory {
 			return err
@@ -22,20 +22,20 @@ func tree(t *testing.T, directory string) map[string]string {
 		at := strings.TrimPrefix(path, directory+"/")
 		switch {
 		case item.IsDir():
-			found[at] = "/"
+			files[at] = "/"
 		case item.Type()&os.ModeSymlink != 0:
-			found[at], err = os.Readlink(path)
+			files[at], err = os.Readlink(path)
 		default:
 			var content []byte
 			content, err = os.ReadFile(path)
-			found[at] = string(content)
+			files[at] = string(content)
 		}
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return found
+	return files
 }
 
 // has checks the exact content of a directory.
@@ -62,7 +62,7 @@ func TestExtractWritesFiles(t *testing.T) {
 			entry{name: "orig", content: "original"}, entry{name: "hard", kind: tar.TypeLink, link: "orig"}),
 		tarLayer(t, entry{name: "etc/a", content: "new"}, entry{name: "etc/.wh.gone"}, entry{name: ".wh.was"}, entry{name: "full/.wh..wh..opq"},
 			entry{name: "full/two", content: "2"}, entry{name: "orig", content: "replaced"}, entry{name: "link", kind: tar.TypeSymlink, link: "/etc/a"})))
-	for what, tt := range map[string]struct {
+	for name, tt := range map[string]struct {
 		args []string
 		want map[string]string
 	}{
@@ -78,13 +78,13 @@ func TestExtractWritesFiles(t *testing.T) {
 		"a range of layers":     {[]string{"--path", "/o*:DIR", "LAYERS[:1]"}, map[string]string{"orig": "original"}},
 		"a trial":               {[]string{"--path", "/:DIR", "--dry-run"}, nil},
 	} {
-		t.Run(what, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			t.Chdir(dir)
 			args, layers := []string{"extract"}, ""
 			for _, arg := range tt.args {
-				if chosen, ok := strings.CutPrefix(arg, "LAYERS"); ok {
-					layers = chosen
+				if selection, ok := strings.CutPrefix(arg, "LAYERS"); ok {
+					layers = selection
 					continue
 				}
 				args = append(args, strings.Replace(arg, "DIR", dir, 1))

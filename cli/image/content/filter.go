@@ -50,20 +50,20 @@ func platform(entry v1.Descriptor) string {
 }
 
 // among returns the selected entries of an index, and all entries.
-func (f *filter) among(found *remote.Descriptor) (index v1.ImageIndex, chosen, all []v1.Descriptor, err error) {
-	if index, err = found.ImageIndex(); err != nil {
+func (f *filter) among(desc *remote.Descriptor) (index v1.ImageIndex, manifests, all []v1.Descriptor, err error) {
+	if index, err = desc.ImageIndex(); err != nil {
 		return nil, nil, nil, err
 	}
 	manifest, err := index.IndexManifest()
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("read manifest list %q: %w", found.Digest, err)
+		return nil, nil, nil, fmt.Errorf("read manifest list %q: %w", desc.Digest, err)
 	}
 	for _, entry := range manifest.Manifests {
 		if f.includes(entry) {
-			chosen = append(chosen, entry)
+			manifests = append(manifests, entry)
 		}
 	}
-	return index, chosen, manifest.Manifests, nil
+	return index, manifests, manifest.Manifests, nil
 }
 
 // errSeveral reports that a manifest list is not one image.
@@ -88,30 +88,30 @@ func (e errSeveral) Error() string {
 // one returns the single image of a manifest or of the selected entries of a manifest list. With
 // own and without a filter, it selects the image for Linux on this machine's architecture. It fails
 // if the manifest is neither an image nor a manifest list.
-func (f *filter) one(found *remote.Descriptor, own bool) (v1.Image, error) {
-	if !found.MediaType.IsIndex() {
-		if !found.MediaType.IsImage() {
-			return nil, fmt.Errorf("read image %q: media type %q is not an image of Docker schema 2 or OCI; push it again with a current client", found.Digest, found.MediaType)
+func (f *filter) one(desc *remote.Descriptor, own bool) (v1.Image, error) {
+	if !desc.MediaType.IsIndex() {
+		if !desc.MediaType.IsImage() {
+			return nil, fmt.Errorf("read image %q: media type %q is not an image of Docker schema 2 or OCI; push it again with a current client", desc.Digest, desc.MediaType)
 		}
-		return found.Image()
+		return desc.Image()
 	}
-	index, chosen, all, err := f.among(found)
+	index, manifests, all, err := f.among(desc)
 	if err != nil {
 		return nil, err
 	}
 	if own && f.match == nil {
-		chosen = nil
+		manifests = nil
 		for _, entry := range all {
 			if entry.Platform != nil && entry.Platform.OS == "linux" && entry.Platform.Architecture == runtime.GOARCH {
-				chosen = append(chosen, entry)
+				manifests = append(manifests, entry)
 			}
 		}
 	}
 	switch {
-	case len(chosen) == 0:
+	case len(manifests) == 0:
 		return nil, errSeveral{"has no matching image", all}
-	case len(chosen) > 1 && !own:
-		return nil, errSeveral{"contains multiple images", chosen}
+	case len(manifests) > 1 && !own:
+		return nil, errSeveral{"contains multiple images", manifests}
 	}
-	return index.Image(chosen[0].Digest)
+	return index.Image(manifests[0].Digest)
 }

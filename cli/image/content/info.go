@@ -87,33 +87,33 @@ func (i *info) run(registries *registries, references []string) error {
 }
 
 func (i *info) describe(registries *registries, reference string) (*described, error) {
-	found, _, err := registries.get(reference)
+	desc, _, err := registries.get(reference)
 	if err != nil {
 		return nil, err
 	}
-	image, err := i.filter.one(found, false)
+	image, err := i.filter.one(desc, false)
 	if err != nil {
 		return nil, err
 	}
-	made := &described{Name: reference}
-	if made.Digest, err = image.Digest(); err != nil {
+	result := &described{Name: reference}
+	if result.Digest, err = image.Digest(); err != nil {
 		return nil, explain("read image", reference, err)
 	}
-	if made.Digest != found.Digest {
-		made.ListDigest = &found.Digest
+	if result.Digest != desc.Digest {
+		result.ListDigest = &desc.Digest
 	}
 	manifest, err := image.Manifest()
 	if err != nil {
 		return nil, explain("read manifest of", reference, err)
 	}
-	made.Layers = manifest.Layers
-	if made.MediaType, err = image.MediaType(); err != nil {
+	result.Layers = manifest.Layers
+	if result.MediaType, err = image.MediaType(); err != nil {
 		return nil, err
 	}
-	if made.Config, err = image.ConfigFile(); err != nil {
+	if result.Config, err = image.ConfigFile(); err != nil {
 		return nil, explain("read configuration of", reference, err)
 	}
-	return made, nil
+	return result, nil
 }
 
 // print prints an image as columns of names and values.

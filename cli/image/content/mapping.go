@@ -32,8 +32,8 @@ func parseMappings(args []string) (all []mapping, err error) {
 		}
 	} else {
 		for _, arg := range args {
-			source, destination, found := strings.Cut(arg, "=")
-			if !found {
+			source, destination, ok := strings.Cut(arg, "=")
+			if !ok {
 				return nil, fmt.Errorf("%q must be SOURCE=DESTINATION, like the arguments before it", arg)
 			}
 			all = append(all, mapping{source, destination})
@@ -61,7 +61,7 @@ func (m mapping) check() error {
 		return fmt.Errorf("destination %q must be s3://HOST/REGION/BUCKET/REPOSITORY:TAG, such as s3://s3.amazonaws.com/us-east-1/images/app:v1", m.destination)
 	}
 	for _, side := range []string{m.source, destination} {
-		if scheme, _, found := strings.Cut(side, "://"); found {
+		if scheme, _, ok := strings.Cut(side, "://"); ok {
 			return fmt.Errorf("%q: images can be copied from registries to registries or s3://, but not to or from %s://", side, scheme)
 		}
 		if strings.ContainsAny(side, "= ") || side == "" {
@@ -100,11 +100,11 @@ func readMappings(file string, in io.Reader) (all []mapping, err error) {
 	var problems []error
 	for number := 1; lines.Scan(); number++ {
 		text, _, _ := strings.Cut(lines.Text(), "#")
-		made, err := parseMappings(strings.Fields(text))
+		mappings, err := parseMappings(strings.Fields(text))
 		if err != nil {
 			problems = append(problems, fmt.Errorf("%s:%d: %w", file, number, err))
 		}
-		all = append(all, made...)
+		all = append(all, mappings...)
 	}
 	if err := lines.Err(); err != nil {
 		problems = append(problems, fmt.Errorf("read images to copy from %q: %w", file, err))

@@ -88,18 +88,18 @@ func (m *mirror) run(ctx context.Context, args []string) error {
 		return err
 	}
 	start := time.Now()
-	made, err := m.plan(registries, all)
+	plan, err := m.plan(registries, all)
 	if err != nil {
 		return err
 	}
-	made.print(m.ErrOut)
+	plan.print(m.ErrOut)
 	fmt.Fprintf(m.ErrOut, "info: Planning completed in %s\n", elapsed(start))
 	if m.dryRun {
 		fmt.Fprintln(m.ErrOut, "info: Dry run complete")
 		return nil
 	}
 	start = time.Now()
-	if err := m.copy(ctx, registries, made); err != nil {
+	if err := m.copy(ctx, registries, plan); err != nil {
 		return err
 	}
 	fmt.Fprintf(m.ErrOut, "info: Mirroring completed in %s\n", elapsed(start))
@@ -120,8 +120,8 @@ func (m *mirror) mappings(args []string) ([]mapping, error) {
 
 // copy copies everything. If one image fails, it continues with the others.
 func (m *mirror) copy(ctx context.Context, registries *registries, all plan) error {
-	shown := registries.shown
-	defer shown.end()
+	progress := registries.shown
+	defer progress.end()
 	pusher, err := remote.NewPusher(registries.options...)
 	if err != nil {
 		return err
@@ -135,7 +135,7 @@ func (m *mirror) copy(ctx context.Context, registries *registries, all plan) err
 				problems[n] = explain("copy to", c.to.Name(), problems[n])
 				return nil
 			}
-			shown.line(m.Out, fmt.Sprintf("%s %s", c.digest, c.place()))
+			progress.line(m.Out, fmt.Sprintf("%s %s", c.digest, c.place()))
 			return nil
 		})
 	}
@@ -152,14 +152,14 @@ func (c *copying) send(ctx context.Context, pusher *remote.Pusher) error {
 
 // place returns the destination for messages: without the digest if there is a tag.
 func (c *copying) place() string {
-	written := c.to.Name()
+	content := c.to.Name()
 	if c.to.Identifier() == c.digest.String() {
-		written = c.to.Context().Name()
+		content = c.to.Context().Name()
 	}
 	if c.bucket != nil {
-		return s3Scheme + written
+		return s3Scheme + content
 	}
-	return written
+	return content
 }
 
 const shownTime = 10 * time.Millisecond

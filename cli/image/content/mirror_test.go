@@ -10,35 +10,35 @@ import (
 
 func TestImagesAreMirroredWithTheirDigests(t *testing.T) {
 	from, to := serve(t), serve(t)
-	one := push(t, from+"/team/app:v1", image(t, "linux/amd64", tarLayer(t, entry{name: "a", content: "one"})))
+	name := push(t, from+"/team/app:v1", image(t, "linux/amd64", tarLayer(t, entry{name: "a", content: "one"})))
 	two := push(t, from+"/team/app:v2", image(t, "linux/amd64", tarLayer(t, entry{name: "a", content: "two"})))
 	push(t, from+"/team/app:other", image(t, "linux/amd64", tarLayer(t, entry{name: "a", content: "other"})))
-	for what, tt := range map[string]struct {
+	for title, tt := range map[string]struct {
 		args []string
 		want map[string]string
 	}{
-		"to several places":   {[]string{from + "/team/app:v1", to + "/rea:x", to + "/reb:y"}, map[string]string{to + "/rea:x": one, to + "/reb:y": one}},
-		"in pairs":            {[]string{from + "/team/app:v1=" + to + "/rec:1", from + "/team/app:v2=" + to + "/rec:2"}, map[string]string{to + "/rec:1": one, to + "/rec:2": two}},
+		"to several places":   {[]string{from + "/team/app:v1", to + "/rea:x", to + "/reb:y"}, map[string]string{to + "/rea:x": name, to + "/reb:y": name}},
+		"in pairs":            {[]string{from + "/team/app:v1=" + to + "/rec:1", from + "/team/app:v2=" + to + "/rec:2"}, map[string]string{to + "/rec:1": name, to + "/rec:2": two}},
 		"by digest":           {[]string{from + "/team/app@" + two, to + "/red"}, map[string]string{to + "/red@" + two: two, to + "/red:latest": ""}},
-		"all tags that match": {[]string{from + "/team/app:v*", to + "/ree"}, map[string]string{to + "/ree:v1": one, to + "/ree:v2": two, to + "/ree:other": ""}},
-		"within the registry": {[]string{from + "/team/app:v1", from + "/copy/app:v1", "--force"}, map[string]string{from + "/copy/app:v1": one}},
+		"all tags that match": {[]string{from + "/team/app:v*", to + "/ree"}, map[string]string{to + "/ree:v1": name, to + "/ree:v2": two, to + "/ree:other": ""}},
+		"within the registry": {[]string{from + "/team/app:v1", from + "/copy/app:v1", "--force"}, map[string]string{from + "/copy/app:v1": name}},
 		"dry run":             {[]string{from + "/team/app:v1", to + "/ref:v1", "--dry-run"}, map[string]string{to + "/ref:v1": ""}},
 	} {
 		out, plan, err := oc(t, append([]string{"mirror"}, tt.args...)...)
 		if err != nil {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: %v", title, err)
 			continue
 		}
 		for place, digest := range tt.want {
 			if got := stored(t, place); got != digest {
-				t.Errorf("%s: %s is %q, want %q", what, place, got, digest)
+				t.Errorf("%s: %s is %q, want %q", title, place, got, digest)
 			}
 			if digest != "" && !strings.Contains(out, digest+" "+strings.TrimSuffix(place, "@"+digest)) {
-				t.Errorf("%s: no message %s:\n%s", what, place, out)
+				t.Errorf("%s: no message %s:\n%s", title, place, out)
 			}
 		}
 		if !strings.Contains(plan, "stats: shared=") || !strings.Contains(plan, "info: Planning completed") {
-			t.Errorf("%s: the plan is\n%s", what, plan)
+			t.Errorf("%s: the plan is\n%s", title, plan)
 		}
 	}
 }
@@ -67,12 +67,12 @@ func TestMappingsAreReadFromFiles(t *testing.T) {
 func TestMirrorFiltersManifestLists(t *testing.T) {
 	host := serve(t)
 	amd, arm := image(t, "linux/amd64", tarLayer(t, entry{name: "a", content: "amd"})), image(t, "linux/arm64", tarLayer(t, entry{name: "a", content: "arm"}))
-	whole := push(t, host+"/app:v1", several(t, map[string]v1.Image{"linux/amd64": amd, "linux/arm64": arm, "linux/s390x": image(t, "linux/s390x")}))
+	full := push(t, host+"/app:v1", several(t, map[string]v1.Image{"linux/amd64": amd, "linux/arm64": arm, "linux/s390x": image(t, "linux/s390x")}))
 	if _, _, err := oc(t, "mirror", host+"/app:v1", host+"/whole:v1"); err != nil {
 		t.Fatal(err)
 	}
-	if got := stored(t, host+"/whole:v1"); got != whole {
-		t.Errorf("the list is %s, was %s", got, whole)
+	if got := stored(t, host+"/whole:v1"); got != full {
+		t.Errorf("the list is %s, was %s", got, full)
 	}
 	if _, _, err := oc(t, "mirror", host+"/app:v1", host+"/one:v1", "--filter-by-os=arm64"); err != nil {
 		t.Fatal(err)

@@ -30,82 +30,82 @@ type copying struct {
 type plan []copying
 
 // plan reads the manifests of the sources. Its error contains all problems.
-func (m *mirror) plan(registries *registries, all []mapping) (made plan, err error) {
+func (m *mirror) plan(registries *registries, all []mapping) (result plan, err error) {
 	var problems []error
-	for _, one := range all {
-		next, err := m.prepare(registries, one)
+	for _, mapping := range all {
+		next, err := m.prepare(registries, mapping)
 		if err != nil {
 			problems = append(problems, err)
 			continue
 		}
-		made = append(made, *next)
+		result = append(result, *next)
 	}
 	byPlace := map[string]v1.Hash{}
-	for _, c := range made {
-		if other, found := byPlace[c.to.Name()]; found && other != c.digest {
+	for _, c := range result {
+		if other, ok := byPlace[c.to.Name()]; ok && other != c.digest {
 			problems = append(problems, fmt.Errorf("destination %q is the destination of two images, %s and %s", c.to, other, c.digest))
 		}
 		byPlace[c.to.Name()] = c.digest
 	}
-	slices.SortStableFunc(made, func(a, b copying) int { return cmp.Compare(a.to.Name(), b.to.Name()) })
-	return made, errors.Join(problems...)
+	slices.SortStableFunc(result, func(a, b copying) int { return cmp.Compare(a.to.Name(), b.to.Name()) })
+	return result, errors.Join(problems...)
 }
 
 // prepare reads one manifest. A manifest list is copied unchanged, unless a filter selects some or
 // one of its images.
-func (m *mirror) prepare(registries *registries, one mapping) (*copying, error) {
-	found, from, err := registries.get(one.source)
+func (m *mirror) prepare(registries *registries, item mapping) (*copying, error) {
+	desc, from, err := registries.get(item.source)
 	if err != nil {
 		return nil, err
 	}
-	made := &copying{from: from, digest: found.Digest}
-	if made.what, err = m.choose(found); err != nil {
-		return nil, fmt.Errorf("select images of %q: %w", one.source, err)
+	result := &copying{from: from, digest: desc.Digest}
+	if result.what, err = m.choose(desc); err != nil {
+		return nil, fmt.Errorf("select images of %q: %w", item.source, err)
 	}
-	if described, ok := made.what.(interface{ Digest() (v1.Hash, error) }); ok {
-		if made.digest, err = described.Digest(); err != nil {
+	if image, ok := result.what.(interface{ Digest() (v1.Hash, error) }); ok {
+		if result.digest, err = image.Digest(); err != nil {
 			return nil, err
 		}
 	}
-	if made.blobs, err = blobsOf(made.what); err != nil {
-		return nil, explain("read image", one.source, err)
+	if result.blobs, err = blobsOf(result.what); err != nil {
+		return nil, explain("read image", item.source, err)
 	}
-	destination, inS3 := strings.CutPrefix(one.destination, s3Scheme)
+	destination, inS3 := strings.CutPrefix(item.destination, s3Scheme)
 	if !tagged(destination) {
-		destination += "@" + made.digest.String()
+		destination += "@" + result.digest.String()
 	}
-	if made.to, err = name.ParseReference(destination, registries.names...); err != nil {
+	if result.to, err = name.ParseReference(destination, registries.names...); err != nil {
 		return nil, err
 	}
 	if inS3 {
-		made.bucket = m.buckets.of(made.to)
+		result.bucket = m.buckets.of(result.to)
 	}
-	return made, nil
+	return result, nil
 }
 
-func (m *mirror) choose(found *remote.Descriptor) (remote.Taggable, error) {
-	if !found.MediaType.IsIndex() {
-		return m.filter.one(found, false)
+func (m *mirror) choose(desc *remote.Descriptor) (remote.Taggable, error) {
+	if !desc.MediaType.IsIndex() {
+		return m.filter.one(desc, false)
 	}
-	index, chosen, all, err := m.filter.among(found)
+	index, manifests, all, err := m.filter.among(desc)
 	switch {
 	case err != nil:
 		return nil, err
-	case len(chosen) == 0:
+	case len(manifests) == 0:
 		return nil, errSeveral{"has no matching image", all}
-	case len(chosen) == len(all):
+	case len(manifests) == len(all):
 		return index, nil
-	case len(chosen) == 1:
-		return index.Image(chosen[0].Digest)
+	case len(manifests) == 1:
+		return index.Image(manifests[0].Digest)
 	}
 	return mutate.RemoveManifests(index, func(entry v1.Descriptor) bool {
-		return !slices.ContainsFunc(chosen, func(c v1.Descriptor) bool { return match.Digests(c.Digest)(entry) })
+		return !slices.ContainsFunc(manifests, func(c v1.Descriptor) bool { return match.Digests(c.Digest)(entry) })
 	}), nil
 }
 
 // blobsOf returns the configuration and the layers of an image, or of all images of an index.
-func blobsOf(what remote.Taggable) (all []v1.Descriptor, err error) {
-	if index, ok := what.(v1.ImageIndex); ok {
+func blobsOf(artifact remote.Taggable) (all []v1.Descriptor, err error) {
+	if index, ok := artifact.(v1.ImageIndex); ok {
 		manifest, err := index.IndexManifest()
 		if err != nil {
 			return nil, err
@@ -126,7 +126,7 @@ func blobsOf(what remote.Taggable) (all []v1.Descriptor, err error) {
 		}
 		return all, nil
 	}
-	image, ok := what.(v1.Image)
+	image, ok := artifact.(v1.Image)
 	if !ok {
 		return nil, nil
 	}

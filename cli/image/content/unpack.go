@@ -47,14 +47,14 @@ type directoryMode struct {
 }
 
 // unpack writes the wanted entries of layers. Later layers have precedence.
-func (e *extract) unpack(layers []v1.Layer, wanted []*want) (err error) {
-	u := &unpacking{extract: e, wanted: wanted, roots: map[string]*os.Root{}, taken: map[string]bool{}, hidden: map[string]bool{}}
+func (e *extract) unpack(layers []v1.Layer, wants []*want) (err error) {
+	u := &unpacking{extract: e, wanted: wants, roots: map[string]*os.Root{}, taken: map[string]bool{}, hidden: map[string]bool{}}
 	defer func() {
 		for _, root := range u.roots {
 			err = errors.Join(err, root.Close())
 		}
 	}()
-	for _, w := range wanted {
+	for _, w := range wants {
 		if u.roots[w.directory] != nil {
 			continue
 		}
@@ -75,7 +75,7 @@ func (e *extract) unpack(layers []v1.Layer, wanted []*want) (err error) {
 			return fmt.Errorf("set mode of directory: %w", err)
 		}
 	}
-	for _, w := range wanted {
+	for _, w := range wants {
 		if !w.found && w.source != "." {
 			return fmt.Errorf("the image does not have /%s", w.source)
 		}

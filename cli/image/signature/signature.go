@@ -155,18 +155,18 @@ func (v *verifying) run(ctx context.Context, name string, now time.Time) error {
 	results := map[string]imagev1.ImageSignature{}
 	trusted := 0
 	for _, signature := range image.Signatures {
-		found, err := open(signature.Content, keys)
+		claims, err := open(signature.Content, keys)
 		if err == nil {
-			err = found.check(name, v.identity)
+			err = claims.check(name, v.identity)
 		}
-		v.judge(&signature, found, err, now)
+		v.judge(&signature, claims, err, now)
 		results[signature.Name] = signature
 		if err != nil {
 			fmt.Fprintf(v.ErrOut, "error verifying signature %s for image %s: %v\n", signature.Name, name, err)
 			continue
 		}
 		trusted++
-		fmt.Fprintf(v.Out, "image %q identity is now confirmed (signed by GPG key %q)\n", name, found.signer)
+		fmt.Fprintf(v.Out, "image %q identity is now confirmed (signed by GPG key %q)\n", name, claims.signer)
 	}
 	if v.save {
 		if err := v.store(ctx, name, results); err != nil {
@@ -182,7 +182,7 @@ func (v *verifying) run(ctx context.Context, name string, now time.Time) error {
 }
 
 // judge records the result of the verification in a signature.
-func (v *verifying) judge(signature *imagev1.ImageSignature, found *claims, problem error, now time.Time) {
+func (v *verifying) judge(signature *imagev1.ImageSignature, existing *claims, problem error, now time.Time) {
 	clearResult(signature)
 	condition := imagev1.SignatureCondition{
 		Type: trustedCondition, Status: corev1.ConditionTrue, LastProbeTime: metav1.NewTime(now), LastTransitionTime: metav1.NewTime(now),
@@ -196,12 +196,12 @@ func (v *verifying) judge(signature *imagev1.ImageSignature, found *claims, prob
 	about := condition
 	about.Type = forImageCondition
 	signature.Conditions = []imagev1.SignatureCondition{condition, about}
-	signature.ImageIdentity = found.identity
-	signature.SignedClaims = map[string]string{"creator": found.creator}
+	signature.ImageIdentity = existing.identity
+	signature.SignedClaims = map[string]string{"creator": existing.creator}
 	signature.IssuedBy = &imagev1.SignatureIssuer{}
-	signature.IssuedBy.CommonName = found.signer
-	if !found.at.IsZero() {
-		signature.Created = &metav1.Time{Time: found.at}
+	signature.IssuedBy.CommonName = existing.signer
+	if !existing.at.IsZero() {
+		signature.Created = &metav1.Time{Time: existing.at}
 	}
 }
 

@@ -73,12 +73,12 @@ func text(digest, identity string) string {
 
 // signed are signatures of the image with names a, b and so on.
 func signed(contents ...[]byte) *imagev1.Image {
-	made := &imagev1.Image{ObjectMeta: metav1.ObjectMeta{Name: image}}
+	result := &imagev1.Image{ObjectMeta: metav1.ObjectMeta{Name: image}}
 	for i, content := range contents {
 		name := image + "@" + strings.Repeat(string(rune('a'+i)), 32)
-		made.Signatures = append(made.Signatures, imagev1.ImageSignature{ObjectMeta: metav1.ObjectMeta{Name: name}, Type: "atomic", Content: content})
+		result.Signatures = append(result.Signatures, imagev1.ImageSignature{ObjectMeta: metav1.ObjectMeta{Name: name}, Type: "atomic", Content: content})
 	}
-	return made
+	return result
 }
 
 // verify runs the command against an image; v is what flags say.
@@ -100,11 +100,11 @@ func TestGnuPGSignaturesAreVerifiedAndSaved(t *testing.T) {
 	))
 	trusted := func() (all []string) {
 		t.Helper()
-		found, err := client.ImageV1().Images().Get(t.Context(), image, metav1.GetOptions{})
+		existing, err := client.ImageV1().Images().Get(t.Context(), image, metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, signature := range found.Signatures {
+		for _, signature := range existing.Signatures {
 			status := corev1.ConditionUnknown
 			for _, condition := range signature.Conditions {
 				if condition.Type == trustedCondition {
@@ -133,11 +133,11 @@ func TestGnuPGSignaturesAreVerifiedAndSaved(t *testing.T) {
 	if got := strings.Join(trusted(), " "); got != "True False False" {
 		t.Errorf("saved is %s", got)
 	}
-	found, err := client.ImageV1().Images().Get(t.Context(), image, metav1.GetOptions{})
+	existing, err := client.ImageV1().Images().Get(t.Context(), image, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := found.Signatures[0]; s.ImageIdentity != identity || s.IssuedBy == nil || len(s.IssuedBy.CommonName) != 16 || s.Created.Unix() != 1539129600 || s.SignedClaims["creator"] != "test" {
+	if s := existing.Signatures[0]; s.ImageIdentity != identity || s.IssuedBy == nil || len(s.IssuedBy.CommonName) != 16 || s.Created.Unix() != 1539129600 || s.SignedClaims["creator"] != "test" {
 		t.Errorf("the signature says %+v", s)
 	}
 	if out, _, err := verify(t, &verifying{removeAll: true}, client); err != nil || !strings.Contains(out, "removed from image") {

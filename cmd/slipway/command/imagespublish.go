@@ -52,9 +52,9 @@ func publishCommand(opts *options) *cobra.Command {
 // publish pushes an image to a tag of a stream, such as shop/base:latest, and returns its reference
 // and digest there.
 func publish(ctx context.Context, h *platform.Host, name, to string) (published, digest string, err error) {
-	project, tagged, _ := strings.Cut(to, "/")
-	stream, tag, hasTag := strings.Cut(tagged, ":")
-	if project == "" || stream == "" || hasTag && tag == "" || strings.ContainsAny(tagged, "/@") {
+	project, ref, _ := strings.Cut(to, "/")
+	stream, tag, hasTag := strings.Cut(ref, ":")
+	if project == "" || stream == "" || hasTag && tag == "" || strings.ContainsAny(ref, "/@") {
 		return "", "", fmt.Errorf("publish image as %q: must be PROJECT/STREAM:TAG", to)
 	}
 	to = h.RegistryNames().Stream() + "/" + project + "/" + stream + ":" + cmp.Or(tag, "latest")

@@ -30,12 +30,12 @@ func TestConformance(t *testing.T) {
 	provider := server(t, func(w http.ResponseWriter) {
 		fmt.Fprint(w, `{"sub":"4711","name":"Alice A.","email":"alice@example.com","preferred_username":"alice","other":[1]}`)
 	})
-	gone := httptest.NewTLSServer(nil)
-	gone.Close()
+	server := httptest.NewTLSServer(nil)
+	server.Close()
 	conformance.Password{
 		Provider: provider, User: "alice", Secret: "secret",
 		Want:        idp.Identity{UserName: "4711", PreferredUserName: "alice", Name: "Alice A.", Email: "alice@example.com"},
-		Unreachable: &Provider{URL: gone.URL, Client: gone.Client()},
+		Unreachable: &Provider{URL: server.URL, Client: server.Client()},
 	}.Test(t)
 }
 

@@ -100,9 +100,9 @@ func (c Password) unreachable(t *testing.T) {
 	if strings.Contains(err.Error(), password) {
 		t.Error("the error holds the password")
 	}
-	gone, cancel := context.WithCancel(t.Context())
+	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if got, err := c.Unreachable.AuthenticatePassword(gone, c.User, password); got != nil || err == nil {
+	if got, err := c.Unreachable.AuthenticatePassword(canceled, c.User, password); got != nil || err == nil {
 		t.Errorf("identity %v, error %v after the request has ended", got, err)
 	}
 }

@@ -79,22 +79,22 @@ func (p *Provider) AuthenticateCallback(ctx context.Context, callback string,
 	if err != nil {
 		return nil, explain(err)
 	}
-	who, err := p.Identify(ctx, &API{Nonce: nonce(query.Get("state")), client: p.Client, token: token.AccessToken}, token)
+	identity, err := p.Identify(ctx, &API{Nonce: nonce(query.Get("state")), client: p.Client, token: token.AccessToken}, token)
 	if err != nil {
 		return nil, err
 	}
-	if who.UserName == "" {
+	if identity.UserName == "" {
 		return nil, errors.New("the answer of the identity provider names nobody")
 	}
-	return who, nil
+	return identity, nil
 }
 
 // explain returns an error of the exchange without the request or the response, which can contain
 // secrets.
 func explain(err error) error {
-	var refused *oauth2.RetrieveError
-	if errors.As(err, &refused) && refused.Response != nil {
-		return fmt.Errorf("exchange code at identity provider: it answers %s", refused.Response.Status)
+	var rejection *oauth2.RetrieveError
+	if errors.As(err, &rejection) && rejection.Response != nil {
+		return fmt.Errorf("exchange code at identity provider: it answers %s", rejection.Response.Status)
 	}
 	var unreachable *url.Error
 	if errors.As(err, &unreachable) {

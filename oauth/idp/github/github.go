@@ -77,8 +77,8 @@ func (s Settings) checkMember(ctx context.Context, with *external.API, api strin
 	if err != nil {
 		return err
 	}
-	for _, one := range organizations {
-		if containsFold(s.Organizations, one.Login) {
+	for _, organization := range organizations {
+		if containsFold(s.Organizations, organization.Login) {
 			return nil
 		}
 	}
@@ -87,8 +87,8 @@ func (s Settings) checkMember(ctx context.Context, with *external.API, api strin
 		if err != nil {
 			return err
 		}
-		for _, one := range teams {
-			if containsFold(s.Teams, one.Organization.Login+"/"+one.Slug) {
+		for _, team := range teams {
+			if containsFold(s.Teams, team.Organization.Login+"/"+team.Slug) {
 				return nil
 			}
 		}
@@ -97,7 +97,7 @@ func (s Settings) checkMember(ctx context.Context, with *external.API, api strin
 }
 
 func containsFold(list []string, value string) bool {
-	return slices.ContainsFunc(list, func(one string) bool { return strings.EqualFold(one, value) })
+	return slices.ContainsFunc(list, func(name string) bool { return strings.EqualFold(name, value) })
 }
 
 // maxPages limits the pages of a list.

@@ -54,11 +54,11 @@ func Set(path, user, password string) error {
 // Delete removes a user from a file. It returns ErrUnknownUser if the user is missing.
 func Delete(path, user string) error {
 	return edit(path, func(entries []entry) ([]entry, error) {
-		left := slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.user == user })
-		if len(left) == len(entries) {
+		remaining := slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.user == user })
+		if len(remaining) == len(entries) {
 			return nil, fmt.Errorf("delete user %q from %q: %w", user, path, ErrUnknownUser)
 		}
-		return left, nil
+		return remaining, nil
 	})
 }
 

@@ -50,7 +50,7 @@ func (p *Provider) AuthenticatePassword(ctx context.Context,
 		} `json:"token"`
 	}
 	reply, err := remote.JSON(ctx, p.Client, request, &answer)
-	found := answer.Token.User
+	existing := answer.Token.User
 	switch {
 	case err != nil:
 		return nil, err
@@ -58,12 +58,12 @@ func (p *Provider) AuthenticatePassword(ctx context.Context,
 		return nil, idp.ErrRefused
 	case reply.StatusCode != http.StatusCreated:
 		return nil, fmt.Errorf("Keystone %s answers %s", request.URL.Host, reply.Status)
-	case found.ID == "" || found.Name == "":
+	case existing.ID == "" || existing.Name == "":
 		return nil, errors.New("the answer of Keystone names nobody")
 	case p.UseID:
-		return &idp.Identity{UserName: found.ID, PreferredUserName: found.Name}, nil
+		return &idp.Identity{UserName: existing.ID, PreferredUserName: existing.Name}, nil
 	}
-	return &idp.Identity{UserName: found.Name}, nil
+	return &idp.Identity{UserName: existing.Name}, nil
 }
 
 // question returns the body of a request for a token.

@@ -45,8 +45,8 @@ func keystone(t *testing.T) *httptest.Server {
 
 func TestConformance(t *testing.T) {
 	server := keystone(t)
-	gone := httptest.NewTLSServer(nil)
-	gone.Close()
+	unreachable := httptest.NewTLSServer(nil)
+	unreachable.Close()
 	for name, useID := range map[string]bool{"by name": false, "by ID": true} {
 		want := idp.Identity{UserName: "alice"}
 		if useID {
@@ -55,7 +55,7 @@ func TestConformance(t *testing.T) {
 		t.Run(name, conformance.Password{
 			Provider: &Provider{URL: server.URL + "/v3/", Domain: "default", UseID: useID, Client: server.Client()},
 			User:     "alice", Secret: "secret", Want: want,
-			Unreachable: &Provider{URL: gone.URL, Domain: "default", Client: gone.Client()},
+			Unreachable: &Provider{URL: unreachable.URL, Domain: "default", Client: unreachable.Client()},
 		}.Test)
 	}
 }

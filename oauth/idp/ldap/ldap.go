@@ -67,19 +67,19 @@ func (p *Provider) AuthenticatePassword(ctx context.Context,
 	case len(entries) > 1:
 		return nil, fmt.Errorf("%d entries have the %s that was given; it must be of one", len(entries), p.UserAttribute)
 	}
-	found := entries[0]
-	if err := conn.Conn.Bind(found.DN, password); err != nil {
+	entry := entries[0]
+	if err := conn.Conn.Bind(entry.DN, password); err != nil {
 		if ldap.IsWrongPassword(err) {
 			return nil, idp.ErrRefused
 		}
 		return nil, fmt.Errorf("bind to LDAP server as the user: %w", err)
 	}
-	who := &idp.Identity{
-		UserName: ldap.Value(found, p.ID), PreferredUserName: ldap.Value(found, p.PreferredUserName),
-		Name: ldap.Value(found, p.Name), Email: ldap.Value(found, p.Email),
+	identity := &idp.Identity{
+		UserName: ldap.Value(entry, p.ID), PreferredUserName: ldap.Value(entry, p.PreferredUserName),
+		Name: ldap.Value(entry, p.Name), Email: ldap.Value(entry, p.Email),
 	}
-	if who.UserName == "" {
+	if identity.UserName == "" {
 		return nil, errors.New("the user's entry has none of the attributes of attributes.id")
 	}
-	return who, nil
+	return identity, nil
 }

@@ -58,10 +58,10 @@ func TestLDAP(t *testing.T) {
 	server := ldaptest.Start(t, persons)
 	alice := idp.Identity{UserName: "cn=Alice A.,ou=people,dc=example,dc=com", PreferredUserName: "alice", Name: "Alice A.", Email: "alice@example.com"}
 	const search = "/ou=people,dc=example,dc=com?uid?one?(objectClass=inetOrgPerson)"
-	gone := provider(t, server, "ldap://127.0.0.1:1"+search)
+	unreachable := provider(t, server, "ldap://127.0.0.1:1"+search)
 	for name, url := range map[string]string{"StartTLS": "ldap://" + server.Address, "ldaps": "ldaps://" + server.SecureAddress} {
 		t.Run(name, conformance.Password{
-			Provider: provider(t, server, url+search), User: "alice", Secret: "secret", Want: alice, Unreachable: gone,
+			Provider: provider(t, server, url+search), User: "alice", Secret: "secret", Want: alice, Unreachable: unreachable,
 		}.Test)
 	}
 	t.Run("without encryption", func(t *testing.T) {

@@ -113,7 +113,7 @@ func check(claims map[string]any, client string, now time.Time) error {
 	if claims["aud"] != client && !slices.Contains(audience, any(client)) {
 		return errors.New("the ID token of the identity provider is for another client")
 	}
-	if party, named := claims["azp"]; named && party != client {
+	if party, ok := claims["azp"]; ok && party != client {
 		return errors.New("the ID token of the identity provider is for another client")
 	}
 	expires, ok := claims["exp"].(float64)

@@ -89,11 +89,11 @@ func (v *verifier) of(ctx context.Context, claims map[string]any) (*oidc.IDToken
 	}
 	keys, algorithms := v.settings.Keys.URL, []string(nil)
 	if keys == "" {
-		described, err := v.describe(ctx, issuer)
+		provider, err := v.describe(ctx, issuer)
 		if err != nil {
 			return nil, err
 		}
-		keys, algorithms = described.KeysURL, described.Algorithms
+		keys, algorithms = provider.KeysURL, provider.Algorithms
 	}
 	// The key set outlives this request: a token with a new key triggers another read.
 	set := oidc.NewRemoteKeySet(oidc.ClientContext(context.Background(), v.settings.Client), keys)
@@ -109,8 +109,8 @@ func (v *verifier) plausible(issuer string) bool {
 	if err != nil || at.Scheme != "https" || at.User != nil || at.RawQuery != "" || at.Fragment != "" {
 		return false
 	}
-	for _, known := range []string{v.settings.AuthorizeURL, v.settings.TokenURL} {
-		if configured, err := url.Parse(known); err == nil && configured.Host == at.Host {
+	for _, expected := range []string{v.settings.AuthorizeURL, v.settings.TokenURL} {
+		if configured, err := url.Parse(expected); err == nil && configured.Host == at.Host {
 			return true
 		}
 	}
@@ -145,11 +145,11 @@ func (v *verifier) describe(ctx context.Context, issuer string) (*description, e
 // support.
 func asymmetric(names []string) []string {
 	known := []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA}
-	kept := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(known, name) })
-	if len(kept) == 0 {
+	remaining := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(known, name) })
+	if len(remaining) == 0 {
 		return []string{oidc.RS256}
 	}
-	return kept
+	return remaining
 }
 
 // decode decodes the claims of an ID token.

@@ -51,14 +51,14 @@ func (p *Provider) fromProxy(r *http.Request) bool {
 	if p.Authorities == nil || r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
 		return false
 	}
-	shown, between := r.TLS.PeerCertificates[0], x509.NewCertPool()
+	cert, between := r.TLS.PeerCertificates[0], x509.NewCertPool()
 	for _, certificate := range r.TLS.PeerCertificates[1:] {
 		between.AddCert(certificate)
 	}
-	_, err := shown.Verify(x509.VerifyOptions{
+	_, err := cert.Verify(x509.VerifyOptions{
 		Roots: p.Authorities, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	})
-	return err == nil && (len(p.CommonNames) == 0 || slices.Contains(p.CommonNames, shown.Subject.CommonName))
+	return err == nil && (len(p.CommonNames) == 0 || slices.Contains(p.CommonNames, cert.Subject.CommonName))
 }
 
 // first returns the value of the first header that a request has.

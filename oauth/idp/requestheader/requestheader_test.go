@@ -16,9 +16,9 @@ import (
 )
 
 func TestHeadersAreBelievedFromTheProxyAlone(t *testing.T) {
-	own, other := certtest.New(t), certtest.New(t)
+	authority, other := certtest.New(t), certtest.New(t)
 	provider := &Provider{
-		Authorities: own.Pool(), CommonNames: []string{"proxy"}, Headers: []string{"X-Remote-User", "SSO-User"},
+		Authorities: authority.Pool(), CommonNames: []string{"proxy"}, Headers: []string{"X-Remote-User", "SSO-User"},
 		PreferredUserNameHeaders: []string{"X-Preferred"}, NameHeaders: []string{"X-Name"}, EmailHeaders: []string{"X-Mail"},
 	}
 	all := http.Header{"Sso-User": {"4711"}, "X-Preferred": {"alice"}, "X-Name": {"Alice A."}, "X-Mail": {"a@example.com"}}
@@ -29,13 +29,13 @@ func TestHeadersAreBelievedFromTheProxyAlone(t *testing.T) {
 		certificate *x509.Certificate
 		want        *idp.Identity
 	}{
-		{"the proxy", all, own.Issue(t, "proxy").Certificate, want},
+		{"the proxy", all, authority.Issue(t, "proxy").Certificate, want},
 		{"no certificate", all, nil, nil},
 		{"a certificate of another authority", all, other.Issue(t, "proxy").Certificate, nil},
-		{"another client of the authority", all, own.Issue(t, "bob").Certificate, nil},
-		{"no name", http.Header{"X-Name": {"Alice"}}, own.Issue(t, "proxy").Certificate, nil},
-		{"a blank name", http.Header{"X-Remote-User": {"  "}}, own.Issue(t, "proxy").Certificate, nil},
-		{"the header of another provider", http.Header{"X-Remote-Users": {"root"}}, own.Issue(t, "proxy").Certificate, nil},
+		{"another client of the authority", all, authority.Issue(t, "bob").Certificate, nil},
+		{"no name", http.Header{"X-Name": {"Alice"}}, authority.Issue(t, "proxy").Certificate, nil},
+		{"a blank name", http.Header{"X-Remote-User": {"  "}}, authority.Issue(t, "proxy").Certificate, nil},
+		{"the header of another provider", http.Header{"X-Remote-Users": {"root"}}, authority.Issue(t, "proxy").Certificate, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

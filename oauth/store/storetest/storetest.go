@@ -109,8 +109,8 @@ func (o *Objects[T]) put(verb string, object T,
 	check func(accessor metav1.Object, old T, exists bool) error) (T, error) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
-	stored := object.DeepCopyObject().(T)
-	accessor, err := meta.Accessor(stored)
+	existing := object.DeepCopyObject().(T)
+	accessor, err := meta.Accessor(existing)
 	if err != nil {
 		return object, err
 	}
@@ -125,8 +125,8 @@ func (o *Objects[T]) put(verb string, object T,
 		return object, err
 	}
 	accessor.SetResourceVersion(strconv.Itoa(o.version))
-	o.objects[accessor.GetName()] = stored
-	return stored.DeepCopyObject().(T), nil
+	o.objects[accessor.GetName()] = existing
+	return existing.DeepCopyObject().(T), nil
 }
 
 // Delete removes an object.

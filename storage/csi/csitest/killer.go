@@ -110,7 +110,7 @@ func (k *Killer) Plan() fake.Plan {
 }
 
 // step counts a call and returns its errors.
-func (k *Killer) step(what string) (before, after error) {
+func (k *Killer) step(operation string) (before, after error) {
 	if k == nil {
 		return nil, nil
 	}
@@ -125,7 +125,7 @@ func (k *Killer) step(what string) (before, after error) {
 	if k.left--; k.left > 0 {
 		return nil, nil
 	}
-	k.dead, k.at = true, what
+	k.dead, k.at = true, operation
 	if k.After {
 		return nil, errKilled
 	}

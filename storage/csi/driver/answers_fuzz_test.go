@@ -91,15 +91,15 @@ func FuzzAnswers(f *testing.F) {
 		if err := CheckName(description.Name); err != nil {
 			t.Errorf("accepted the name %q: %v", description.Name, err)
 		}
-		var sent csi.ControllerGetCapabilitiesResponse
-		if err := proto.Unmarshal(controller, &sent); err != nil && len(description.Controller) > 0 {
+		var resp csi.ControllerGetCapabilitiesResponse
+		if err := proto.Unmarshal(controller, &resp); err != nil && len(description.Controller) > 0 {
 			t.Errorf("got %v of a message that is invalid: %v", description.Controller, err)
 		}
 		if !description.HasService(csi.PluginCapability_Service_CONTROLLER_SERVICE) && len(description.Controller) > 0 {
 			t.Errorf("got %v of a driver without a controller", description.Controller)
 		}
 		for _, capability := range description.Controller {
-			if !slices.ContainsFunc(sent.GetCapabilities(), func(c *csi.ControllerServiceCapability) bool { return c.GetRpc().GetType() == capability }) {
+			if !slices.ContainsFunc(resp.GetCapabilities(), func(c *csi.ControllerServiceCapability) bool { return c.GetRpc().GetType() == capability }) {
 				t.Errorf("got %v, which the driver did not send", capability)
 			}
 		}

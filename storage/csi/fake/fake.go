@@ -115,22 +115,22 @@ func orDefault(value, fallback string) string {
 func (d *Driver) Volumes() map[string]Volume {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	found := map[string]Volume{}
+	volumes := map[string]Volume{}
 	for _, v := range d.volumes {
-		found[v.Name] = v.copy()
+		volumes[v.Name] = v.copy()
 	}
-	return found
+	return volumes
 }
 
 // Snapshots returns the snapshots in the storage by name.
 func (d *Driver) Snapshots() map[string]Snapshot {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	found := map[string]Snapshot{}
+	snapshots := map[string]Snapshot{}
 	for _, s := range d.snapshots {
-		found[s.Name] = *s
+		snapshots[s.Name] = *s
 	}
-	return found
+	return snapshots
 }
 
 // Attachments returns the number of attachments of all volumes.

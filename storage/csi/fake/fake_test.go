@@ -20,8 +20,8 @@ func TestSanity(t *testing.T) {
 	config.TestNodeVolumeAttachLimit = true
 	config.TestVolumeMutableParameters = map[string]string{"iops": "100"}
 	sanity.Test(t, config)
-	if left := d.Volumes(); len(left) > 0 {
-		t.Errorf("the suite left %v behind", left)
+	if remaining := d.Volumes(); len(remaining) > 0 {
+		t.Errorf("the suite left %v behind", remaining)
 	}
 }
 

@@ -111,18 +111,18 @@ func (f Fault) none() bool {
 }
 
 // Calls returns all calls so far, or those of the methods, in the order of their completion.
-func (d *Driver) Calls(methods ...string) (found []Call) {
+func (d *Driver) Calls(methods ...string) (calls []Call) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, call := range d.calls {
 		for _, method := range methods {
 			if call.Method == method {
-				found = append(found, call)
+				calls = append(calls, call)
 			}
 		}
 		if len(methods) == 0 {
-			found = append(found, call)
+			calls = append(calls, call)
 		}
 	}
-	return found
+	return calls
 }

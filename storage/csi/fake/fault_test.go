@@ -80,12 +80,12 @@ func TestDisabledCapability(t *testing.T) {
 
 func TestRandomFaultsAreReproducibleAndEnd(t *testing.T) {
 	const calls = 200
-	kinds := func(seed uint64) (found []bool) {
+	kinds := func(seed uint64) (match []bool) {
 		plan := Random(seed, 0.5, calls)
 		for range 2 * calls {
-			found = append(found, plan("CreateVolume", 1).none())
+			match = append(match, plan("CreateVolume", 1).none())
 		}
-		return found
+		return match
 	}
 	first, again, other := kinds(1), kinds(1), kinds(2)
 	faults, different := 0, 0

@@ -88,7 +88,7 @@ func (d *Driver) checkPublish(v *Volume, r *csi.NodePublishVolumeRequest) error 
 		}
 	}
 	single := r.GetVolumeCapability().GetAccessMode().GetMode() == csi.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER
-	if _, again := v.Published[r.GetTargetPath()]; single && !again && len(v.Published) > 0 {
+	if _, ok := v.Published[r.GetTargetPath()]; single && !ok && len(v.Published) > 0 {
 		return status.Errorf(codes.FailedPrecondition, "volume %q is published elsewhere", v.Name)
 	}
 	if v.Block && d.options.Dir != "" {
@@ -109,7 +109,7 @@ func (d *Driver) checkAttached(v *Volume) error {
 
 // record records access to a path. The same access may be repeated.
 func record(paths map[string]string, path, access string) error {
-	if before, known := paths[path]; known && before != access {
+	if before, ok := paths[path]; ok && before != access {
 		return status.Errorf(codes.AlreadyExists, "path %q is in use with different access", path)
 	}
 	paths[path] = access

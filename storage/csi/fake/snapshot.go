@@ -83,7 +83,7 @@ func (d *Driver) ListSnapshots(_ context.Context, r *csi.ListSnapshotsRequest) (
 	return answer, err
 }
 
-func matches(wanted, value string) bool { return wanted == "" || wanted == value }
+func matches(desired, value string) bool { return desired == "" || desired == value }
 
 // GetSnapshot returns a snapshot.
 func (d *Driver) GetSnapshot(_ context.Context, r *csi.GetSnapshotRequest) (*csi.GetSnapshotResponse, error) {

@@ -227,15 +227,15 @@ func (d *Driver) newID(kind string) string {
 }
 
 // sizeWithin returns the size in bytes for a capacity range.
-func sizeWithin(wanted *csi.CapacityRange) (int64, error) {
-	size := max(wanted.GetRequiredBytes(), 0)
+func sizeWithin(capacity *csi.CapacityRange) (int64, error) {
+	size := max(capacity.GetRequiredBytes(), 0)
 	if size == 0 {
 		size = smallest
-		if limit := wanted.GetLimitBytes(); limit > 0 {
+		if limit := capacity.GetLimitBytes(); limit > 0 {
 			size = min(size, limit)
 		}
 	}
-	if limit := wanted.GetLimitBytes(); limit > 0 && size > limit {
+	if limit := capacity.GetLimitBytes(); limit > 0 && size > limit {
 		return 0, status.Errorf(codes.OutOfRange, "%d bytes are more than the limit of %d", size, limit)
 	}
 	return size, nil
@@ -244,8 +244,8 @@ func sizeWithin(wanted *csi.CapacityRange) (int64, error) {
 // pageOf returns a page of sorted IDs. A limit of 0 means no limit.
 func pageOf(ids []string, token string, limit int32) (page []string, next string, err error) {
 	if token != "" {
-		after, found := slices.BinarySearch(ids, token)
-		if !found {
+		after, ok := slices.BinarySearch(ids, token)
+		if !ok {
 			return nil, "", status.Errorf(codes.Aborted, "token %q is not valid", token)
 		}
 		ids = ids[after+1:]
@@ -256,6 +256,6 @@ func pageOf(ids []string, token string, limit int32) (page []string, next string
 	return ids, "", nil
 }
 
-func missing(what string) error {
-	return status.Error(codes.InvalidArgument, fmt.Sprintf("the request lacks %s", what))
+func missing(noun string) error {
+	return status.Error(codes.InvalidArgument, fmt.Sprintf("the request lacks %s", noun))
 }

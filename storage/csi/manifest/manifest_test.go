@@ -23,8 +23,8 @@ func pick[T any](t *testing.T, c Config) T {
 		t.Fatal(err)
 	}
 	for _, object := range objects {
-		if found, ok := object.(T); ok {
-			return found
+		if existing, ok := object.(T); ok {
+			return existing
 		}
 	}
 	var none T

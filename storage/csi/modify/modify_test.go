@@ -91,8 +91,8 @@ func TestInfeasibleClassIsReportedAndReplaced(t *testing.T) {
 }
 
 func TestTemporaryErrorIsRetried(t *testing.T) {
-	late := fake.Fault{After: status.Error(codes.DeadlineExceeded, "late")}
-	b := newBench(t, fake.Options{Plan: fake.Always("ControllerModifyVolume", late)})
+	timeout := fake.Fault{After: status.Error(codes.DeadlineExceeded, "late")}
+	b := newBench(t, fake.Options{Plan: fake.Always("ControllerModifyVolume", timeout)})
 	b.Start(feature())
 	choose(b, "gold")
 	eventually.Equal(t, "the error", func() string { return claimStatus(b) }, " gold:InProgress ModifyVolumeError")
@@ -102,7 +102,7 @@ func TestTemporaryErrorIsRetried(t *testing.T) {
 
 func TestKillAtAnyCallConverges(t *testing.T) {
 	for _, after := range []bool{false, true} {
-		for at, ended := 1, false; !ended; at++ {
+		for at, ok := 1, false; !ok; at++ {
 			t.Run(fmt.Sprintf("after=%t/%d", after, at), func(t *testing.T) {
 				killer := &csitest.Killer{After: after}
 				b := newBench(t, fake.Options{Plan: killer.Plan()})
@@ -111,7 +111,7 @@ func TestKillAtAnyCallConverges(t *testing.T) {
 				killer.Arm(at)
 				choose(b, "gold")
 				eventually.True(t, "the process is killed or the volume is modified", func() bool { return killer.Dead() || claimStatus(b) == "gold" })
-				ended = !killer.Dead()
+				ok = !killer.Dead()
 				part.Stop()
 				killer.Revive()
 				b.Start(feature())

@@ -65,8 +65,8 @@ func (p *provisioner) ownsSource(source *corev1.PersistentVolumeClaim) (bool, er
 	if err != nil {
 		return false, fmt.Errorf("read PersistentVolume %q: %w", source.Spec.VolumeName, err)
 	}
-	own, err := p.OwnVolume(pv)
-	return own != nil, err
+	volume, err := p.OwnVolume(pv)
+	return volume != nil, err
 }
 
 // isCloning reports whether a volume for claim might be in creation from the volume of the claim

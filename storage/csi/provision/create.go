@@ -30,15 +30,15 @@ func (p *provisioner) reconcileClaim(ctx context.Context, key controller.Key) er
 		return err
 	}
 	claim := objects[0].(*corev1.PersistentVolumeClaim)
-	class, needed, err := p.shouldProvision(claim)
+	class, ok, err := p.shouldProvision(claim)
 	if err != nil {
 		return p.recordFailure(ctx, claim, err)
 	}
-	if !needed && !isPending(claim) {
+	if !ok && !isPending(claim) {
 		return nil
 	}
 	if !p.servesClaim(claim) {
-		if needed && selectedNode(claim) == "" {
+		if ok && selectedNode(claim) == "" {
 			return p.claimForNode(ctx, claim, class)
 		}
 		return nil
@@ -46,7 +46,7 @@ func (p *provisioner) reconcileClaim(ctx context.Context, key controller.Key) er
 	if complete, err := p.isComplete(ctx, claim); complete || err != nil {
 		return err
 	}
-	if !needed {
+	if !ok {
 		return p.cleanUp(ctx, claim)
 	}
 	return p.provision(ctx, claim, class)

@@ -86,11 +86,11 @@ func (p *provisioner) clone(plan *plan, name string) (*csi.VolumeContentSource, 
 	if claim.DeletionTimestamp != nil && !started || claim.Status.Phase != corev1.ClaimBound || claim.Spec.VolumeName == "" {
 		return nil, errors.New("it is not bound, or is being deleted")
 	}
-	found, err := p.volumes.Get(claim.Spec.VolumeName)
+	existing, err := p.volumes.Get(claim.Spec.VolumeName)
 	if err != nil {
 		return nil, err
 	}
-	pv, err := p.OwnVolume(found)
+	pv, err := p.OwnVolume(existing)
 	switch {
 	case err != nil:
 		return nil, err

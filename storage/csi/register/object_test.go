@@ -72,9 +72,9 @@ func object(labels map[string]string, spec storagev1.CSIDriverSpec) *storagev1.C
 
 func TestObjectIsRetried(t *testing.T) {
 	client := fake.NewClientset()
-	var asked atomic.Int32
+	var request atomic.Int32
 	client.PrependReactor("create", "csidrivers", func(clienttesting.Action) (bool, runtime.Object, error) {
-		if asked.Add(1) == 1 {
+		if request.Add(1) == 1 {
 			return true, nil, errors.New("the API server does not respond")
 		}
 		return false, nil, nil

@@ -113,8 +113,8 @@ func TestDriverIsRegistered(t *testing.T) {
 		t.Errorf("socket %q", got)
 	}
 	b.part.Stop()
-	if left := b.sockets(); len(left) > 0 {
-		t.Errorf("%v remain after the stop: kubelet would not unregister the driver", left)
+	if remaining := b.sockets(); len(remaining) > 0 {
+		t.Errorf("%v remain after the stop: kubelet would not unregister the driver", remaining)
 	}
 }
 
@@ -176,14 +176,14 @@ func TestUnchangedDriverStaysRegistered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := fake.New(fake.Options{})
+	driver := fake.New(fake.Options{})
 	b.server.Stop()
-	server, err := again.Listen(b.registrar.Endpoint)
+	server, err := driver.Listen(b.registrar.Endpoint)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Stop)
-	eventually.True(t, "the new driver was queried twice", func() bool { return len(again.Calls("NodeGetInfo")) >= 2 })
+	eventually.True(t, "the new driver was queried twice", func() bool { return len(driver.Calls("NodeGetInfo")) >= 2 })
 	after, err := os.Stat(b.sockets()[0])
 	if err != nil || !os.SameFile(before, after) {
 		t.Errorf("the socket was replaced (%v): pods would lose the driver for a while", err)

@@ -101,8 +101,8 @@ func TestRequestIsReducedAfterRejection(t *testing.T) {
 }
 
 func TestUnknownOutcomeKeepsTarget(t *testing.T) {
-	late := fake.Fault{After: status.Error(codes.DeadlineExceeded, "late")}
-	b := csitest.NewBench(t, fake.Options{Plan: fake.Always("ControllerExpandVolume", late)})
+	timeout := fake.Fault{After: status.Error(codes.DeadlineExceeded, "late")}
+	b := csitest.NewBench(t, fake.Options{Plan: fake.Always("ControllerExpandVolume", timeout)})
 	b.Start(feature())
 	request(b, "5Gi")
 	eventually.Equal(t, "the error", func() string { return claimStatus(b) }, "1Gi/ControllerResizeInProgress/5Gi/ControllerResizeError")
@@ -140,8 +140,8 @@ func TestVolumeInUseIsExpandedAfterDetach(t *testing.T) {
 
 func TestKillAtAnyCallConverges(t *testing.T) {
 	for _, after := range []bool{false, true} {
-		for at, ended := 1, false; !ended; at++ {
-			t.Run(fmt.Sprintf("after=%t/%d", after, at), func(t *testing.T) { ended = killAt(t, at, after) })
+		for at, ok := 1, false; !ok; at++ {
+			t.Run(fmt.Sprintf("after=%t/%d", after, at), func(t *testing.T) { ok = killAt(t, at, after) })
 		}
 	}
 }

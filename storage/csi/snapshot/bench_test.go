@@ -223,11 +223,11 @@ func (b *bench) waitProblem(name, text string) {
 // API.
 func (b *bench) clean(when string) {
 	b.t.Helper()
-	if left := b.storage.Snapshots(); len(left) > 0 {
-		b.t.Errorf("%s: %d snapshots remain in the storage: %v", when, len(left), left)
+	if remaining := b.storage.Snapshots(); len(remaining) > 0 {
+		b.t.Errorf("%s: %d snapshots remain in the storage: %v", when, len(remaining), remaining)
 	}
-	if left := b.contents(); len(left) > 0 {
-		b.t.Errorf("%s: %d contents remain: %v", when, len(left), left)
+	if contents := b.contents(); len(contents) > 0 {
+		b.t.Errorf("%s: %d contents remain: %v", when, len(contents), contents)
 	}
 	eventually.Equal(b.t, when+": finalizers of the claim", func() int { return len(b.claim("data").Finalizers) }, 0)
 }

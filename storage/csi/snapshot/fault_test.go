@@ -60,8 +60,8 @@ func TestSecretsAndParametersReachTheDriver(t *testing.T) {
 }
 
 func TestDeletionWithUnknownOutcomeLeaksNothing(t *testing.T) {
-	late := fake.Fault{After: status.Error(codes.DeadlineExceeded, "late")}
-	b := newBench(t, fake.Options{Plan: fake.Always("CreateSnapshot", late)}).start()
+	timeout := fake.Fault{After: status.Error(codes.DeadlineExceeded, "late")}
+	b := newBench(t, fake.Options{Plan: fake.Always("CreateSnapshot", timeout)}).start()
 	b.take("monday", "")
 	b.waitProblem("monday", `call CreateSnapshot of CSI driver "fake.csi.slipway.io": DeadlineExceeded: late`)
 	b.delete("monday")
@@ -109,8 +109,8 @@ func TestOnlyNodeOfVolumeCreatesSnapshot(t *testing.T) {
 // snapshot's lifecycle.
 func TestKillAtAnyCallConverges(t *testing.T) {
 	for _, after := range []bool{false, true} {
-		for at, ended := 1, false; !ended; at++ {
-			t.Run(fmt.Sprintf("after=%t/%d", after, at), func(t *testing.T) { ended = killAt(t, at, after) })
+		for at, ok := 1, false; !ok; at++ {
+			t.Run(fmt.Sprintf("after=%t/%d", after, at), func(t *testing.T) { ok = killAt(t, at, after) })
 		}
 	}
 }

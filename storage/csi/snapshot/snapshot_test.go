@@ -27,9 +27,9 @@ func TestSnapshotLifecycle(t *testing.T) {
 	if len(contents) != 1 || *s.Status.BoundVolumeSnapshotContentName != contents[0].Name || contents[0].Spec.VolumeSnapshotRef.UID != s.UID {
 		t.Fatalf("the snapshot is bound to %v, contents %v", s.Status.BoundVolumeSnapshotContentName, contents)
 	}
-	taken := b.storage.Snapshots()["snapshot-"+string(s.UID)]
-	if handleOf(&contents[0]) != taken.ID || taken.ID == "" || contents[0].Annotations[beingCreated] != "" {
-		t.Errorf("content %+v, in the storage %+v", contents[0], taken)
+	snapshot := b.storage.Snapshots()["snapshot-"+string(s.UID)]
+	if handleOf(&contents[0]) != snapshot.ID || snapshot.ID == "" || contents[0].Annotations[beingCreated] != "" {
+		t.Errorf("content %+v, in the storage %+v", contents[0], snapshot)
 	}
 	eventually.Equal(t, "finalizers of the claim", func() int { return len(b.claim("data").Finalizers) }, 0)
 	b.delete("monday")

@@ -27,8 +27,8 @@ func FuzzNodeAffinity(f *testing.F) {
 		}
 		topologies := response.GetVolume().GetAccessibleTopology()
 		affinity := NodeAffinity(topologies)
-		if again := NodeAffinity(topologies); !reflect.DeepEqual(affinity, again) {
-			t.Errorf("%v: got %v and %v", topologies, affinity, again)
+		if second := NodeAffinity(topologies); !reflect.DeepEqual(affinity, second) {
+			t.Errorf("%v: got %v and %v", topologies, affinity, second)
 		}
 		if affinity == nil {
 			return

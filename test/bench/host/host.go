@@ -112,27 +112,27 @@ func (h *Host) Path(names ...string) string {
 // Remove ends and removes whatever is left of the side, and returns an error that names what its
 // own stop has left behind.
 func (h *Host) Remove(ctx context.Context) error {
-	var left []string
+	var remaining []string
 	processes, err := h.Processes()
 	for _, p := range processes {
-		left = append(left, fmt.Sprintf("process %d (%s)", p.PID, p.Name))
+		remaining = append(remaining, fmt.Sprintf("process %d (%s)", p.PID, p.Name))
 	}
 	problems := []error{err, h.kill(ctx)}
 
 	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(h.Dir))
 	problems = append(problems, err)
 	for _, m := range mounts {
-		left = append(left, "mount "+m.Mountpoint)
+		remaining = append(remaining, "mount "+m.Mountpoint)
 	}
 	problems = append(problems, teardown.Mounts(h.Dir))
 	groups, err := filepath.Glob("/sys/fs/cgroup/*" + h.CgroupRoot)
 	problems = append(problems, err)
 	for _, group := range groups {
-		left = append(left, "control group "+group)
+		remaining = append(remaining, "control group "+group)
 	}
 	problems = append(problems, teardown.Cgroups(h.CgroupRoot), h.network.Close(), os.RemoveAll(h.Dir))
-	if len(left) > 0 {
-		problems = append(problems, fmt.Errorf("its stop left behind, and the benchmark removed: %s", strings.Join(left, ", ")))
+	if len(remaining) > 0 {
+		problems = append(problems, fmt.Errorf("its stop left behind, and the benchmark removed: %s", strings.Join(remaining, ", ")))
 	}
 	return errors.Join(problems...)
 }

@@ -26,7 +26,7 @@ func processor() string {
 	data, err := os.ReadFile("/proc/cpuinfo")
 	if err == nil {
 		for line := range strings.Lines(string(data)) {
-			if name, value, found := strings.Cut(line, ":"); found && strings.TrimSpace(name) == "model name" {
+			if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
 				return strings.TrimSpace(value)
 			}
 		}

@@ -45,30 +45,30 @@ func (h *Host) Processes() ([]Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)
 	}
-	var others, found []Process
+	var processes, match []Process
 	members := map[int]bool{}
 	for _, dir := range dirs {
 		p, err := ReadProcess(dir)
 		if err != nil {
 			continue // it has ended, or is the kernel's
 		}
-		if own, err := os.Readlink(filepath.Join(dir, "ns/net")); err != nil || own != namespace {
-			others = append(others, p)
+		if self, err := os.Readlink(filepath.Join(dir, "ns/net")); err != nil || self != namespace {
+			processes = append(processes, p)
 			continue
 		}
-		found, members[p.PID] = append(found, p), true
+		match, members[p.PID] = append(match, p), true
 	}
 	for grew := true; grew; {
 		grew = false
-		others = slices.DeleteFunc(others, func(p Process) bool {
+		processes = slices.DeleteFunc(processes, func(p Process) bool {
 			if !members[p.Parent] {
 				return false
 			}
-			found, members[p.PID], grew = append(found, p), true, true
+			match, members[p.PID], grew = append(match, p), true, true
 			return true
 		})
 	}
-	return found, nil
+	return match, nil
 }
 
 // ReadProcess reads a process from its directory in /proc. One without a command line is an error:
@@ -186,8 +186,8 @@ func (p Process) Usage() (Usage, error) {
 // rollupField reads a field of /proc/<pid>/smaps_rollup, which is in kB there, as bytes.
 func rollupField(rollup, name string) (int64, error) {
 	for line := range strings.Lines(rollup) {
-		value, found := strings.CutPrefix(line, name+":")
-		if !found {
+		value, ok := strings.CutPrefix(line, name+":")
+		if !ok {
 			continue
 		}
 		kilobytes, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)

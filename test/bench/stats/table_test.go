@@ -7,13 +7,13 @@ import (
 )
 
 func TestTablesAlignNumbersAtTheRight(t *testing.T) {
-	given := Table{Heading: []string{"", "PSS"}, Rows: [][]string{{"etcd", "5 MiB"}, {"größer", "500 MiB"}}}
+	table := Table{Heading: []string{"", "PSS"}, Rows: [][]string{{"etcd", "5 MiB"}, {"größer", "500 MiB"}}}
 	text := "            PSS\netcd      5 MiB\ngrößer  500 MiB\n"
-	if diff := cmp.Diff(text, given.Text()); diff != "" {
+	if diff := cmp.Diff(text, table.Text()); diff != "" {
 		t.Errorf("text (-want +got):\n%s", diff)
 	}
 	markdown := "|  | PSS |\n| --- | ---: |\n| etcd | 5 MiB |\n| größer | 500 MiB |\n"
-	if diff := cmp.Diff(markdown, given.Markdown()); diff != "" {
+	if diff := cmp.Diff(markdown, table.Markdown()); diff != "" {
 		t.Errorf("markdown (-want +got):\n%s", diff)
 	}
 }

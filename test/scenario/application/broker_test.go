@@ -47,8 +47,8 @@ func (p *platform) ask(user, method, path, body string, into any) (code int, tex
 	request.Header.Set("X-Broker-API-Version", "2.13")
 	request.Header.Set("Content-Type", "application/json")
 	if user != "" {
-		named := fmt.Sprintf(`{"username": %q, "groups": ["system:authenticated", "system:authenticated:oauth"]}`, user)
-		request.Header.Set("X-Broker-API-Originating-Identity", "kubernetes "+base64.StdEncoding.EncodeToString([]byte(named)))
+		name := fmt.Sprintf(`{"username": %q, "groups": ["system:authenticated", "system:authenticated:oauth"]}`, user)
+		request.Header.Set("X-Broker-API-Originating-Identity", "kubernetes "+base64.StdEncoding.EncodeToString([]byte(name)))
 	}
 	answer, err := p.client.Do(request)
 	if err != nil {
@@ -125,8 +125,8 @@ func TestTheBrokerOffersTemplatesAsServices(t *testing.T) {
 	p.expect("eve", http.MethodPut, begin, good, http.StatusForbidden, `user \"eve\" may not create templateinstances`)
 	p.expect("", http.MethodPut, begin, good, http.StatusForbidden, "templateservicebroker-client")
 	p.expect("alice", http.MethodPut, begin, ask(`"NAEM": "db"`), http.StatusBadRequest, "parameters.NAEM")
-	if made := c.OC("get", "brokertemplateinstances", "-o", "name"); made != "" {
-		t.Errorf("what was refused made %s", made)
+	if result := c.OC("get", "brokertemplateinstances", "-o", "name"); result != "" {
+		t.Errorf("what was refused made %s", result)
 	}
 	p.expect("alice", http.MethodPut, begin, good, http.StatusAccepted, `"provisioning"`)
 	p.wait(c, "alice", instance, "provisioning")
@@ -138,17 +138,17 @@ func TestTheBrokerOffersTemplatesAsServices(t *testing.T) {
 
 	bind := ask("")
 	p.expect("eve", http.MethodPut, binding, bind, http.StatusForbidden, "may not update")
-	var given struct{ Credentials map[string]string }
-	if code, text := p.ask("alice", http.MethodPut, binding, bind, &given); code != http.StatusCreated {
+	var resp struct{ Credentials map[string]string }
+	if code, text := p.ask("alice", http.MethodPut, binding, bind, &resp); code != http.StatusCreated {
 		t.Errorf("bind: %d %s", code, text)
 	}
-	password, err := base64.StdEncoding.DecodeString(given.Credentials["encoded"])
+	password, err := base64.StdEncoding.DecodeString(resp.Credentials["encoded"])
 	address := c.OC("get", "svc/db", "-o", "jsonpath={.spec.clusterIP}")
-	if got := given.Credentials; err != nil || len(got) != 5 || len(password) != 12 || string(password) != got["password"] ||
+	if got := resp.Credentials; err != nil || len(got) != 5 || len(password) != 12 || string(password) != got["password"] ||
 		got["user"] != "db" || got["uri"] != "sql://"+address+":5432" || got["web"] != "http://db.example.com" {
 		t.Errorf("credentials are %v (%v)", got, err)
 	}
-	p.expect("alice", http.MethodPut, binding, bind, http.StatusOK, given.Credentials["password"])
+	p.expect("alice", http.MethodPut, binding, bind, http.StatusOK, resp.Credentials["password"])
 	waitOutput(c, "brokertemplateinstance/"+id, "{.spec.bindingIDs}", `["`+bound+`"]`)
 	p.expect("eve", http.MethodDelete, binding, "", http.StatusForbidden, "may not delete")
 	p.expect("alice", http.MethodDelete, binding, "", http.StatusOK, "{}")
@@ -159,8 +159,8 @@ func TestTheBrokerOffersTemplatesAsServices(t *testing.T) {
 	p.wait(c, "alice", instance, "deprovisioning")
 	p.expect("alice", http.MethodDelete, remove, "", http.StatusGone, "{}")
 	c.WaitFor("the instance to be gone", func(context.Context) error {
-		if left := c.OC("get", "secret/db", "secret/"+id, "svc/db", "route/db", "brokertemplateinstance/"+id, "-o", "name", "--ignore-not-found"); left != "" {
-			return fmt.Errorf("there are %s", left)
+		if rest := c.OC("get", "secret/db", "secret/"+id, "svc/db", "route/db", "brokertemplateinstance/"+id, "-o", "name", "--ignore-not-found"); rest != "" {
+			return fmt.Errorf("there are %s", rest)
 		}
 		return nil
 	})

@@ -26,9 +26,9 @@ func publishBuilders(t *testing.T, c *kit.Cluster) {
 		rootfs := fileSystem(t, c, language)
 		// The project may still get its accounts.
 		c.WaitFor("builder of "+language, func(ctx context.Context) error {
-			made := exec.CommandContext(ctx, c.RepositoryFile("examples", "builders", "make.sh"), language)
-			made.Env = append(os.Environ(), "SLIPWAY="+c.RepositoryFile("bin", "slipway"), "SLIPWAY_DATA_DIR="+c.DataDir, "ROOTFS="+rootfs)
-			return finish(made, func(made *exec.Cmd) error { return c.Do(made.Start) })
+			cmd := exec.CommandContext(ctx, c.RepositoryFile("examples", "builders", "make.sh"), language)
+			cmd.Env = append(os.Environ(), "SLIPWAY="+c.RepositoryFile("bin", "slipway"), "SLIPWAY_DATA_DIR="+c.DataDir, "ROOTFS="+rootfs)
+			return finish(cmd, func(cmd *exec.Cmd) error { return c.Do(cmd.Start) })
 		})
 	}
 }
@@ -53,14 +53,14 @@ func fileSystem(t *testing.T, c *kit.Cluster, language string) (file string) {
 
 // finish runs a command, which is started by start. The error has what it said.
 func finish(command *exec.Cmd, start func(*exec.Cmd) error) error {
-	var said strings.Builder
-	command.Stdout, command.Stderr = &said, &said
+	var text strings.Builder
+	command.Stdout, command.Stderr = &text, &text
 	err := start(command)
 	if err == nil {
 		err = command.Wait()
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w\n%s", filepath.Base(command.Path), err, said.String())
+		return fmt.Errorf("%s: %w\n%s", filepath.Base(command.Path), err, text.String())
 	}
 	return nil
 }

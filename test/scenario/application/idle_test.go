@@ -35,14 +35,14 @@ func TestTheFirstConnectionWakesAnIdleService(t *testing.T) {
 	c.WaitFetch("client", "http://lazy/", "awake")
 	waitOutput(c, "dc/lazy", "{.status.availableReplicas} {.status.conditions[?(@.type==\"Progressing\")].reason}", "2 NewReplicationControllerAvailable")
 
-	if said := c.OC("idle", "-l", "part=shop", "--dry-run"); !strings.Contains(said, `DeploymentConfig "`+c.Namespace+`/lazy" to 2 replicas once it receives traffic (dry run)`) {
-		t.Errorf("a dry run said\n%s", said)
+	if output := c.OC("idle", "-l", "part=shop", "--dry-run"); !strings.Contains(output, `DeploymentConfig "`+c.Namespace+`/lazy" to 2 replicas once it receives traffic (dry run)`) {
+		t.Errorf("a dry run said\n%s", output)
 	}
 	idle := func() {
 		t.Helper()
-		said := c.OC("idle", "lazy", "again")
-		if want := fmt.Sprintf("The service %q has been marked as idled", c.Namespace+"/lazy"); !strings.Contains(said, want) {
-			t.Errorf("idle said\n%s", said)
+		output := c.OC("idle", "lazy", "again")
+		if want := fmt.Sprintf("The service %q has been marked as idled", c.Namespace+"/lazy"); !strings.Contains(output, want) {
+			t.Errorf("idle said\n%s", output)
 		}
 		waitOutput(c, "dc/lazy", `{.spec.replicas} {.status.replicas} {.metadata.annotations.idling\.alpha\.openshift\.io/previous-scale}`, "0 0 2")
 		waitOutput(c, "endpoints/lazy", `{.metadata.annotations.idling\.alpha\.openshift\.io/unidle-targets}`,

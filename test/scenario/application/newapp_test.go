@@ -27,14 +27,14 @@ func stream(c *kit.Cluster, t *testing.T, name, digit string) {
 func TestApplicationsAreMadeFromWhatIsNamed(t *testing.T) {
 	c := kit.Shared(t)
 	stream(c, t, "web", "c")
-	said := c.OC("new-app", "web", "COLOR=red", "--name=front", "-l", "tier=front")
+	output := c.OC("new-app", "web", "COLOR=red", "--name=front", "-l", "tier=front")
 	for _, want := range []string{
 		fmt.Sprintf(`in image stream "%s/web" under tag "latest" for "web"`, c.Namespace),
 		`* This image will be deployed in deployment config "front"`, `* Port 8080/tcp will be load balanced by service "front"`,
 		`deploymentconfig.apps.openshift.io "front" created`, `service "front" created`, "--> Success", "'oc expose svc/front'",
 	} {
-		if !strings.Contains(said, want) {
-			t.Errorf("new-app did not say %q:\n%s", want, said)
+		if !strings.Contains(output, want) {
+			t.Errorf("new-app did not say %q:\n%s", want, output)
 		}
 	}
 	waitOutput(c, "dc/front", "{.spec.template.spec.containers[0].image} {.spec.template.spec.containers[0].env[0].value} {.metadata.labels.tier}", kit.ToolsImage+" red front")
@@ -53,18 +53,18 @@ func TestApplicationsAreMadeFromWhatIsNamed(t *testing.T) {
 	if _, err := c.TryOCWithInput(list, "create", "-f", "-", "--dry-run=server"); err != nil || !strings.Contains(list, "uri: https://example.com/app.git") {
 		t.Errorf("%v: what would be made is\n%s", err, list)
 	}
-	if made := c.OC("get", "bc", "-o", "name"); made != "" {
-		t.Errorf("a dry run made %s", made)
+	if result := c.OC("get", "bc", "-o", "name"); result != "" {
+		t.Errorf("a dry run made %s", result)
 	}
 
 	// A template, with its parameters.
 	c.Apply(shop)
-	if said := c.OC("new-app", "shop", "-p", "NAME=third"); !strings.Contains(said, "* KEY=") || !strings.Contains(said, "# generated") || !strings.Contains(said, "made third") {
-		t.Errorf("new-app said of the template:\n%s", said)
+	if output := c.OC("new-app", "shop", "-p", "NAME=third"); !strings.Contains(output, "* KEY=") || !strings.Contains(output, "# generated") || !strings.Contains(output, "made third") {
+		t.Errorf("new-app said of the template:\n%s", output)
 	}
 	waitOutput(c, "route/third", "{.metadata.labels.shop}", "third")
-	if found := c.OC("new-app", "-S", "we"); !strings.Contains(found, "web\n  Project: "+c.Namespace+"\n  Tags:    latest") {
-		t.Errorf("the search found\n%s", found)
+	if match := c.OC("new-app", "-S", "we"); !strings.Contains(match, "web\n  Project: "+c.Namespace+"\n  Tags:    latest") {
+		t.Errorf("the search found\n%s", match)
 	}
 	if _, err := c.TryOC("new-app", "nothing-like-it"); err == nil || !strings.Contains(err.Error(), "with name \"nothing-like-it\"") {
 		t.Errorf("an unknown name: %v", err)

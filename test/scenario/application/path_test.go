@@ -92,8 +92,8 @@ func visits(t *testing.T, c *kit.Cluster) (number int) {
 	t.Helper()
 	for range 5 {
 		page, err := get(visitor(c), "http://python.example.com/")
-		_, rest, found := strings.Cut(page, "<dt>Visits<dd>")
-		if err == nil && !found {
+		_, rest, ok := strings.Cut(page, "<dt>Visits<dd>")
+		if err == nil && !ok {
 			err = fmt.Errorf("there are none on %q", page)
 		}
 		if err == nil {

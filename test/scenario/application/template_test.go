@@ -93,8 +93,8 @@ func TestAnInstanceMakesItsObjectsAndRemovesThem(t *testing.T) {
 	}
 	c.OC("delete", "templateinstance/first")
 	c.WaitFor("the objects to be removed", func(context.Context) error {
-		if left := c.OC("get", "secret/given", "route/given", "deployment/given", "job/given", "-o", "name", "--ignore-not-found"); left != "" {
-			return fmt.Errorf("there are %s", left)
+		if rest := c.OC("get", "secret/given", "route/given", "deployment/given", "job/given", "-o", "name", "--ignore-not-found"); rest != "" {
+			return fmt.Errorf("there are %s", rest)
 		}
 		return nil
 	})
@@ -122,8 +122,8 @@ func TestAnInstanceHasTheRightsOfItsRequester(t *testing.T) {
 			return nil
 		})
 		waitOutput(c, "templateinstance/"+name, `{.status.conditions[?(@.type=="Ready")].reason}`, "Failed")
-		if made := c.OC("get", "secret/made-"+name, "--ignore-not-found"); made != "" {
-			t.Errorf("%s: the instance made %s", name, made)
+		if result := c.OC("get", "secret/made-"+name, "--ignore-not-found"); result != "" {
+			t.Errorf("%s: the instance made %s", name, result)
 		}
 	}
 	// What stands in another's way is not taken over, and stays when the instance goes.
@@ -142,8 +142,8 @@ func TestAnInstanceHasTheRightsOfItsRequester(t *testing.T) {
 	waitOutput(c, "templateinstance/asks", `{.status.conditions[?(@.type=="InstantiateFailure")].reason}`, "Failed")
 	c.OC("delete", "templateinstance/asks")
 	c.WaitFor("the other object to be removed", func(context.Context) error {
-		if left := c.OC("get", "secret/made-asks", "-o", "name", "--ignore-not-found"); left != "" {
-			return fmt.Errorf("there is %s", left)
+		if rest := c.OC("get", "secret/made-asks", "-o", "name", "--ignore-not-found"); rest != "" {
+			return fmt.Errorf("there is %s", rest)
 		}
 		return nil
 	})

@@ -36,9 +36,9 @@ const (
 var roleOf = map[string]string{"viewer": "view", "editor": "edit", "admin": "admin"}
 
 // actorsOf returns all actors for a pair of projects, a base before those who refer to it.
-func actorsOf(own, foreign, node string) []actor {
+func actorsOf(project, foreign, node string) []actor {
 	person := []string{authenticated, oauthGroup}
-	account := []string{authenticated, accountGroup, accountGroup + ":" + own}
+	account := []string{authenticated, accountGroup, accountGroup + ":" + project}
 	identity := func(user string, groups ...string) rest.ImpersonationConfig {
 		return rest.ImpersonationConfig{UserName: user, Groups: groups}
 	}
@@ -46,12 +46,12 @@ func actorsOf(own, foreign, node string) []actor {
 		{name: "anonymous", ImpersonationConfig: identity("system:anonymous", "system:unauthenticated")},
 		{name: "authenticated", ImpersonationConfig: identity("matrix-certificate", authenticated)},
 		{name: "user", base: "authenticated", ImpersonationConfig: identity("matrix-user", person...)},
-		{name: "viewer", base: "user", ImpersonationConfig: identity("matrix-viewer-"+own, person...)},
-		{name: "editor", base: "viewer", ImpersonationConfig: identity("matrix-editor-"+own, person...)},
-		{name: "admin", base: "editor", ImpersonationConfig: identity("matrix-admin-"+own, person...)},
-		{name: "default", base: "authenticated", ImpersonationConfig: identity("system:serviceaccount:"+own+":default", account...)},
-		{name: "builder", base: "default", ImpersonationConfig: identity("system:serviceaccount:"+own+":builder", account...)},
-		{name: "deployer", base: "default", ImpersonationConfig: identity("system:serviceaccount:"+own+":deployer", account...)},
+		{name: "viewer", base: "user", ImpersonationConfig: identity("matrix-viewer-"+project, person...)},
+		{name: "editor", base: "viewer", ImpersonationConfig: identity("matrix-editor-"+project, person...)},
+		{name: "admin", base: "editor", ImpersonationConfig: identity("matrix-admin-"+project, person...)},
+		{name: "default", base: "authenticated", ImpersonationConfig: identity("system:serviceaccount:"+project+":default", account...)},
+		{name: "builder", base: "default", ImpersonationConfig: identity("system:serviceaccount:"+project+":builder", account...)},
+		{name: "deployer", base: "default", ImpersonationConfig: identity("system:serviceaccount:"+project+":deployer", account...)},
 		{name: "node", base: "authenticated", ImpersonationConfig: identity("system:node:"+node, authenticated, "system:nodes")},
 		{name: "node-agent", base: "authenticated", ImpersonationConfig: identity("system:slipway-node", authenticated, "system:slipway-nodes")},
 		{name: "node-dns", base: "authenticated", ImpersonationConfig: identity("system:slipway-dns", authenticated, "system:slipway-dns-servers")},
@@ -62,7 +62,7 @@ func actorsOf(own, foreign, node string) []actor {
 		{name: "cluster-reader", base: "user", ImpersonationConfig: identity("matrix-reader", oauthGroup, authenticated, "system:cluster-readers")},
 	}
 	for i := range actors {
-		actors[i].own, actors[i].foreign = own, foreign
+		actors[i].own, actors[i].foreign = project, foreign
 	}
 	return actors
 }

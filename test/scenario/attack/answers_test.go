@@ -28,7 +28,7 @@ var methods = map[string]string{
 }
 
 // asked are the actors that send real requests.
-var asked = []string{"anonymous", "user", "viewer", "admin", "deployer", "node"}
+var requests = []string{"anonymous", "user", "viewer", "admin", "deployer", "node"}
 
 // refusal matches the message of the API server's authorization.
 var refusal = regexp.MustCompile(`cannot [a-z]+ (resource|path)`)
@@ -44,7 +44,7 @@ func TestAnswersFollowTheMatrix(t *testing.T) {
 	}
 	m.tokenOfAnother(t)
 	for _, a := range m.actors {
-		if slices.Contains(asked, a.name) {
+		if slices.Contains(requests, a.name) {
 			m.answers(t, a, m.expected(t, table, a))
 		}
 	}

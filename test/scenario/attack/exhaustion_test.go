@@ -213,17 +213,17 @@ func probe(t *testing.T, c *kit.Cluster) *prober {
 	go func() {
 		defer close(p.done)
 		for !p.quits() {
-			began := time.Now()
-			written, err := maps.Create(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "probe-"}}, metav1.CreateOptions{})
+			start := time.Now()
+			configMap, err := maps.Create(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "probe-"}}, metav1.CreateOptions{})
 			if err == nil {
-				_, err = maps.Get(context.Background(), written.Name, metav1.GetOptions{})
+				_, err = maps.Get(context.Background(), configMap.Name, metav1.GetOptions{})
 			}
 			if err != nil {
 				t.Errorf("the API does not answer: %v", err)
 				return
 			}
 			p.mu.Lock()
-			p.times = append(p.times, time.Since(began))
+			p.times = append(p.times, time.Since(start))
 			p.mu.Unlock()
 		}
 	}()

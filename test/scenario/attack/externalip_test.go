@@ -37,13 +37,13 @@ func TestServiceCannotTakeForeignAddress(t *testing.T) {
 	s.mallory.May("POST", services, service("plain", "selector: {app: web}"))
 	addresses := s.platformAddresses()
 	addresses["another host"] = "203.0.113.9" // nothing is allowed by default
-	for what, address := range addresses {
-		t.Run(what, func(t *testing.T) {
+	for name, address := range addresses {
+		t.Run(name, func(t *testing.T) {
 			quoted := fmt.Sprintf("[%q]", address)
 			s.mallory.Refused("POST", services+"?", service("thief", "externalIPs: "+quoted), "externalIPs", denied)
 			s.mallory.Refused("PATCH", services+"/plain?", `{"spec":{"externalIPs":`+quoted+`}}`, "externalIPs", denied)
 			s.mallory.MayNot("PATCH", services+"/plain/status?", `{"status":{"loadBalancer":{"ingress":[{"ip":"`+address+`"}]}}}`, "cannot patch resource")
-			if what == "another host" {
+			if name == "another host" {
 				return
 			}
 			s.mallory.Refused("POST", services+"?", service("thief", fmt.Sprintf("type: LoadBalancer, loadBalancerIP: %q", address)), "loadBalancerIP", denied)
@@ -60,8 +60,8 @@ func TestEndpointsCannotNameForeignAddress(t *testing.T) {
 		return fmt.Sprintf("{apiVersion: v1, kind: Endpoints, metadata: {name: %s}, subsets: [{addresses: [{ip: %q}], ports: [{port: 443}]}]}", name, address)
 	}
 	s.mallory.May("POST", endpoints, object("outside", "203.0.113.9"))
-	for what, address := range s.platformAddresses() {
-		t.Run(what, func(t *testing.T) {
+	for name, address := range s.platformAddresses() {
+		t.Run(name, func(t *testing.T) {
 			s.mallory.Refused("POST", endpoints+"?", object("thief", address), "", denied)
 			s.mallory.Refused("PATCH", endpoints+"/outside?", fmt.Sprintf(`{"subsets":[{"addresses":[{"ip":%q}],"ports":[{"port":443}]}]}`, address), "", denied)
 			slice := fmt.Sprintf("{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: thief}, addressType: IPv4, endpoints: [{addresses: [%q]}], ports: [{port: 443}]}", address)

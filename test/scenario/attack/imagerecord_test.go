@@ -210,8 +210,8 @@ func TestIndexShowsNoImageOfAnotherProject(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.mallory.May("POST", kit.GroupPath(imageGroup, s.evil, "imagestreammappings"),
-		mapping(t, "copy", parsed.String(), "evil.example.com/copy@"+parsed.String(), func(claimed *imagev1.Image) {
-			claimed.DockerImageManifest, claimed.DockerImageManifestMediaType = string(index), string(types.OCIImageIndex)
+		mapping(t, "copy", parsed.String(), "evil.example.com/copy@"+parsed.String(), func(image *imagev1.Image) {
+			image.DockerImageManifest, image.DockerImageManifestMediaType = string(index), string(types.OCIImageIndex)
 		}))
 	s.hidden(t, image.digest, password, image.layer(t))
 	if status, body := s.pull(t, "builder", s.evil, "GET", "/v2/"+s.evil+"/copy/manifests/"+image.digest); status == http.StatusOK {
@@ -225,8 +225,8 @@ func TestMappingFollowsWhatItsAuthorCanRead(t *testing.T) {
 	s.stream(s.alice, s.shop, "app")
 	s.alice.May("POST", kit.GroupPath(imageGroup, s.shop, "imagestreammappings"), mapping(t, "app", image.digest, "registry.example.com/shop/app@"+image.digest, image.proof))
 	// The stream has the image: its author may tag it again without sending the manifest.
-	again := strings.Replace(mapping(t, "app", image.digest, "", nil), `"tag":"latest"`, `"tag":"again"`, 1)
-	s.alice.May("POST", kit.GroupPath(imageGroup, s.shop, "imagestreammappings"), again)
+	second := strings.Replace(mapping(t, "app", image.digest, "", nil), `"tag":"latest"`, `"tag":"again"`, 1)
+	s.alice.May("POST", kit.GroupPath(imageGroup, s.shop, "imagestreammappings"), second)
 	got := s.alice.May("GET", kit.GroupPath(imageGroup, s.shop, "imagestreamtags/app:again"), "")
 	if want := fmt.Sprintf("docker-registry.default.svc:5000/%s/app@%s", s.shop, image.digest); !strings.Contains(got, want) || !strings.Contains(got, password) {
 		t.Errorf("the tag is not at %s, or without its metadata:\n%s", want, got)

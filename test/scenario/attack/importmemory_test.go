@@ -63,11 +63,11 @@ func anonymousMemory(t *testing.T, pid int) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := regexp.MustCompile(`RssAnon:\s+(\d+) kB`).FindSubmatch(status)
-	if found == nil {
+	match := regexp.MustCompile(`RssAnon:\s+(\d+) kB`).FindSubmatch(status)
+	if match == nil {
 		t.Fatalf("process %d has no memory", pid)
 	}
-	kib, err := strconv.Atoi(string(found[1]))
+	kib, err := strconv.Atoi(string(match[1]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,12 +123,12 @@ func TestHostileRegistryCannotTakeMemory(t *testing.T) {
 		growth := peakDuring(t, pid, func() {
 			var imports sync.WaitGroup
 			for n := range 6 {
-				who, project := s.mallory, s.evil
+				user, project := s.mallory, s.evil
 				if n%2 == 1 {
-					who, project = accomplice, other
+					user, project = accomplice, other
 				}
 				imports.Go(func() {
-					_, _ = who.Try("POST", kit.GroupPath("image.openshift.io", project, "imagestreamimports"), fmt.Sprintf(
+					_, _ = user.Try("POST", kit.GroupPath("image.openshift.io", project, "imagestreamimports"), fmt.Sprintf(
 						`{apiVersion: image.openshift.io/v1, kind: ImageStreamImport, metadata: {name: greedy-%d}, spec: {import: true, repository:
 							// refused or not, it must be bounded
 							{from: {kind: DockerImage, name: "%s/%s"}, importPolicy: {insecure: true}, includeManifest: true}}}`, n, registry, repository))

@@ -201,9 +201,9 @@ func TestStrangerCannotLearnWhichClientsAndProjectsExist(t *testing.T) {
 	if n := events(); n != 0 {
 		t.Errorf("strangers have written %d events", n)
 	}
-	broken, nobody := web.get(browser, code+ids[3]), web.get(browser, code+ids[4])
-	if broken.StatusCode != http.StatusBadRequest || plain(broken) != plain(nobody) {
-		t.Errorf("a user sees of the broken account\n%s\nand of none\n%s", plain(broken), plain(nobody))
+	broken, page := web.get(browser, code+ids[3]), web.get(browser, code+ids[4])
+	if broken.StatusCode != http.StatusBadRequest || plain(broken) != plain(page) {
+		t.Errorf("a user sees of the broken account\n%s\nand of none\n%s", plain(broken), plain(page))
 	}
 	s.WaitFor("the event for the owner", func(context.Context) error {
 		if n := events(); n != 1 {
@@ -287,8 +287,8 @@ func TestStrangerCannotPassLimitsAndAudit(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if used := got.Header.Get("X-Kubernetes-Pf-Flowschema-Uid"); used != schema {
-				return fmt.Errorf("it is %q, want %q", used, schema)
+			if current := got.Header.Get("X-Kubernetes-Pf-Flowschema-Uid"); current != schema {
+				return fmt.Errorf("it is %q, want %q", current, schema)
 			}
 			if got.Header.Get("Strict-Transport-Security") == "" || got.Header.Get("Audit-Id") == "" {
 				t.Errorf("%s: the response has the headers %v", path, got.Header)

@@ -80,9 +80,9 @@ func TestImportCannotReachHostAndCluster(t *testing.T) {
 		s.Address.String()+":8443", s.Address.String()+":10250", "169.254.169.254", "169.254.20.10:53", s.Gateway.String()+":1", "172.30.0.1:443", "10.128.0.1:80",
 	)
 	for _, address := range addresses {
-		told := s.look(t, address+"/team/app:v1")
-		if told.Reason != metav1.StatusReasonForbidden || !strings.Contains(told.Message, "slipway.outbound") {
-			t.Errorf("%s: %+v", address, told)
+		status := s.look(t, address+"/team/app:v1")
+		if status.Reason != metav1.StatusReasonForbidden || !strings.Contains(status.Message, "slipway.outbound") {
+			t.Errorf("%s: %+v", address, status)
 		}
 	}
 	if n := requests.Load(); n > 0 {
@@ -109,8 +109,8 @@ func TestImportIsNotRedirectedToHost(t *testing.T) {
 				}
 				answer(w, r, inside)
 			})
-			if told := s.look(t, registry+"/team/app:v1"); told.Status != metav1.StatusFailure {
-				t.Errorf("%s to %s: %+v", name, inside, told)
+			if status := s.look(t, registry+"/team/app:v1"); status.Status != metav1.StatusFailure {
+				t.Errorf("%s to %s: %+v", name, inside, status)
 			}
 		}
 	}
@@ -133,10 +133,10 @@ func TestNoTextOfARegistryIsTold(t *testing.T) {
 		}
 		_, _ = w.Write([]byte(insideSecret))
 	})
-	if told := s.look(t, registry+"/team/app:refused"); !strings.Contains(told.Message, "418") {
-		t.Errorf("%+v", told) // look has searched for the text
+	if status := s.look(t, registry+"/team/app:refused"); !strings.Contains(status.Message, "418") {
+		t.Errorf("%+v", status) // look has searched for the text
 	}
-	if told := s.look(t, registry+"/team/app:strange"); told.Status != metav1.StatusFailure {
-		t.Errorf("%+v", told)
+	if status := s.look(t, registry+"/team/app:strange"); status.Status != metav1.StatusFailure {
+		t.Errorf("%+v", status)
 	}
 }

@@ -64,11 +64,11 @@ func TestPortsOfHostWantLogin(t *testing.T) {
 		i := slices.IndexFunc(known, func(p port) bool {
 			return p.number == number && (p.address == "*" && listener.Addr().IsUnspecified() || p.address == listener.Addr().String())
 		})
-		one, chosen := anyPorts(number)
+		port, ok := anyPorts(number)
 		if i >= 0 {
-			one = known[i]
+			port = known[i]
 		}
-		if i < 0 && !chosen {
+		if i < 0 && !ok {
 			t.Errorf("the host listens on %s, which is not in the table of this test", listener)
 			continue
 		}
@@ -76,11 +76,11 @@ func TestPortsOfHostWantLogin(t *testing.T) {
 		if address.IsUnspecified() {
 			address = s.Address
 		}
-		for url, want := range one.answers {
+		for url, want := range port.answers {
 			got := s.anonymous(strings.Replace(url, "://", "://"+net.JoinHostPort(address.String(), strconv.Itoa(number)), 1))
 			prefix, orClosed := strings.CutSuffix(want, " or closed")
 			if !strings.HasPrefix(got, prefix) && !(orClosed && got == "closed") {
-				t.Errorf("%s (%s), %s: an anonymous caller gets %q, want %q", listener, one.use, url, got, want)
+				t.Errorf("%s (%s), %s: an anonymous caller gets %q, want %q", listener, port.use, url, got, want)
 			}
 		}
 	}
@@ -106,7 +106,7 @@ func TestPodReachesNoLoopbackPortOfHost(t *testing.T) {
 
 // listeners are the addresses at which something of the host's network namespace accepts TCP
 // connections.
-func (s *stage) listeners(t *testing.T) (found []netip.AddrPort) {
+func (s *stage) listeners(t *testing.T) (addrPorts []netip.AddrPort) {
 	t.Helper()
 	for _, file := range []string{"tcp", "tcp6"} {
 		var content []byte
@@ -127,13 +127,13 @@ func (s *stage) listeners(t *testing.T) (found []netip.AddrPort) {
 			if err != nil {
 				t.Fatalf("read %s: %v", file, err)
 			}
-			found = append(found, address)
+			addrPorts = append(addrPorts, address)
 		}
 	}
-	if len(found) < len(ports())/2 {
-		t.Fatalf("only %v listen", found)
+	if len(addrPorts) < len(ports())/2 {
+		t.Fatalf("only %v listen", addrPorts)
 	}
-	return found
+	return addrPorts
 }
 
 // socketAddress reads an address as the kernel prints it: words in the byte order of the machine,

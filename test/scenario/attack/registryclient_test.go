@@ -19,10 +19,10 @@ func (s *stage) transport() *http.Transport {
 }
 
 // push sends an image to a tag of a stream as the service account builder of a project, once.
-func (s *stage) push(t *testing.T, project, tagged string, image v1.Image) error {
+func (s *stage) push(t *testing.T, project, ref string, image v1.Image) error {
 	t.Helper()
 	token := strings.TrimSpace(s.OC("create", "token", "builder", "-n", project))
-	tag, err := name.NewTag(s.Address.String() + ":5000/" + project + "/" + tagged)
+	tag, err := name.NewTag(s.Address.String() + ":5000/" + project + "/" + ref)
 	if err != nil {
 		t.Fatal(err)
 	}

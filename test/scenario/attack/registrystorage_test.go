@@ -146,14 +146,14 @@ func TestFullRegistryDoesNotStopTheAPI(t *testing.T) {
 	s := &stage{Cluster: c, mallory: c.User("mallory"), evil: "evil"}
 	s.mallory.RequestProject(c, s.evil)
 	s.waitBuilder(t, s.evil)
-	var refused error
+	var rejection error
 	for number := range uint64(40) {
-		if refused = s.push(t, s.evil, "app:latest", bulk(t, number, 100<<20)); refused != nil {
+		if rejection = s.push(t, s.evil, "app:latest", bulk(t, number, 100<<20)); rejection != nil {
 			break
 		}
 	}
-	if refused == nil || !strings.Contains(refused.Error(), "DENIED") || !strings.Contains(refused.Error(), "slipway.registry.reserve") {
-		t.Fatalf("the registry is not full: %v", refused)
+	if rejection == nil || !strings.Contains(rejection.Error(), "DENIED") || !strings.Contains(rejection.Error(), "slipway.registry.reserve") {
+		t.Fatalf("the registry is not full: %v", rejection)
 	}
 	var free unix.Statfs_t
 	if err := unix.Statfs(c.DataDir, &free); err != nil {

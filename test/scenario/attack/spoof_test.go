@@ -69,8 +69,8 @@ func TestPodCannotTakeAddressOfAnother(t *testing.T) {
 	}
 	gateway := netip.MustParsePrefix(nodes.Items[0].Spec.PodCIDR).Masked().Addr().Next()
 
-	arpReply := func(claimed, asked netip.Addr) []byte {
-		return slices.Concat([]byte{0, 1, 8, 0, 6, 4, 0, 2}, mac(attacker), claimed.AsSlice(), make([]byte, 6), asked.AsSlice())
+	arpReply := func(addr, request netip.Addr) []byte {
+		return slices.Concat([]byte{0, 1, 8, 0, 6, 4, 0, 2}, mac(attacker), addr.AsSlice(), make([]byte, 6), request.AsSlice())
 	}
 	const ipv4, arp, vlan, ipv6 = 0x0800, 0x0806, 0x8100, 0x86dd
 	frames := []string{

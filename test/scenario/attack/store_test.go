@@ -140,8 +140,8 @@ func TestReaderOfLogsCannotLogIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	secret := strings.TrimSpace(string(password))
-	again := c.Slipway("up")
-	if output := again.Stdout + again.Stderr; strings.Contains(output, secret) || !strings.Contains(output, "developer.password") {
+	result := c.Slipway("up")
+	if output := result.Stdout + result.Stderr; strings.Contains(output, secret) || !strings.Contains(output, "developer.password") {
 		t.Errorf("without a terminal, up prints:\n%s", output)
 	}
 	logs, err := filepath.Glob(c.Path("log", "*"))

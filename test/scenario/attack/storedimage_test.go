@@ -21,9 +21,9 @@ func (s *stage) createPod(user *kit.User, project, pod, image string, policy cor
 
 // imageDecision returns the state of a pod's container when kubelet has decided about its image.
 func (s *stage) imageDecision(project, pod string) (reason string, status corev1.ContainerStatus) {
-	here := s.In(project)
-	here.WaitFor("the image of "+pod, func(context.Context) error {
-		statuses := here.Pod(pod).Status.ContainerStatuses
+	cluster := s.In(project)
+	cluster.WaitFor("the image of "+pod, func(context.Context) error {
+		statuses := cluster.Pod(pod).Status.ContainerStatuses
 		if len(statuses) == 0 {
 			return errors.New("there is no status")
 		}

@@ -231,10 +231,10 @@ func (u universe) expand(r rights, scopes []string) rights {
 		}
 	}
 	for _, k := range u.kinds {
-		base, _, named := strings.Cut(k.resource, "[")
+		base, _, ok := strings.Cut(k.resource, "[")
 		for _, verb := range k.verbs {
 			for _, scope := range append([]string{"cluster"}, scopes...) {
-				if named && long[cell{scope, verb, k.group, base}] {
+				if ok && long[cell{scope, verb, k.group, base}] {
 					long[cell{scope, verb, k.group, k.resource}] = true
 				}
 			}
@@ -248,8 +248,8 @@ func (u universe) contract(r rights) rights {
 	short := rights{}
 	for right := range r {
 		everywhere := cell{"cluster", right.verb, right.group, right.resource}
-		base, _, named := strings.Cut(right.resource, "[")
-		if right.scope != "path" && right.scope != "cluster" && r[everywhere] || named && r[cell{right.scope, right.verb, right.group, base}] {
+		base, _, ok := strings.Cut(right.resource, "[")
+		if right.scope != "path" && right.scope != "cluster" && r[everywhere] || ok && r[cell{right.scope, right.verb, right.group, base}] {
 			continue
 		}
 		short[right] = true

@@ -129,12 +129,12 @@ func TestVersions(t *testing.T) {
 	version := c.OC("version")
 	// Of the client, then of the server.
 	number := regexp.MustCompile(`(?m)^kubernetes (v1\.\d+\.\d+)$`)
-	found := number.FindAllStringSubmatch(version, -1)
-	if len(found) != 2 || found[0][1] != found[1][1] {
+	match := number.FindAllStringSubmatch(version, -1)
+	if len(match) != 2 || match[0][1] != match[1][1] {
 		t.Fatalf("oc version:\n%s", version)
 	}
-	if own := c.MustSlipway("--version"); !strings.Contains(own, "Kubernetes "+found[1][1]) {
-		t.Errorf("slipway --version %q does not name Kubernetes %s", own, found[1][1])
+	if version := c.MustSlipway("--version"); !strings.Contains(version, "Kubernetes "+match[1][1]) {
+		t.Errorf("slipway --version %q does not name Kubernetes %s", version, match[1][1])
 	}
 }
 

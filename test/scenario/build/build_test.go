@@ -70,18 +70,18 @@ func (p *project) push(tag, script string) {
 	}
 	layer, err := tarball.LayerFromReader(bytes.NewReader(busybox(p.t)))
 	must(err)
-	made, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{
+	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{
 		Architecture: "amd64", OS: "linux", RootFS: v1.RootFS{Type: "layers"},
 		Config: v1.Config{Entrypoint: []string{"/bin/busybox", "sh", "-c", script}},
 	})
 	must(err)
-	made, err = mutate.AppendLayers(made, layer)
+	image, err = mutate.AppendLayers(image, layer)
 	must(err)
 	reference, err := name.ParseReference(fmt.Sprintf("%s:5000/%s/%s", p.Address, p.Namespace, tag))
 	must(err)
 	token := strings.TrimSpace(p.OC("create", "token", "builder"))
 	p.WaitFor("the push of "+tag, func(ctx context.Context) error {
-		return remote.Write(reference, made, remote.WithContext(ctx), remote.WithAuth(&authn.Basic{Username: "any", Password: token}),
+		return remote.Write(reference, image, remote.WithContext(ctx), remote.WithAuth(&authn.Basic{Username: "any", Password: token}),
 			remote.WithTransport(&http.Transport{TLSClientConfig: &tls.Config{RootCAs: p.authority()}}))
 	})
 }
@@ -93,9 +93,9 @@ func (p *project) authority() *x509.CertPool {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	known := x509.NewCertPool()
-	known.AppendCertsFromPEM(content)
-	return known
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(content)
+	return roots
 }
 
 // busybox returns a layer with one program.
@@ -240,13 +240,13 @@ func TestSourceIsSentToTheBuild(t *testing.T) {
 		t.Errorf("the file is called %q", got)
 	}
 	// An upload that breaks off is no end of the source.
-	cut, writer := io.Pipe()
+	reader, writer := io.Pipe()
 	go func() {
 		_, _ = writer.Write(make([]byte, 1<<20)) // it is read, or the request fails
 		writer.CloseWithError(errors.New("the line is dead"))
 	}()
 	path := "/apis/build.openshift.io/v1/namespaces/" + p.Namespace + "/buildconfigs/counted/instantiatebinary"
-	if err := p.Client.CoreV1().RESTClient().Post().AbsPath(path).Param("asFile", "large").Body(cut).Do(t.Context()).Error(); err == nil {
+	if err := p.Client.CoreV1().RESTClient().Post().AbsPath(path).Param("asFile", "large").Body(reader).Do(t.Context()).Error(); err == nil {
 		t.Error("a part of a source is taken for the whole")
 	}
 	p.waitOutput("build/counted-2", "{.status.phase} {.status.reason}", "Failed FetchSourceFailed")
@@ -263,12 +263,12 @@ func TestItIsToldWhatABuildWaitsFor(t *testing.T) {
 		{"start-build nowhere --wait", nowhere}, {"logs -f bc/nowhere", nowhere},
 		{"start-build nowhere --wait", "with the run policy Serial it starts after nowhere-1"},
 	} {
-		said, told := p.StartOCForErrors(strings.Fields(tt.command)...), ""
+		reader, told := p.StartOCForErrors(strings.Fields(tt.command)...), ""
 		heard := make(chan error, 1)
 		go func() {
 			var err error
 			for line := ""; err == nil && !strings.Contains(told, tt.want); told += line {
-				line, err = said.ReadString('\n')
+				line, err = reader.ReadString('\n')
 			}
 			heard <- err
 		}()

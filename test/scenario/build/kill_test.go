@@ -43,11 +43,11 @@ func (p *project) builder() int {
 // capable lists the threads of a process that may, or whose programs may, have a capability.
 func capable(t *testing.T, pid int, capability uint) (threads []string) {
 	t.Helper()
-	found, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
-	if err != nil || len(found) == 0 {
+	paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
+	if err != nil || len(paths) == 0 {
 		t.Fatalf("process %d has no threads: %v", pid, err)
 	}
-	for _, thread := range found {
+	for _, thread := range paths {
 		text, err := os.ReadFile(thread)
 		if err != nil { // it has ended
 			continue
@@ -63,7 +63,7 @@ func capable(t *testing.T, pid int, capability uint) (threads []string) {
 }
 
 // left is what a pod has on the machine: mounts, and directories of control groups.
-func left(t *testing.T, uid string) (found []string) {
+func left(t *testing.T, uid string) (processes []string) {
 	t.Helper()
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -71,17 +71,17 @@ func left(t *testing.T, uid string) (found []string) {
 	}
 	for line := range strings.Lines(string(mounts)) {
 		if strings.Contains(line, uid) {
-			found = append(found, line)
+			processes = append(processes, line)
 		}
 	}
 	// Groups come and go meanwhile.
 	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() && strings.Contains(path, uid) {
-			found = append(found, path)
+			processes = append(processes, path)
 		}
 		return nil
 	})
-	return found
+	return processes
 }
 
 func TestABuilderThatIsKilledLeavesNothing(t *testing.T) {
@@ -100,8 +100,8 @@ func TestABuilderThatIsKilledLeavesNothing(t *testing.T) {
 	p.waitOutput("build/app-1", "{.status.phase} {.status.reason} {.status.message}",
 		"Failed GenericBuildFailed The build was killed by signal 9 (exit code 137). Start it again.")
 	p.WaitFor("mounts and control groups of the pod to go", func(context.Context) error {
-		if found := left(t, string(pod.UID)); len(found) > 0 {
-			return fmt.Errorf("there are %q", found)
+		if processes := left(t, string(pod.UID)); len(processes) > 0 {
+			return fmt.Errorf("there are %q", processes)
 		}
 		return nil
 	})

@@ -153,12 +153,12 @@ func TestStoredTokensCanBeWrittenAgain(t *testing.T) {
 	path := "/apis/oauth.openshift.io/v1/oauthaccesstokens"
 	post(t, c, path, `{"apiVersion": "oauth.openshift.io/v1", "kind": "OAuthAccessToken", "metadata": {"name": "`+name+`"},
 		"clientName": "openshift-challenging-client", "userName": "token-owner", "userUID": "`+uid+`"}`)
-	stored, err := c.Client.CoreV1().RESTClient().Get().AbsPath(path + "/" + name).DoRaw(t.Context())
+	data, err := c.Client.CoreV1().RESTClient().Get().AbsPath(path + "/" + name).DoRaw(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	// oc adm migrate storage sends each object back.
-	raw, err := c.Client.CoreV1().RESTClient().Put().AbsPath(path+"/"+name).SetHeader("Content-Type", "application/json").Body(stored).DoRaw(t.Context())
+	raw, err := c.Client.CoreV1().RESTClient().Put().AbsPath(path+"/"+name).SetHeader("Content-Type", "application/json").Body(data).DoRaw(t.Context())
 	if err != nil {
 		t.Errorf("update without a change: %v: %s", err, raw)
 	}

@@ -16,8 +16,8 @@ func (i *installation) waitText(text string, get ...string) {
 	i.wait(fmt.Sprintf("%q in oc get %s", text, strings.Join(get, " ")), func(got string) bool { return strings.Contains(got, text) }, get...)
 }
 
-func (i *installation) wait(what string, holds func(string) bool, get ...string) {
-	i.WaitFor(what, func(context.Context) error {
+func (i *installation) wait(description string, holds func(string) bool, get ...string) {
+	i.WaitFor(description, func(context.Context) error {
 		got, err := i.TryOC(append([]string{"get"}, get...)...)
 		if err == nil && !holds(got) {
 			err = fmt.Errorf("it is %q", got)
@@ -27,8 +27,8 @@ func (i *installation) wait(what string, holds func(string) bool, get ...string)
 }
 
 // waitStorage waits for something in the driver's storage.
-func (i *installation) waitStorage(what string, holds func() bool) {
-	i.WaitFor(what, func(context.Context) error {
+func (i *installation) waitStorage(description string, holds func() bool) {
+	i.WaitFor(description, func(context.Context) error {
 		if !holds() {
 			return fmt.Errorf("volumes %v, snapshots %v", i.storage.Volumes(), i.storage.Snapshots())
 		}

@@ -38,12 +38,12 @@ func TestTutorialsShowWhatHappens(t *testing.T) {
 			}
 			shell := cluster.Shell(t, cluster.RepositoryFile())
 			for _, step := range steps {
-				printed, code, err := shell.Run(step.command)
+				output, code, err := shell.Run(step.command)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if !step.matches(printed) || code != 0 && !step.isComplete() {
-					t.Fatalf("$ %s\nexit code %d\n--- printed:\n%s--- the page says:\n%s", step.command, code, printed, strings.Join(step.printed, "\n"))
+				if !step.matches(output) || code != 0 && !step.isComplete() {
+					t.Fatalf("$ %s\nexit code %d\n--- printed:\n%s--- the page says:\n%s", step.command, code, output, strings.Join(step.printed, "\n"))
 				}
 			}
 		})
@@ -98,7 +98,7 @@ func (s step) isComplete() bool {
 
 // matches reports whether a command printed what the page says. Spaces between columns may differ
 // in number.
-func (s step) matches(printed string) bool {
+func (s step) matches(output string) bool {
 	if s.printed == nil {
 		return true
 	}
@@ -113,5 +113,5 @@ func (s step) matches(printed string) bool {
 		pattern.WriteString(`\s*` + strings.ReplaceAll(quoted, " ", `\s+`) + `[ \t]*\n`)
 	}
 	pattern.WriteString(`\s*\z`)
-	return regexp.MustCompile(pattern.String()).MatchString(printed)
+	return regexp.MustCompile(pattern.String()).MatchString(output)
 }

@@ -143,9 +143,9 @@ func TestDriversAreDeployedFromImages(t *testing.T) {
 // it.
 func waitVersion(t *testing.T, c *kit.Cluster, driver, text string) {
 	t.Helper()
-	kept := c.Path("flexvolume", "node", "deploy.example.com~"+driver, driver)
+	remaining := c.Path("flexvolume", "node", "deploy.example.com~"+driver, driver)
 	c.WaitFor("use of "+text, func(context.Context) error {
-		content, err := os.ReadFile(kept)
+		content, err := os.ReadFile(remaining)
 		if err == nil && !strings.Contains(string(content), text) {
 			err = fmt.Errorf("it is %s", content)
 		}

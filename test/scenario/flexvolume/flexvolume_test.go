@@ -78,9 +78,9 @@ func TestPageSurvivesDeletionAndReschedulingOfItsPod(t *testing.T) {
 	third := c.OnlyPod(selector)
 	waitPage(c, third.Name, "served by 3 pods", first.Name, second.Name, third.Name)
 
-	stored := c.OC("get", "persistentvolume", volume, "-o", "jsonpath={.spec.flexVolume.driver}")
-	if stored != "example.com/loop" {
-		t.Errorf("the stored volume's driver is %q: objects must stay what the user wrote", stored)
+	current := c.OC("get", "persistentvolume", volume, "-o", "jsonpath={.spec.flexVolume.driver}")
+	if current != "example.com/loop" {
+		t.Errorf("the stored volume's driver is %q: objects must stay what the user wrote", current)
 	}
 	c.OC("delete", "deployment", "page")
 	waitReleased(c, data)
@@ -131,9 +131,9 @@ func notAttached(ctx context.Context, c *kit.Cluster) error {
 				return fmt.Errorf("volume %s is attached", attached.Name)
 			}
 		}
-		for _, used := range node.Status.VolumesInUse {
-			if strings.Contains(string(used), "loop") {
-				return fmt.Errorf("volume %s is in use", used)
+		for _, volume := range node.Status.VolumesInUse {
+			if strings.Contains(string(volume), "loop") {
+				return fmt.Errorf("volume %s is in use", volume)
 			}
 		}
 	}

@@ -57,15 +57,15 @@ type listed struct {
 	}
 }
 
-func list(t *testing.T, c *kit.Cluster, driver string) (found listed) {
+func list(t *testing.T, c *kit.Cluster, driver string) (entry listed) {
 	t.Helper()
 	var all []listed
 	if err := json.Unmarshal([]byte(c.MustSlipway("flexvolume", "list", "-o", "json")), &all); err != nil {
 		t.Fatal(err)
 	}
-	for _, one := range all {
-		if one.Driver == driver {
-			return one
+	for _, entry := range all {
+		if entry.Driver == driver {
+			return entry
 		}
 	}
 	return listed{}
@@ -81,28 +81,28 @@ func TestADriversLifeByCommandOnARunningCluster(t *testing.T) {
 		}
 	}
 	write(script)
-	if said := c.MustSlipway("flexvolume", "install", file, "--driver", driver); !strings.Contains(said, "ready: ") {
-		t.Errorf("install said %q", said)
+	if output := c.MustSlipway("flexvolume", "install", file, "--driver", driver); !strings.Contains(output, "ready: ") {
+		t.Errorf("install said %q", output)
 	}
 	first := list(t, c, driver)
 	if first.State != "ready" || len(first.Version) != 64 || first.Volumes.Pods != 0 {
 		t.Errorf("listed %+v", first)
 	}
-	if said := c.MustSlipway("flexvolume", "check", driver, "--only", "sequence,undone"); !strings.Contains(said, " 0 wrong") {
-		t.Errorf("check said %s", said)
+	if output := c.MustSlipway("flexvolume", "check", driver, "--only", "sequence,undone"); !strings.Contains(output, " 0 wrong") {
+		t.Errorf("check said %s", output)
 	}
 
 	c.Apply(pod)
 	c.WaitPodRunning("user")
-	used := list(t, c, driver)
-	if used.Volumes.Pods != 1 || used.Latency["mount"].Calls != 1 || used.Latency["mount"].Errors != 0 || used.Latency["mount"].MeanSeconds <= 0 {
-		t.Errorf("listed in use %+v", used)
+	entry := list(t, c, driver)
+	if entry.Volumes.Pods != 1 || entry.Latency["mount"].Calls != 1 || entry.Latency["mount"].Errors != 0 || entry.Latency["mount"].MeanSeconds <= 0 {
+		t.Errorf("listed in use %+v", entry)
 	}
-	if said := c.MustSlipway("flexvolume", "list"); !strings.Contains(said, driver) || !strings.Contains(said, "ms") {
-		t.Errorf("list said %s", said)
+	if output := c.MustSlipway("flexvolume", "list"); !strings.Contains(output, driver) || !strings.Contains(output, "ms") {
+		t.Errorf("list said %s", output)
 	}
-	if refused := c.Slipway("flexvolume", "remove", driver); refused.Code == 0 || !strings.Contains(refused.Stderr, "1 volumes of pods") {
-		t.Errorf("removal in use: %+v", refused)
+	if result := c.Slipway("flexvolume", "remove", driver); result.Code == 0 || !strings.Contains(result.Stderr, "1 volumes of pods") {
+		t.Errorf("removal in use: %+v", result)
 	}
 	write(script + "# second\n")
 	c.MustSlipway("flexvolume", "install", file, "--driver", driver)
@@ -132,8 +132,8 @@ func TestABrokenDriverIsNamedByInstallAndCall(t *testing.T) {
 	if result := c.Slipway("flexvolume", "install", file, "--driver", driver, "--force"); result.Code == 0 || !strings.Contains(result.Stderr, "slipway flexvolume list") {
 		t.Errorf("install --force: %+v", result)
 	}
-	if one := list(t, c, driver); one.State != "failed" || !strings.Contains(one.Error, "it printed no JSON") || !strings.Contains(one.Error, "hello") {
-		t.Errorf("listed %+v", one)
+	if entry := list(t, c, driver); entry.State != "failed" || !strings.Contains(entry.Error, "it printed no JSON") || !strings.Contains(entry.Error, "hello") {
+		t.Errorf("listed %+v", entry)
 	}
 	result := c.Slipway("flexvolume", "call", driver, "attach", "node1", "--volume", "pv1", "--options", "size=1Gi")
 	for _, want := range []string{

@@ -43,10 +43,10 @@ type interrupted struct {
 }
 
 // each calls f for each operation at each place; the name of the volume tells both.
-func (i interrupted) each(ops []string, f func(op, where, name string)) {
+func (i interrupted) each(ops []string, f func(op, point, name string)) {
 	for _, op := range ops {
-		for _, where := range []string{"begin", "end"} {
-			f(op, where, op+"-"+where)
+		for _, point := range []string{"begin", "end"} {
+			f(op, point, op+"-"+point)
 		}
 	}
 }
@@ -66,9 +66,9 @@ func (i interrupted) begin() {
 	i.each(i.all(), i.holdOnce)
 	i.use(i.names(i.starting)...)
 	i.deletePods(i.names(i.stopping)...)
-	i.each(i.growing, func(op, where, name string) {
+	i.each(i.growing, func(op, point, name string) {
 		grow(i.c, name)
-		pokeUntil(i.c, name, func() error { return i.held(op, where, name) })
+		pokeUntil(i.c, name, func() error { return i.held(op, point, name) })
 	})
 	i.each(i.all(), i.waitHeld)
 }

@@ -109,13 +109,13 @@ func (d *driver) calls() string {
 // called returns the calls of an operation for a volume.
 func (d *driver) called(op, name string) []string {
 	d.t.Helper()
-	var found []string
+	var calls []string
 	for line := range strings.Lines(d.calls()) {
 		if strings.HasPrefix(line, op+" ") && strings.Contains(line, d.volume(name)) {
-			found = append(found, line)
+			calls = append(calls, line)
 		}
 	}
-	return found
+	return calls
 }
 
 // wasCalled checks how often an operation was called for a volume.
@@ -128,49 +128,49 @@ func (d *driver) wasCalled(op, name string, times int) {
 
 // fault makes shell code run before ("begin") or after ("end") the work of an operation for a
 // volume, from now on. In the code, $fault is its file.
-func (d *driver) fault(op, where, name, code string) {
+func (d *driver) fault(op, point, name, code string) {
 	d.t.Helper()
-	path := d.faultFile(op, where, name)
+	path := d.faultFile(op, point, name)
 	if err := errors.Join(os.WriteFile(path+".new", []byte(code), 0o600), os.Rename(path+".new", path)); err != nil {
 		d.t.Fatal(err)
 	}
 }
 
-func (d *driver) faultFile(op, where, name string) string {
+func (d *driver) faultFile(op, point, name string) string {
 	if op == "init" {
-		return filepath.Join(d.dir, "fault.init."+where+".")
+		return filepath.Join(d.dir, "fault.init."+point+".")
 	}
-	return filepath.Join(d.dir, "fault."+op+"."+where+"."+d.volume(name))
+	return filepath.Join(d.dir, "fault."+op+"."+point+"."+d.volume(name))
 }
 
 // hold makes the operation wait.
-func (d *driver) hold(op, where, name string) {
+func (d *driver) hold(op, point, name string) {
 	d.t.Helper()
-	d.fault(op, where, name, `while [ -e "$fault" ]; do mkdir -p "$fault.held"; sleep 0.05; done`)
+	d.fault(op, point, name, `while [ -e "$fault" ]; do mkdir -p "$fault.held"; sleep 0.05; done`)
 }
 
 // holdOnce makes only the next call of the operation wait.
-func (d *driver) holdOnce(op, where, name string) {
+func (d *driver) holdOnce(op, point, name string) {
 	d.t.Helper()
-	d.fault(op, where, name, `if mkdir "$fault.held" 2>/dev/null; then while [ -e "$fault" ]; do sleep 0.05; done; fi`)
+	d.fault(op, point, name, `if mkdir "$fault.held" 2>/dev/null; then while [ -e "$fault" ]; do sleep 0.05; done; fi`)
 }
 
 // waitHeld waits until the operation waits.
-func (d *driver) waitHeld(op, where, name string) {
+func (d *driver) waitHeld(op, point, name string) {
 	d.t.Helper()
-	d.c.WaitFor(fmt.Sprintf("%s of %s for %s", op, d.name, name), func(context.Context) error { return d.held(op, where, name) })
+	d.c.WaitFor(fmt.Sprintf("%s of %s for %s", op, d.name, name), func(context.Context) error { return d.held(op, point, name) })
 }
 
-func (d *driver) held(op, where, name string) error {
-	_, err := os.Stat(d.faultFile(op, where, name) + ".held")
+func (d *driver) held(op, point, name string) error {
+	_, err := os.Stat(d.faultFile(op, point, name) + ".held")
 	return err
 }
 
 // release lets the operation go on.
-func (d *driver) release(op, where, name string) {
+func (d *driver) release(op, point, name string) {
 	d.t.Helper()
 	for _, suffix := range []string{"", ".held"} {
-		if err := os.Remove(d.faultFile(op, where, name) + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(d.faultFile(op, point, name) + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			d.t.Fatal(err)
 		}
 	}
@@ -238,8 +238,8 @@ func (d *driver) attached(name string) error {
 		pattern = "attached." + d.volume(name)
 	}
 	// The pattern is a good one.
-	if found, _ := filepath.Glob(filepath.Join(d.dir, pattern)); len(found) > 0 {
-		return fmt.Errorf("attached: %q", found)
+	if paths, _ := filepath.Glob(filepath.Join(d.dir, pattern)); len(paths) > 0 {
+		return fmt.Errorf("attached: %q", paths)
 	}
 	return nil
 }
@@ -255,15 +255,15 @@ func (d *driver) leftProcesses() error {
 
 // processes returns the command lines of the driver's processes.
 func (d *driver) processes() []string {
-	var found []string
+	var paths []string
 	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is a good one
 	for _, path := range lines {
 		content, _ := os.ReadFile(path) // it may have ended
 		line := string(content)
 		own := strings.Contains(line, d.c.DataDir+"/") || strings.Contains(line, d.c.VolumePluginDir+"/")
 		if strings.Contains(line, d.dir+"/") || own && strings.Contains(line, d.escaped()+"/") {
-			found = append(found, line)
+			paths = append(paths, line)
 		}
 	}
-	return found
+	return paths
 }

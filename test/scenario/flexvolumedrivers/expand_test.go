@@ -132,9 +132,9 @@ func readClaim(ctx context.Context, c *kit.Cluster, name string) *corev1.Persist
 	return claim
 }
 
-func has(claim *corev1.PersistentVolumeClaim, wanted corev1.PersistentVolumeClaimConditionType) bool {
+func has(claim *corev1.PersistentVolumeClaim, conditionType corev1.PersistentVolumeClaimConditionType) bool {
 	for _, condition := range claim.Status.Conditions {
-		if condition.Type == wanted {
+		if condition.Type == conditionType {
 			return true
 		}
 	}

@@ -34,8 +34,8 @@ func TestADriverThatHangsInEachOperationDelaysNobodyElse(t *testing.T) {
 	inInit := installScript(t, c, "hunginit.example.com/disk", disk, "fault begin\n\tsuccess", `: >"$dir/init.$PPID"; exec sleep 1000`)
 	c.WaitFor("init in both processes", func(context.Context) error {
 		// The pattern is a good one.
-		if held, _ := filepath.Glob(filepath.Join(inInit.dir, "init.*")); len(held) < 2 {
-			return fmt.Errorf("it runs in %q", held)
+		if holders, _ := filepath.Glob(filepath.Join(inInit.dir, "init.*")); len(holders) < 2 {
+			return fmt.Errorf("it runs in %q", holders)
 		}
 		return nil
 	})

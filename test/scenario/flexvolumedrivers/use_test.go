@@ -86,10 +86,10 @@ func checkHidden(t *testing.T, c *kit.Cluster, secrets ...string) {
 		}
 		texts[path] = string(content)
 	}
-	for where, text := range texts {
+	for name, text := range texts {
 		for _, secret := range secrets {
 			if strings.Contains(text, secret) {
-				t.Errorf("%s has the secret as %q", where, secret)
+				t.Errorf("%s has the secret as %q", name, secret)
 			}
 		}
 	}

@@ -153,12 +153,12 @@ func (d *driver) remove(names ...string) {
 	d.waitReleased()
 	core := d.c.Client.CoreV1()
 	for _, name := range names {
-		for what, err := range map[string]error{
+		for title, err := range map[string]error{
 			"claim":  core.PersistentVolumeClaims(d.c.Namespace).Delete(context.Background(), name, metav1.DeleteOptions{}),
 			"volume": core.PersistentVolumes().Delete(context.Background(), d.volume(name), metav1.DeleteOptions{}),
 		} {
 			if err != nil {
-				d.t.Errorf("delete %s %s: %v", what, name, err)
+				d.t.Errorf("delete %s %s: %v", title, name, err)
 			}
 		}
 	}
@@ -189,13 +189,13 @@ func waitEvent(c *kit.Cluster, reason, message string) {
 		if err != nil {
 			return err
 		}
-		var seen []string
+		var values []string
 		for _, event := range events.Items {
 			if event.Reason == reason && strings.Contains(event.Message, message) {
 				return nil
 			}
-			seen = append(seen, event.Reason+": "+event.Message)
+			values = append(values, event.Reason+": "+event.Message)
 		}
-		return fmt.Errorf("there are %q", seen)
+		return fmt.Errorf("there are %q", values)
 	})
 }

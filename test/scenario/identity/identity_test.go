@@ -259,8 +259,8 @@ func move(address string) error {
 	if err != nil {
 		return err
 	}
-	for _, one := range old {
-		if err := netlink.AddrDel(link, &one); err != nil {
+	for _, addr := range old {
+		if err := netlink.AddrDel(link, &addr); err != nil {
 			return err
 		}
 	}

@@ -224,21 +224,21 @@ func expect(t *testing.T, output string, texts ...string) {
 
 // waitEvent waits for an event of an object with a reason and a text in its message.
 func waitEvent(c *kit.Cluster, namespace, object, reason, text string) *corev1.Event {
-	var found *corev1.Event
+	var existing *corev1.Event
 	c.WaitFor(fmt.Sprintf("event %s of %s with %q", reason, object, text), func(ctx context.Context) error {
 		events, err := c.Client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + object})
 		if err != nil {
 			return err
 		}
-		var seen []string
+		var values []string
 		for _, event := range events.Items {
 			if event.Reason == reason && strings.Contains(event.Message, text) {
-				found = &event
+				existing = &event
 				return nil
 			}
-			seen = append(seen, event.Reason+": "+event.Message)
+			values = append(values, event.Reason+": "+event.Message)
 		}
-		return fmt.Errorf("there are %q", seen)
+		return fmt.Errorf("there are %q", values)
 	})
-	return found
+	return existing
 }

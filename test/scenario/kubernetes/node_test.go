@@ -31,9 +31,9 @@ func TestNodesAreListedAndDescribed(t *testing.T) {
 		t.Errorf("columns %q", got)
 	}
 	expect(t, c.OC("get", "nodes", "-o", "wide"), "INTERNAL-IP", "EXTERNAL-IP", "OS-IMAGE", "KERNEL-VERSION", "CONTAINER-RUNTIME", c.Address.String(), "containerd://")
-	one := c.OC("get", "node", name, "--no-headers")
-	if fields := strings.Fields(one); strings.Count(one, "\n") != 1 || fields[0] != name || fields[1] != "Ready" || fields[2] != "infra" || !strings.HasPrefix(fields[4], "v1.") {
-		t.Errorf("oc get node %s printed %q", name, one)
+	item := c.OC("get", "node", name, "--no-headers")
+	if fields := strings.Fields(item); strings.Count(item, "\n") != 1 || fields[0] != name || fields[1] != "Ready" || fields[2] != "infra" || !strings.HasPrefix(fields[4], "v1.") {
+		t.Errorf("oc get node %s printed %q", name, item)
 	}
 	c.Apply(pod("shown", "nodeName: "+name, resources("cpu: 10m, memory: 8Mi", "cpu: 20m, memory: 16Mi")))
 	c.WaitPodRunning("shown")
@@ -89,9 +89,9 @@ func TestANodeReportsWhatItIs(t *testing.T) {
 	}
 	// What the platform keeps, and the threshold of eviction.
 	capacity := node.Status.Capacity.Memory().Value()
-	kept := capacity - node.Status.Allocatable.Memory().Value()
-	if want := min(capacity/4, 1<<30) + 100<<20; kept != want {
-		t.Errorf("%d bytes of memory are kept from pods, want %d", kept, want)
+	remaining := capacity - node.Status.Allocatable.Memory().Value()
+	if want := min(capacity/4, 1<<30) + 100<<20; remaining != want {
+		t.Errorf("%d bytes of memory are kept from pods, want %d", remaining, want)
 	}
 	if pods := node.Status.Capacity.Pods().Value(); pods != 250 {
 		t.Errorf("%d pods, want 250", pods)
@@ -196,9 +196,9 @@ spec:
 	if err == nil || !strings.Contains(err.Error(), "--delete-emptydir-data") {
 		t.Errorf("drain of a pod with an emptyDir: %v", err)
 	}
-	listed, err := drain("--pod-selector=set=managed", "--dry-run=true")
-	if err != nil || !strings.Contains(listed, managed) || c.Pod(managed).DeletionTimestamp != nil {
-		t.Errorf("dry run: %v, deleted at %v, it prints:\n%s", err, c.Pod(managed).DeletionTimestamp, listed)
+	output, err := drain("--pod-selector=set=managed", "--dry-run=true")
+	if err != nil || !strings.Contains(output, managed) || c.Pod(managed).DeletionTimestamp != nil {
+		t.Errorf("dry run: %v, deleted at %v, it prints:\n%s", err, c.Pod(managed).DeletionTimestamp, output)
 	}
 
 	c.OC("adm", "drain", "--selector=kubernetes.io/hostname="+name, "--pod-selector=set=managed", "--grace-period=-1", "--timeout=1m")
@@ -231,8 +231,8 @@ spec:
 ---` + replicas("guarded", sleeper()))
 	guarded := c.OnlyPod("set=guarded").Name
 	c.OC("wait", "pdb", "budget", "--for", "jsonpath={.status.currentHealthy}=1", "--timeout", "1m")
-	shown := c.OC("get", "poddisruptionbudget", "--all-namespaces")
-	expect(t, shown, "NAMESPACE", "NAME", "MIN AVAILABLE", "budget", "100%")
+	output := c.OC("get", "poddisruptionbudget", "--all-namespaces")
+	expect(t, output, "NAMESPACE", "NAME", "MIN AVAILABLE", "budget", "100%")
 	evict := func() error {
 		eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: guarded, Namespace: c.Namespace}}
 		return c.Client.PolicyV1().Evictions(c.Namespace).Evict(t.Context(), eviction)

@@ -98,7 +98,7 @@ func TestInitContainersThatFail(t *testing.T) {
 	makePod(t, c, pod("endless", sleeper(), init("sleep infinity"), "activeDeadlineSeconds: 3"))
 	alive := strings.Replace(init("trap exit TERM; while :; do sleep 1; done"), "name: init", "name: init, livenessProbe: {exec: {command: ['false']}, periodSeconds: 1, failureThreshold: 1}", 1)
 	makePod(t, c, pod("beside", sleeper(), strings.Replace(alive, "name: init", "name: init, restartPolicy: Always", 1)))
-	if once := waitPhase(c, "once", corev1.PodFailed); once.Status.ContainerStatuses[0].Started != nil && *once.Status.ContainerStatuses[0].Started {
+	if pod := waitPhase(c, "once", corev1.PodFailed); pod.Status.ContainerStatuses[0].Started != nil && *pod.Status.ContainerStatuses[0].Started {
 		t.Error("the container ran though its init container had failed")
 	}
 	c.WaitFor("another try", func(context.Context) error {
@@ -135,15 +135,15 @@ func TestPodsAreCompletedAndKept(t *testing.T) {
 	makePod(t, c, strings.Replace(pod("x", sleeper("env: [{name: COLOR, value: blue}]", "ports: [{name: web, containerPort: 8080}]",
 		"resources: {limits: {cpu: 100m, memory: 32Mi}}", "securityContext: {runAsUser: 1000}"), "serviceAccountName: robot"), "name: x,", "generateName: made-,", 1))
 	makePod(t, c, pod("plain", sleeper()))
-	made := c.OnlyPod("app=x")
-	if !strings.HasPrefix(made.Name, "made-") || len(made.Name) != len("made-")+5 {
-		t.Errorf("name %q", made.Name)
+	result := c.OnlyPod("app=x")
+	if !strings.HasPrefix(result.Name, "made-") || len(result.Name) != len("made-")+5 {
+		t.Errorf("name %q", result.Name)
 	}
-	if got := c.Exec(made.Name, "sh", "-c", "echo $COLOR; id -u; cat /var/run/secrets/kubernetes.io/serviceaccount/namespace"); got != "blue\n1000\n"+c.Namespace {
+	if got := c.Exec(result.Name, "sh", "-c", "echo $COLOR; id -u; cat /var/run/secrets/kubernetes.io/serviceaccount/namespace"); got != "blue\n1000\n"+c.Namespace {
 		t.Errorf("in the container: %q", got)
 	}
-	if made.Spec.DeprecatedServiceAccount != "robot" || !slices.Contains(made.Spec.ImagePullSecrets, corev1.LocalObjectReference{Name: "pull"}) {
-		t.Errorf("service account %q, pull secrets %v", made.Spec.DeprecatedServiceAccount, made.Spec.ImagePullSecrets)
+	if result.Spec.DeprecatedServiceAccount != "robot" || !slices.Contains(result.Spec.ImagePullSecrets, corev1.LocalObjectReference{Name: "pull"}) {
+		t.Errorf("service account %q, pull secrets %v", result.Spec.DeprecatedServiceAccount, result.Spec.ImagePullSecrets)
 	}
 	plain := c.WaitPodRunning("plain").Spec
 	got := fmt.Sprint(plain.DNSPolicy, " ", plain.RestartPolicy, " ", plain.ServiceAccountName, " ", plain.SchedulerName, " ", plain.Containers[0].ImagePullPolicy)
@@ -182,8 +182,8 @@ func TestLabelsGroupObjects(t *testing.T) {
 	}
 	c.OC("delete", "configmap", "from-files", "not-there", "--ignore-not-found")
 	c.OC("delete", "configmaps,secrets", "-l", "app=web")
-	left, err := c.Client.CoreV1().ConfigMaps(c.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app"})
-	if err != nil || len(left.Items) != 1 || left.Items[0].Name != "three" {
-		t.Errorf("left: %v, %v", left.Items, err)
+	list, err := c.Client.CoreV1().ConfigMaps(c.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app"})
+	if err != nil || len(list.Items) != 1 || list.Items[0].Name != "three" {
+		t.Errorf("left: %v, %v", list.Items, err)
 	}
 }

@@ -19,19 +19,19 @@ func resources(requests, limits string) string {
 // waitUsed waits until a quota's status has a use of each resource, written as key=value.
 func waitUsed(c *kit.Cluster, quota string, uses ...string) {
 	c.WaitFor(fmt.Sprintf("use %v of quota %s", uses, quota), func(ctx context.Context) error {
-		described, err := c.TryOC("describe", "quota", quota)
+		description, err := c.TryOC("describe", "quota", quota)
 		if err != nil {
 			return err
 		}
 		for _, use := range uses {
 			resource, amount, _ := strings.Cut(use, "=")
 			found := false
-			for line := range strings.Lines(described) {
+			for line := range strings.Lines(description) {
 				fields := strings.Fields(line)
 				found = found || len(fields) == 3 && fields[0] == resource && fields[1] == amount
 			}
 			if !found {
-				return fmt.Errorf("no %s in:\n%s", use, described)
+				return fmt.Errorf("no %s in:\n%s", use, description)
 			}
 		}
 		return nil

@@ -77,8 +77,8 @@ func TestRolesGiveWhatTheirRulesSay(t *testing.T) {
 		t.Error("a role that is bound in a project gave a right in the cluster")
 	}
 	c.OC("get", "pods", "--as", "stranger", "--as-group", "readers", "--as-group", "others")
-	if listed := c.OC("auth", "can-i", "--list", "--as", "anna"); !strings.Contains(listed, "pods") {
-		t.Errorf("rules of anna:\n%s", listed)
+	if output := c.OC("auth", "can-i", "--list", "--as", "anna"); !strings.Contains(output, "pods") {
+		t.Errorf("rules of anna:\n%s", output)
 	}
 	// Nobody gives what he does not have.
 	if _, err := c.TryOC("create", "clusterrolebinding", "more", "--clusterrole=cluster-admin", "--user=ben", "--as=ben"); err == nil {

@@ -43,8 +43,8 @@ func TestRecycleEmptiesAVolumeAndOffersItAgain(t *testing.T) {
 	c.OC("delete", "pod", "writer")
 	c.OC("delete", "pvc", "first")
 	waitVolumePhase(c, "recycled", "Available")
-	if left, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(left) > 0 {
-		t.Errorf("%q are left (%v)", left, err)
+	if remaining, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(remaining) > 0 {
+		t.Errorf("%q are left (%v)", remaining, err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, ".hidden")); !os.IsNotExist(err) {
 		t.Errorf("the hidden file is left: %v", err)

@@ -228,8 +228,8 @@ func TestAnotherSchedulerPlacesItsPods(t *testing.T) {
 		!strings.Contains(event.Source.Component+event.ReportingController, "default-scheduler") {
 		t.Errorf("event of %q, %q, want the default scheduler", event.Source.Component, event.ReportingController)
 	}
-	if mine := c.Pod("mine"); mine.Spec.NodeName != "" || len(mine.Status.Conditions) > 0 {
-		t.Errorf("a scheduler that the pod does not name took it: node %q, conditions %v", mine.Spec.NodeName, mine.Status.Conditions)
+	if pod := c.Pod("mine"); pod.Spec.NodeName != "" || len(pod.Status.Conditions) > 0 {
+		t.Errorf("a scheduler that the pod does not name took it: node %q, conditions %v", pod.Spec.NodeName, pod.Status.Conditions)
 	}
 	bind := func() error {
 		binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "mine"}, Target: corev1.ObjectReference{Kind: "Node", Name: machine(c)}}

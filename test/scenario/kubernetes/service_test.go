@@ -73,9 +73,9 @@ func TestNodePortsAreOfTheRange(t *testing.T) {
 	if err != nil || port < 30000 || port > 32767 {
 		t.Errorf("port %d, %v", port, err)
 	}
-	named := "{apiVersion: v1, kind: Service, metadata: {name: %s}, spec: {type: NodePort, ports: [{port: 80, nodePort: %d}]}}"
-	refused(t, c, fmt.Sprintf(named, "outside", 8080), "The range of valid ports is 30000-32767")
-	refused(t, c, fmt.Sprintf(named, "taken", port), "provided port is already allocated")
+	name := "{apiVersion: v1, kind: Service, metadata: {name: %s}, spec: {type: NodePort, ports: [{port: 80, nodePort: %d}]}}"
+	refused(t, c, fmt.Sprintf(name, "outside", 8080), "The range of valid ports is 30000-32767")
+	refused(t, c, fmt.Sprintf(name, "taken", port), "provided port is already allocated")
 	// Whoever has a project may make them, until a quota of the administrator takes that away.
 	c.Apply("{apiVersion: v1, kind: ResourceQuota, metadata: {name: ports}, spec: {hard: {services.nodeports: 1, services.loadbalancers: 0}}}")
 	waitUsed(c, "ports", "services.nodeports=1", "services.loadbalancers=0")
@@ -95,8 +95,8 @@ func TestExternalAddressLeadsToTheService(t *testing.T) {
 	var address string
 	c.WaitFor("address of the service of type LoadBalancer", func(context.Context) (err error) {
 		address, err = c.TryOC("get", "service", "balanced", "-o", "jsonpath={.spec.externalIPs[0]}")
-		if given, _ := c.TryOC("get", "service", "balanced", "-o", "jsonpath={.status.loadBalancer.ingress[0].ip}"); err == nil && (address == "" || given != address) {
-			err = fmt.Errorf("it has %q and %q", address, given)
+		if value, _ := c.TryOC("get", "service", "balanced", "-o", "jsonpath={.status.loadBalancer.ingress[0].ip}"); err == nil && (address == "" || value != address) {
+			err = fmt.Errorf("it has %q and %q", address, value)
 		}
 		return err
 	})
@@ -109,7 +109,7 @@ func TestExternalAddressLeadsToTheService(t *testing.T) {
 
 // lookup waits until a name has all of the texts in the answer that a pod gets, and none of the
 // others.
-func lookup(c *kit.Cluster, name string, texts []string, others ...string) {
+func lookup(c *kit.Cluster, name string, texts []string, peers ...string) {
 	c.WaitFor("answer to "+name, func(context.Context) error {
 		answer, err := c.TryOC("exec", "client", "--", "nslookup", name)
 		if len(texts) == 0 {
@@ -120,7 +120,7 @@ func lookup(c *kit.Cluster, name string, texts []string, others ...string) {
 				err = fmt.Errorf("no %q in:\n%s", text, answer)
 			}
 		}
-		for _, text := range others {
+		for _, text := range peers {
 			if err == nil && strings.Contains(answer, text) {
 				err = fmt.Errorf("%q in:\n%s", text, answer)
 			}
@@ -235,6 +235,6 @@ func ask(c *kit.Cluster, address string) error {
 
 func TestServiceOfTheAPINamesTheMaster(t *testing.T) {
 	c := kit.Shared(t)
-	described := c.OC("describe", "svc", "kubernetes", "-n", "default")
-	expect(t, described, "component=apiserver", "provider=kubernetes", "Selector:                 <none>", "172.30.0.1", "https  443/TCP", c.Address.String()+":8443")
+	description := c.OC("describe", "svc", "kubernetes", "-n", "default")
+	expect(t, description, "component=apiserver", "provider=kubernetes", "Selector:                 <none>", "172.30.0.1", "https  443/TCP", c.Address.String()+":8443")
 }

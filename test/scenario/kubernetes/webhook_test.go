@@ -198,8 +198,8 @@ func TestWebhooksChangeAndRefuseObjects(t *testing.T) {
 		if err := create(t, c, pod(name, sleeper(), unscheduled)); err != nil {
 			return err
 		}
-		if made := c.Pod(name); made.Labels["checked"] != "yes" || len(made.Spec.Containers) != 2 {
-			return fmt.Errorf("label %q and %d containers", made.Labels["checked"], len(made.Spec.Containers))
+		if pod := c.Pod(name); pod.Labels["checked"] != "yes" || len(pod.Spec.Containers) != 2 {
+			return fmt.Errorf("label %q and %d containers", pod.Labels["checked"], len(pod.Spec.Containers))
 		}
 		return nil
 	})

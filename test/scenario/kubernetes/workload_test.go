@@ -139,7 +139,7 @@ spec:
 		t.Errorf("host name %q", name)
 	}
 	c.OC("delete", "pod", "db-0")
-	if again := c.WaitPodRunning("db-0"); again.UID == first.UID {
+	if pod := c.WaitPodRunning("db-0"); pod.UID == first.UID {
 		t.Error("db-0 was not made anew")
 	}
 	c.OC("scale", "statefulset", "db", "--replicas", "1")

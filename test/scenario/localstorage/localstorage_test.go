@@ -172,8 +172,8 @@ func TestASnapshotIsRestored(t *testing.T) {
 		t.Errorf("the restored volume has %q", got)
 	}
 	c.OC("delete", "volumesnapshot", "kept", "--timeout", "1m")
-	if left, err := filepath.Glob(c.Path("storage", "snapshots", "*")); err != nil || len(left) > 0 {
-		t.Errorf("%q are left, %v", left, err)
+	if remaining, err := filepath.Glob(c.Path("storage", "snapshots", "*")); err != nil || len(remaining) > 0 {
+		t.Errorf("%q are left, %v", remaining, err)
 	}
 }
 
@@ -207,19 +207,19 @@ func TestAnInlineVolumeLivesAsLongAsItsPod(t *testing.T) {
 		t.Errorf("writing 32 MiB into 16: %s", got)
 	}
 	images := func() []string {
-		found, err := filepath.Glob(c.Path("storage", "volumes", "csi-*"))
+		paths, err := filepath.Glob(c.Path("storage", "volumes", "csi-*"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return found
+		return paths
 	}
 	if len(images()) == 0 {
 		t.Error("there is no image")
 	}
 	c.OC("delete", "pod", "inline")
 	c.WaitFor("end of the volume", func(context.Context) error {
-		if left := images(); len(left) > 0 {
-			return fmt.Errorf("%q are left", left)
+		if remaining := images(); len(remaining) > 0 {
+			return fmt.Errorf("%q are left", remaining)
 		}
 		return nil
 	})

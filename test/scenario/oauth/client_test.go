@@ -54,12 +54,12 @@ func serviceAccounts(t *testing.T, _ *town, s *server) {
 		return "/oauth/authorize?" + values.Encode()
 	}
 	const callback = "https://jenkins.example.com/custom/path"
-	wanted := url.Values{"redirect_uri": {callback}, "scope": {"user:info"}, "state": {"a state"}}
+	values := url.Values{"redirect_uri": {callback}, "scope": {"user:info"}, "state": {"a state"}}
 	browser := s.browser()
 	s.form(browser, "file", "developer", s.developer())
 	var approve *url.URL
 	s.WaitFor("the router to admit the route", func(context.Context) (err error) {
-		got := s.do(browser, http.MethodGet, ask("proxy", wanted), nil, nil)
+		got := s.do(browser, http.MethodGet, ask("proxy", values), nil, nil)
 		if approve, err = got.Location(); err != nil || approve.Path != "/oauth/approve" {
 			return fmt.Errorf("%s, %v, %s", got.Status, approve, got.body)
 		}
@@ -69,8 +69,8 @@ func serviceAccounts(t *testing.T, _ *town, s *server) {
 	form := page.fields()
 	form.Set("scope", "user:info")
 	form.Set("approve", "1")
-	again := s.do(browser, http.MethodPost, "/oauth/approve", form, nil).location(t)
-	back := s.do(browser, http.MethodGet, again.String(), nil, nil).location(t)
+	target := s.do(browser, http.MethodPost, "/oauth/approve", form, nil).location(t)
+	back := s.do(browser, http.MethodGet, target.String(), nil, nil).location(t)
 	if !strings.HasPrefix(back.String(), callback+"?") || back.Query().Get("state") != "a state" {
 		t.Fatalf("the user is sent to %s", back)
 	}
@@ -85,21 +85,21 @@ func serviceAccounts(t *testing.T, _ *town, s *server) {
 	if err := json.Unmarshal([]byte(got.body), &token); err != nil {
 		t.Fatalf("%s: %s", got.Status, got.body)
 	}
-	if who := s.self(token.AccessToken); who.Metadata.Name != "developer" {
-		t.Errorf("the client sees %+v", who)
+	if user := s.self(token.AccessToken); user.Metadata.Name != "developer" {
+		t.Errorf("the client sees %+v", user)
 	}
 	if got := s.do(s.browser(), http.MethodGet, ask("proxy", url.Values{"redirect_uri": {"https://elsewhere.example.com/callback"}, "scope": {"user:info"}}), nil, basic("developer", "wrong")); got.StatusCode != http.StatusUnauthorized {
 		t.Errorf("an account that wants challenges: %s, %s", got.Status, got.body)
 	}
 	// The account that wants challenges has ended the session.
 	s.form(browser, "file", "developer", s.developer())
-	for name, refused := range map[string]string{
+	for name, reason := range map[string]string{
 		"another address":      ask("proxy", url.Values{"redirect_uri": {"https://jenkins.example.com.evil.com/"}}),
 		"another's project":    ask("proxy", url.Values{"redirect_uri": {callback}, "scope": {"role:admin:default"}}),
 		"no address":           ask("without", url.Values{}),
 		"a route that is gone": ask("lost", url.Values{}),
 	} {
-		got := s.do(browser, http.MethodGet, refused, nil, nil)
+		got := s.do(browser, http.MethodGet, reason, nil, nil)
 		if address, err := got.Location(); got.StatusCode == http.StatusOK || err == nil && address.Query().Get("error") == "" {
 			t.Errorf("%s: %s, %v", name, got.Status, address)
 		}
@@ -142,8 +142,8 @@ accessTokenInactivityTimeoutSeconds: 300
 		return nil
 	})
 	uid := s.OC("get", "user", "developer", "-o", "jsonpath={.metadata.uid}")
-	idle, used := s.makeToken("idle", uid, 1), s.makeToken("used", uid, 100)
-	if got := status(used); got != http.StatusOK {
+	idle, current := s.makeToken("idle", uid, 1), s.makeToken("used", uid, 100)
+	if got := status(current); got != http.StatusOK {
 		t.Errorf("a token that is used: %d", got)
 	}
 	s.WaitFor("the end of a token that is used to be put off", func(context.Context) error {
@@ -152,12 +152,12 @@ accessTokenInactivityTimeoutSeconds: 300
 		}
 		return nil
 	})
-	made, err := time.Parse(time.RFC3339, s.OC("get", "oauthaccesstoken", hashed("idle"), "-o", "jsonpath={.metadata.creationTimestamp}"))
+	result, err := time.Parse(time.RFC3339, s.OC("get", "oauthaccesstoken", hashed("idle"), "-o", "jsonpath={.metadata.creationTimestamp}"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.WaitFor("two seconds without a use", func(context.Context) error {
-		if time.Since(made) < 3*time.Second {
+		if time.Since(result) < 3*time.Second {
 			return errors.New("not yet")
 		}
 		return nil

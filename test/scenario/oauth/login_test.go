@@ -213,7 +213,7 @@ func TestAPersonGetsATokenOnThePages(t *testing.T) {
 	if got := s.do(s.browser(), http.MethodGet, "/apis/user.openshift.io/v1/users/~", nil, bearer(token)); !ok || got.StatusCode != http.StatusOK {
 		t.Errorf("%s with the token of the page: %s", got.Status, page.body)
 	}
-	if again := s.do(browser, http.MethodPost, "/oauth/token/display", button.fields(), nil); again.StatusCode != http.StatusBadRequest {
-		t.Errorf("the code again: %s", again.Status)
+	if answer := s.do(browser, http.MethodPost, "/oauth/token/display", button.fields(), nil); answer.StatusCode != http.StatusBadRequest {
+		t.Errorf("the code again: %s", answer.Status)
 	}
 }

@@ -133,8 +133,8 @@ var hidden = regexp.MustCompile(`name="(csrf|then|code)" value="([^"]*)"`)
 // fields returns the hidden fields of the form on a page.
 func (a answer) fields() url.Values {
 	form := url.Values{}
-	for _, found := range hidden.FindAllStringSubmatch(a.body, -1) {
-		form.Set(found[1], strings.ReplaceAll(strings.ReplaceAll(found[2], "&amp;", "&"), "&#43;", "+"))
+	for _, field := range hidden.FindAllStringSubmatch(a.body, -1) {
+		form.Set(field[1], strings.ReplaceAll(strings.ReplaceAll(field[2], "&amp;", "&"), "&#43;", "+"))
 	}
 	return form
 }

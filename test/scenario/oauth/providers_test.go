@@ -60,13 +60,13 @@ type self struct {
 	Identities []string
 }
 
-func (s *server) self(token string) (who self) {
+func (s *server) self(token string) (user self) {
 	s.t.Helper()
 	got := s.do(s.browser(), http.MethodGet, "/apis/user.openshift.io/v1/users/~", nil, bearer(token))
-	if err := json.Unmarshal([]byte(got.body), &who); err != nil || got.StatusCode != http.StatusOK {
+	if err := json.Unmarshal([]byte(got.body), &user); err != nil || got.StatusCode != http.StatusOK {
 		s.t.Errorf("%s with the token: %s", got.Status, got.body)
 	}
-	return who
+	return user
 }
 
 // passwords logs in by providers that check passwords: for `oc login` and on their pages.
@@ -76,15 +76,15 @@ func passwords(t *testing.T, _ *town, s *server) {
 		{"ldap", "alice", "secret", "ldap:cn=Alice A.,ou=people,dc=example,dc=com"},
 		{"remote", "carol", "secret", "remote:4712"},
 	} {
-		if who := s.self(s.token(c.user, c.password)); who.Metadata.Name != c.user || !slices.Equal(who.Identities, []string{c.identity}) {
-			t.Errorf("provider %s: challenged, the user is %+v", c.provider, who)
+		if user := s.self(s.token(c.user, c.password)); user.Metadata.Name != c.user || !slices.Equal(user.Identities, []string{c.identity}) {
+			t.Errorf("provider %s: challenged, the user is %+v", c.provider, user)
 		}
 		browser := s.browser()
 		if back := s.form(browser, c.provider, c.user, c.password).location(t); back.Path != "/oauth/authorize" {
 			t.Errorf("provider %s: the page sends to %s", c.provider, back)
 		}
-		if who := s.self(s.tokenOf(browser)); who.Metadata.Name != c.user {
-			t.Errorf("provider %s: on its page, the user is %+v", c.provider, who)
+		if user := s.self(s.tokenOf(browser)); user.Metadata.Name != c.user {
+			t.Errorf("provider %s: on its page, the user is %+v", c.provider, user)
 		}
 		if back := s.form(s.browser(), c.provider, c.user, c.password+"x").location(t); back.Query().Get("reason") != "access_denied" {
 			t.Errorf("provider %s: a wrong password is sent to %s", c.provider, back)
@@ -112,8 +112,8 @@ func passwords(t *testing.T, _ *town, s *server) {
 	s.OC("create", "user", "erika")
 	s.OC("create", "identity", "keystone:erin")
 	s.OC("create", "useridentitymapping", "keystone:erin", "erika")
-	if who := s.self(s.token("erin", "secret")); who.Metadata.Name != "erika" {
-		t.Errorf("who is mapped is %+v", who)
+	if user := s.self(s.token("erin", "secret")); user.Metadata.Name != "erika" {
+		t.Errorf("who is mapped is %+v", user)
 	}
 }
 
@@ -130,8 +130,8 @@ func otherServers(t *testing.T, b *town, s *server) {
 	if got := s.do(s.browser(), http.MethodGet, back, nil, nil); got.StatusCode != http.StatusBadRequest {
 		t.Errorf("who comes back in another browser: %s", got.Status)
 	}
-	claimed := s.browser()
-	if got := s.do(claimed, http.MethodGet, s.visit(claimed, b.github, "github"), nil, nil); got.StatusCode != http.StatusForbidden || !strings.Contains(got.body, "belongs to another identity") {
+	client := s.browser()
+	if got := s.do(client, http.MethodGet, s.visit(client, b.github, "github"), nil, nil); got.StatusCode != http.StatusForbidden || !strings.Contains(got.body, "belongs to another identity") {
 		t.Errorf("claim of a name that another identity has: %s, %s", got.Status, got.body)
 	}
 	for _, c := range []struct {
@@ -143,17 +143,17 @@ func otherServers(t *testing.T, b *town, s *server) {
 		if got := s.do(browser, http.MethodGet, s.visit(browser, c.server, c.provider), nil, nil); got.StatusCode != http.StatusFound {
 			t.Fatalf("provider %s: %s, %s", c.provider, got.Status, got.body)
 		}
-		who := s.self(s.tokenOf(browser))
-		if who.Metadata.Name != c.user || !slices.Contains(who.Identities, c.provider+":4711") {
-			t.Errorf("provider %s: the user is %+v", c.provider, who)
+		user := s.self(s.tokenOf(browser))
+		if user.Metadata.Name != c.user || !slices.Contains(user.Identities, c.provider+":4711") {
+			t.Errorf("provider %s: the user is %+v", c.provider, user)
 		}
 	}
 	s.OC("delete", "user", "alice")
 	s.OC("delete", "identity", "ldap:cn=Alice A.,ou=people,dc=example,dc=com", "openid:4711")
 	free := s.browser()
 	s.do(free, http.MethodGet, s.visit(free, b.github, "github"), nil, nil)
-	if who := s.self(s.tokenOf(free)); who.Metadata.Name != "alice" || who.FullName != "Alice A." || !slices.Equal(who.Identities, []string{"github:12"}) {
-		t.Errorf("claim of a name that is free: %+v", who)
+	if user := s.self(s.tokenOf(free)); user.Metadata.Name != "alice" || user.FullName != "Alice A." || !slices.Equal(user.Identities, []string{"github:12"}) {
+		t.Errorf("claim of a name that is free: %+v", user)
 	}
 }
 
@@ -174,8 +174,8 @@ func behindAProxy(t *testing.T, b *town, s *server) {
 	}
 	got := s.do(outside, http.MethodGet, challenge.String(), nil, dave)
 	fragment, _ := url.ParseQuery(got.location(t).Fragment)
-	if who := s.self(fragment.Get("access_token")); who.Metadata.Name != "dave" || !slices.Equal(who.Identities, []string{"proxy:dave"}) {
-		t.Errorf("behind the proxy: %+v", who)
+	if user := s.self(fragment.Get("access_token")); user.Metadata.Name != "dave" || !slices.Equal(user.Identities, []string{"proxy:dave"}) {
+		t.Errorf("behind the proxy: %+v", user)
 	}
 	// A code by curl, as the guide shows it: the proxy answers for the user, the code is exchanged
 	// without it.
@@ -220,11 +220,11 @@ func (s *server) tokenOf(browser *http.Client) string {
 
 // visit goes to the server of a provider, which logs everybody in, and gives where that sends the
 // browser back to.
-func (s *server) visit(browser *http.Client, there *httptest.Server, provider string) string {
+func (s *server) visit(browser *http.Client, server *httptest.Server, provider string) string {
 	s.t.Helper()
 	start := s.do(browser, http.MethodGet, "/login/"+provider+"?"+url.Values{"then": {implicit}}.Encode(), nil, nil).location(s.t)
 	outside := s.browser()
-	trust(outside, there.Certificate())
+	trust(outside, server.Certificate())
 	return s.do(outside, http.MethodGet, start.String(), nil, nil).location(s.t).String()
 }
 
@@ -236,10 +236,10 @@ func trust(browser *http.Client, authority *x509.Certificate) {
 // show makes a browser show a certificate.
 func show(t *testing.T, browser *http.Client, pair certtest.Pair) {
 	t.Helper()
-	own, err := tls.LoadX509KeyPair(pair.CertFile, pair.KeyFile)
+	cert, err := tls.LoadX509KeyPair(pair.CertFile, pair.KeyFile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// Also to a server that names other authorities.
-	browser.Transport.(*http.Transport).TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &own, nil }
+	browser.Transport.(*http.Transport).TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &cert, nil }
 }

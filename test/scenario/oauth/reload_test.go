@@ -15,7 +15,7 @@ import (
 func reloads(t *testing.T, b *town, s *server) {
 	before := s.pid()
 	token, browser := s.token("developer", s.developer()), s.browser()
-	begun := s.do(browser, http.MethodGet, "/login/file?"+url.Values{"then": {implicit}}.Encode(), nil, nil).fields()
+	values := s.do(browser, http.MethodGet, "/login/file?"+url.Values{"then": {implicit}}.Encode(), nil, nil).fields()
 	template := b.file("login.html", `<form><input name="csrf" value="{{.Values.CSRF}}">Our own page</form>`)
 	s.OC("create", "-n", "default", "-f", b.file("request.yaml", requestTemplate))
 	b.write(append(b.providers(),
@@ -33,20 +33,20 @@ func reloads(t *testing.T, b *town, s *server) {
 	}
 	someone := s.browser()
 	s.form(someone, "anyone", "mallory", "whatever")
-	if who := s.self(s.tokenOf(someone)); who.Metadata.Name != "mallory" {
-		t.Errorf("AllowAll: %+v", who)
+	if user := s.self(s.tokenOf(someone)); user.Metadata.Name != "mallory" {
+		t.Errorf("AllowAll: %+v", user)
 	}
 	got := s.do(s.browser(), http.MethodGet, implicit, nil, basic("developer", s.developer())).location(t)
 	if !strings.Contains(got.Fragment, "expires_in=1000") {
 		t.Errorf("the age of tokens does not count: %s", got.Fragment)
 	}
-	if made, err := s.TryOC("new-project", "small-one", "--skip-config-write"); err != nil || s.OC("get", "namespace", "small-one", "-o", "jsonpath={.metadata.labels.size}") != "small" {
-		t.Errorf("the template of projects does not count: %s, %v", made, err)
+	if result, err := s.TryOC("new-project", "small-one", "--skip-config-write"); err != nil || s.OC("get", "namespace", "small-one", "-o", "jsonpath={.metadata.labels.size}") != "small" {
+		t.Errorf("the template of projects does not count: %s, %v", result, err)
 	}
 	s.OC("adm", "policy", "remove-cluster-role-from-group", "self-provisioner", "system:authenticated:oauth")
-	refused := s.do(s.browser(), http.MethodGet, "/apis/project.openshift.io/v1/projectrequests", nil, bearer(token))
-	if s.OC("adm", "policy", "add-cluster-role-to-group", "self-provisioner", "system:authenticated:oauth"); !strings.Contains(refused.body, "ask the operator") {
-		t.Errorf("the message about projects does not count: %s", refused.body)
+	answer := s.do(s.browser(), http.MethodGet, "/apis/project.openshift.io/v1/projectrequests", nil, bearer(token))
+	if s.OC("adm", "policy", "add-cluster-role-to-group", "self-provisioner", "system:authenticated:oauth"); !strings.Contains(answer.body, "ask the operator") {
+		t.Errorf("the message about projects does not count: %s", answer.body)
 	}
 	const pod = `{apiVersion: v1, kind: Pod, metadata: {name: once}, spec: {restartPolicy: Never, containers: [{name: a, image: localhost/a}]}}`
 	if _, err := s.TryOCWithInput(pod, "create", "-f", "-"); err != nil || s.OC("get", "pod", "once", "-o", "jsonpath={.spec.activeDeadlineSeconds}") != "1234" {
@@ -55,13 +55,13 @@ func reloads(t *testing.T, b *town, s *server) {
 	s.OC("delete", "pod", "once", "--now")
 
 	// What had begun goes on.
-	begun.Set("username", "developer")
-	begun.Set("password", s.developer())
-	if back := s.do(browser, http.MethodPost, "/login/file", begun, nil).location(t); back.Path != "/oauth/authorize" {
+	values.Set("username", "developer")
+	values.Set("password", s.developer())
+	if back := s.do(browser, http.MethodPost, "/login/file", values, nil).location(t); back.Path != "/oauth/authorize" {
 		t.Errorf("a login that had begun is sent to %s", back)
 	}
-	if who := s.self(token); who.Metadata.Name != "developer" {
-		t.Errorf("an older token is of %+v", who)
+	if user := s.self(token); user.Metadata.Name != "developer" {
+		t.Errorf("an older token is of %+v", user)
 	}
 	damaged(t, b, s)
 	if after := s.pid(); after != before {
@@ -73,8 +73,8 @@ func reloads(t *testing.T, b *town, s *server) {
 func damaged(t *testing.T, b *town, s *server) {
 	b.write([]string{"identityProviders: [{name: file, provider: {kind: Nonsense}}]"}, b.audit, "projectConfig: {projectRequestMessage: lost}")
 	s.waitStatus("the changed configuration cannot be used, and the former one stays")
-	if who := s.self(s.token("developer", s.developer())); who.Metadata.Name != "developer" {
-		t.Errorf("with a damaged file: %+v", who)
+	if user := s.self(s.token("developer", s.developer())); user.Metadata.Name != "developer" {
+		t.Errorf("with a damaged file: %+v", user)
 	}
 	b.write(b.providers(), b.audit)
 	s.WaitFor("the first configuration to count again", func(context.Context) error {

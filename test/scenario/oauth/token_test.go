@@ -110,20 +110,20 @@ func TestTokensAuthenticateInEveryWay(t *testing.T) {
 		})
 		return got.StatusCode, got.body
 	}
-	status, who := review(bearer(token))
+	status, user := review(bearer(token))
 	for _, want := range []string{`"username":"developer"`, `"system:authenticated"`, `"system:authenticated:oauth"`, `"scopes.authorization.openshift.io":["user:full"]`} {
-		if !strings.Contains(strings.ReplaceAll(who, " ", ""), want) {
-			t.Errorf("status %d, the review lacks %s: %s", status, want, who)
+		if !strings.Contains(strings.ReplaceAll(user, " ", ""), want) {
+			t.Errorf("status %d, the review lacks %s: %s", status, want, user)
 		}
 	}
 	protocol := "base64url.bearer.authorization.k8s.io." + base64.RawURLEncoding.EncodeToString([]byte(token))
-	status, who = review(func(r *http.Request) {
+	status, user = review(func(r *http.Request) {
 		r.Header.Set("Connection", "Upgrade")
 		r.Header.Set("Upgrade", "websocket")
 		r.Header.Set("Sec-WebSocket-Protocol", protocol+", base64.channel.k8s.io")
 	})
-	if !strings.Contains(who, "developer") {
-		t.Errorf("websocket: %d, %s", status, who)
+	if !strings.Contains(user, "developer") {
+		t.Errorf("websocket: %d, %s", status, user)
 	}
 	for name, wrong := range map[string]string{
 		"another token":   "sha256~" + strings.Repeat("A", 43),

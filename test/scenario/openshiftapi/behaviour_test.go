@@ -82,15 +82,15 @@ func TestDeploymentConfigsScaleAndKeepTheirStatus(t *testing.T) {
 	client := r.client(t, c)
 	object := r.object(t, c, "web")
 	object.Object["status"] = map[string]any{"latestVersion": int64(7)}
-	made, err := client.Create(t.Context(), object, metav1.CreateOptions{})
+	result, err := client.Create(t.Context(), object, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	version, _, _ := unstructured.NestedInt64(made.Object, "status", "latestVersion")
-	strategy, _, _ := unstructured.NestedString(made.Object, "spec", "strategy", "type")
-	policy, _, _ := unstructured.NestedString(made.Object, "spec", "template", "spec", "restartPolicy")
-	if version != 0 || strategy != "Rolling" || policy != "Always" || made.GetGeneration() != 1 {
-		t.Errorf("made %v", made)
+	version, _, _ := unstructured.NestedInt64(result.Object, "status", "latestVersion")
+	strategy, _, _ := unstructured.NestedString(result.Object, "spec", "strategy", "type")
+	policy, _, _ := unstructured.NestedString(result.Object, "spec", "template", "spec", "restartPolicy")
+	if version != 0 || strategy != "Rolling" || policy != "Always" || result.GetGeneration() != 1 {
+		t.Errorf("made %v", result)
 	}
 	c.OC("scale", "dc/web", "--replicas=3")
 	if got := c.OC("get", "dc/web", "-o", "jsonpath={.spec.replicas} {.metadata.generation}"); got != "3 2" {
@@ -192,14 +192,14 @@ func TestTemplatesAreProcessed(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, answer)
 	}
-	var processed struct {
+	var result struct {
 		Parameters []struct{ Value string }
 		Objects    []any
 	}
-	if err := json.Unmarshal(answer, &processed); err != nil || len(processed.Parameters[2].Value) != 8 {
+	if err := json.Unmarshal(answer, &result); err != nil || len(result.Parameters[2].Value) != 8 {
 		t.Errorf("processed %s, %v", answer, err)
 	}
-	object, _ := json.Marshal(processed.Objects[0])
+	object, _ := json.Marshal(result.Objects[0])
 	if want := `{"apiVersion":"v1","kind":"Service","metadata":{"labels":{"app":"shop"},"name":"shop"},"spec":{"ports":[{"port":8080}]}}`; string(object) != want {
 		t.Errorf("object is %s", object)
 	}
@@ -306,13 +306,13 @@ func TestObjectsOutliveARestartAndEndWithTheirNamespace(t *testing.T) {
 // etcd also has the key in the condition of each write, without a value.
 func storedAsProtobuf(t *testing.T, c *kit.Cluster, key string) (found bool) {
 	t.Helper()
-	stored := regexp.MustCompile(regexp.QuoteMeta(key) + `(?s:.{0,36}?)k8s\x00`)
+	existing := regexp.MustCompile(regexp.QuoteMeta(key) + `(?s:.{0,36}?)k8s\x00`)
 	err := filepath.WalkDir(c.Path("etcd"), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
 		content, err := os.ReadFile(path)
-		found = found || stored.Match(content)
+		found = found || existing.Match(content)
 		return err
 	})
 	if err != nil {

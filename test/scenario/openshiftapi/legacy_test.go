@@ -50,16 +50,16 @@ func TestKindsWithoutAGroup(t *testing.T) {
 	if root := answer(t, client.Get().AbsPath("/oapi").Do(t.Context())); !slices.Equal(root.Versions, []string{"v1"}) {
 		t.Errorf("/oapi has %+v", root)
 	}
-	made := answer(t, client.Post().AbsPath(base).SetHeader("Content-Type", "application/json").Body([]byte(oldRoute)).Do(t.Context()))
-	if made.APIVersion != "v1" || made.Kind != "Route" {
-		t.Errorf("made %+v", made)
+	identity := answer(t, client.Post().AbsPath(base).SetHeader("Content-Type", "application/json").Body([]byte(oldRoute)).Do(t.Context()))
+	if identity.APIVersion != "v1" || identity.Kind != "Route" {
+		t.Errorf("made %+v", identity)
 	}
 	for path, version := range map[string]string{
 		base + "/front":  "v1",
 		group + "/front": "route.openshift.io/v1",
 		strings.Replace(base, "/oapi/", "/api/", 1) + "/front": "v1",
 	} {
-		if got := answer(t, client.Get().AbsPath(path).Do(t.Context())); got.APIVersion != version || got.Metadata.UID != made.Metadata.UID {
+		if got := answer(t, client.Get().AbsPath(path).Do(t.Context())); got.APIVersion != version || got.Metadata.UID != identity.Metadata.UID {
 			t.Errorf("%s is %+v", path, got)
 		}
 	}
@@ -97,8 +97,8 @@ func TestOldNamesDoNotGetInTheWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, known := range core.APIResources {
-		if known.Name == "routes" {
+	for _, resource := range core.APIResources {
+		if resource.Name == "routes" {
 			t.Error("routes are announced without a group")
 		}
 	}

@@ -67,22 +67,22 @@ func (r resource) version() schema.GroupVersion {
 // object returns a valid one.
 func (r resource) object(t *testing.T, c *kit.Cluster, name string) *unstructured.Unstructured {
 	t.Helper()
-	made := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(r.body), &made.Object); err != nil {
+	object := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(r.body), &object.Object); err != nil {
 		t.Fatal(err)
 	}
-	for key, value := range made.Object {
+	for key, value := range object.Object {
 		if value == "NAME" { // the object's own name
-			made.Object[key] = name
+			object.Object[key] = name
 		}
 	}
-	made.SetAPIVersion(r.version().String())
-	made.SetKind(r.kind)
-	made.SetName(name)
+	object.SetAPIVersion(r.version().String())
+	object.SetKind(r.kind)
+	object.SetName(name)
 	if !r.clusterwide {
-		made.SetNamespace(c.Namespace)
+		object.SetNamespace(c.Namespace)
 	}
-	return made
+	return object
 }
 
 // client changes the resource in the test's namespace, or in the cluster.
@@ -92,9 +92,9 @@ func (r resource) client(t *testing.T, c *kit.Cluster) dynamic.ResourceInterface
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := client.Resource(r.version().WithResource(r.plural))
+	existing := client.Resource(r.version().WithResource(r.plural))
 	if r.clusterwide {
-		return found
+		return existing
 	}
-	return found.Namespace(c.Namespace)
+	return existing.Namespace(c.Namespace)
 }

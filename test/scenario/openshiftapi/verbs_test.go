@@ -94,16 +94,16 @@ func checkWatch(t *testing.T, client dynamic.ResourceInterface, object *unstruct
 		t.Fatal(err)
 	}
 	defer events.Stop()
-	made, err := client.Create(t.Context(), object, metav1.CreateOptions{})
+	result, err := client.Create(t.Context(), object, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	event := <-events.ResultChan()
 	seen, ok := event.Object.(*unstructured.Unstructured)
-	if !ok || event.Type != watch.Added || seen.GetUID() != made.GetUID() || seen.GetAPIVersion() != object.GetAPIVersion() || seen.GetKind() != object.GetKind() {
+	if !ok || event.Type != watch.Added || seen.GetUID() != result.GetUID() || seen.GetAPIVersion() != object.GetAPIVersion() || seen.GetKind() != object.GetKind() {
 		t.Fatalf("watched %+v", event)
 	}
-	return made
+	return result
 }
 
 func checkPatches(t *testing.T, client dynamic.ResourceInterface, name string) {
@@ -128,12 +128,12 @@ func checkPatches(t *testing.T, client dynamic.ResourceInterface, name string) {
 func checkApply(t *testing.T, client dynamic.ResourceInterface, object *unstructured.Unstructured) {
 	t.Helper()
 	apply := func(manager, label, value string, force bool) (*unstructured.Unstructured, error) {
-		wanted := &unstructured.Unstructured{Object: map[string]any{}}
-		wanted.SetAPIVersion(object.GetAPIVersion())
-		wanted.SetKind(object.GetKind())
-		wanted.SetName(object.GetName())
-		wanted.SetLabels(map[string]string{label: value})
-		return client.Apply(t.Context(), object.GetName(), wanted, metav1.ApplyOptions{FieldManager: manager, Force: force})
+		desired := &unstructured.Unstructured{Object: map[string]any{}}
+		desired.SetAPIVersion(object.GetAPIVersion())
+		desired.SetKind(object.GetKind())
+		desired.SetName(object.GetName())
+		desired.SetLabels(map[string]string{label: value})
+		return client.Apply(t.Context(), object.GetName(), desired, metav1.ApplyOptions{FieldManager: manager, Force: force})
 	}
 	if _, err := apply("one", "made", "once", false); err != nil {
 		t.Fatal(err)
@@ -152,13 +152,13 @@ func checkApply(t *testing.T, client dynamic.ResourceInterface, object *unstruct
 
 func checkLists(t *testing.T, client dynamic.ResourceInterface, labelled, other string) {
 	t.Helper()
-	found, err := client.List(t.Context(), metav1.ListOptions{LabelSelector: "made=twice"})
-	if err != nil || len(found.Items) != 1 || found.Items[0].GetName() != labelled {
-		t.Fatalf("by label: %v, %v", found, err)
+	list, err := client.List(t.Context(), metav1.ListOptions{LabelSelector: "made=twice"})
+	if err != nil || len(list.Items) != 1 || list.Items[0].GetName() != labelled {
+		t.Fatalf("by label: %v, %v", list, err)
 	}
-	found, err = client.List(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + other})
-	if err != nil || len(found.Items) != 1 || found.Items[0].GetName() != other {
-		t.Fatalf("by field: %v, %v", found, err)
+	list, err = client.List(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + other})
+	if err != nil || len(list.Items) != 1 || list.Items[0].GetName() != other {
+		t.Fatalf("by field: %v, %v", list, err)
 	}
 	if _, err := client.List(t.Context(), metav1.ListOptions{FieldSelector: "spec.unheardOf=x"}); !apierrors.IsBadRequest(err) {
 		t.Fatalf("by a field that is no selector: %v", err)
@@ -216,9 +216,9 @@ func checkFinalizer(t *testing.T, client dynamic.ResourceInterface, name string)
 	if err := client.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	held, err := client.Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil || held.GetDeletionTimestamp() == nil {
-		t.Fatalf("held object: %v, %v", held, err)
+	object, err := client.Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil || object.GetDeletionTimestamp() == nil {
+		t.Fatalf("held object: %v, %v", object, err)
 	}
 	patch(`{"metadata": {"finalizers": null}}`)
 	if _, err := client.Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {

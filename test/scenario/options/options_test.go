@@ -199,8 +199,8 @@ func speaksTLS(t *testing.T, c *kit.Cluster, public certtest.Pair) {
 		err = client.HandshakeContext(t.Context())
 		return client.ConnectionState(), err
 	}
-	named, err := connect(&tls.Config{ServerName: "api.example.com"})
-	if err != nil || !named.PeerCertificates[0].Equal(public.Certificate) {
+	state, err := connect(&tls.Config{ServerName: "api.example.com"})
+	if err != nil || !state.PeerCertificates[0].Equal(public.Certificate) {
 		t.Errorf("by the public name: %v, another certificate", err)
 	}
 	own, err := connect(&tls.Config{ServerName: "kubernetes"})

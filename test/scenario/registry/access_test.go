@@ -44,8 +44,8 @@ func TestClientsOutsideUseTheRoute(t *testing.T) {
 		t.Fatalf("oc registry login wrote %d registries, %v", len(login.Auths), err)
 	}
 	options := []remote.Option{remote.WithTransport(p.transport()), remote.WithAuth(authn.FromConfig(login.Auths[routeHost]))}
-	made, tag := p.noise(1000), p.tag(routeHost, "app:v1")
-	p.WaitFor("a push by the route", func(context.Context) error { return remote.Write(tag, made, options...) })
+	image, tag := p.noise(1000), p.tag(routeHost, "app:v1")
+	p.WaitFor("a push by the route", func(context.Context) error { return remote.Write(tag, image, options...) })
 	if err := whole(tag, options...); err != nil {
 		t.Error(err)
 	}
@@ -110,7 +110,7 @@ func TestAFreshProjectsAccountsPushAndPull(t *testing.T) {
 }
 
 // private is a registry outside of the cluster that wants a user and a password, with an image.
-func private(p *project, made v1.Image) (reference, host string) {
+func private(p *project, image v1.Image) (reference, host string) {
 	p.t.Helper()
 	listener, err := listen(p)
 	if err != nil {
@@ -130,7 +130,7 @@ func private(p *project, made v1.Image) (reference, host string) {
 	host = listener.Addr().String()
 	tag, err := name.NewTag(host+"/team/app:v1", name.Insecure)
 	if err == nil {
-		err = remote.Write(tag, mutate.MediaType(made, types.DockerManifestSchema2), remote.WithAuth(&authn.Basic{Username: "team", Password: "secret"}))
+		err = remote.Write(tag, mutate.MediaType(image, types.DockerManifestSchema2), remote.WithAuth(&authn.Basic{Username: "team", Password: "secret"}))
 	}
 	if err != nil {
 		p.t.Fatal(err)
@@ -154,8 +154,8 @@ func hosts(p *project, registry, at string) {
 
 func TestAPrivateRegistryIsUsedWithPullSecrets(t *testing.T) {
 	p := newProject(t)
-	_, made := image(t, "private")
-	reference, host := private(p, made)
+	_, result := image(t, "private")
+	reference, host := private(p, result)
 	hosts(p, host, host)
 	stream := func(name string) string {
 		return fmt.Sprintf(`{apiVersion: image.openshift.io/v1, kind: ImageStream, metadata: {name: %s}, spec: {tags: [
@@ -195,8 +195,8 @@ func TestAPrivateRegistryIsUsedWithPullSecrets(t *testing.T) {
 
 func TestANodePullsThroughAMirror(t *testing.T) {
 	p := newProject(t)
-	_, made := image(t, "mirrored")
-	reference, _ := elsewhere(p, made)
+	_, result := image(t, "mirrored")
+	reference, _ := elsewhere(p, result)
 	host, _, _ := strings.Cut(reference, "/")
 	hosts(p, "images.example.com", host) // a name that nobody resolves
 	p.Apply(`{apiVersion: v1, kind: Pod, metadata: {name: app}, spec: {containers: [{name: app, image: "images.example.com/team/app:v1", imagePullPolicy: Always}]}}`)

@@ -34,12 +34,12 @@ func archive(t *testing.T, files map[string]string) []byte {
 }
 
 // archived writes an image as a file of `docker save`.
-func archived(t *testing.T, made v1.Image) string {
+func archived(t *testing.T, image v1.Image) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "image.tar")
 	tag, err := name.NewTag("registry.example.com/large:v1")
 	if err == nil {
-		err = tarball.WriteToFile(file, tag, made)
+		err = tarball.WriteToFile(file, tag, image)
 	}
 	if err != nil {
 		t.Fatal(err)

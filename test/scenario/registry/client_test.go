@@ -30,9 +30,9 @@ func file(t *testing.T, name string, content []byte) string {
 // the client has written.
 func TestImagesAreMirroredAppendedAndExtracted(t *testing.T) {
 	p := newProject(t)
-	_, made := image(t, "mirrored")
-	reference, _ := elsewhere(p, made)
-	digest, err := made.Digest()
+	_, result := image(t, "mirrored")
+	reference, _ := elsewhere(p, result)
+	digest, err := result.Digest()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,11 +86,11 @@ func TestImagesAreMirroredAppendedAndExtracted(t *testing.T) {
 // interface, and verifies what it answers.
 func TestSignaturesAreAddedAndVerified(t *testing.T) {
 	p := newProject(t)
-	dir, made := image(t, "signed")
+	dir, result := image(t, "signed")
 	if err := p.push(dir, "app:v1", p.token); err != nil {
 		t.Fatal(err)
 	}
-	digest, err := made.Digest()
+	digest, err := result.Digest()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,9 +158,9 @@ func TestSignaturesAreAddedAndVerified(t *testing.T) {
 
 func TestSignaturesOfAStoreAreImported(t *testing.T) {
 	p := newProject(t)
-	_, made := image(t, "stored")
-	reference, _ := elsewhere(p, made)
-	digest, err := made.Digest()
+	_, result := image(t, "stored")
+	reference, _ := elsewhere(p, result)
+	digest, err := result.Digest()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,9 +9,9 @@ import (
 
 func TestTagsAreSetAndRemovedByCommands(t *testing.T) {
 	p := newProject(t)
-	_, made := image(t, "one")
-	reference, _ := elsewhere(p, made)
-	digest, err := made.Digest()
+	_, result := image(t, "one")
+	reference, _ := elsewhere(p, result)
+	digest, err := result.Digest()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,13 +19,13 @@ import (
 )
 
 // pruner is an account that may prune, and a way to prune.
-func (p *project) pruner() (prune func(what string, more ...string) string) {
+func (p *project) pruner() (prune func(title string, more ...string) string) {
 	p.t.Helper()
 	token := p.account("pruner", "")
 	p.OC("adm", "policy", "add-cluster-role-to-user", "system:image-pruner", "-z", "pruner")
-	return func(what string, more ...string) string {
+	return func(title string, more ...string) string {
 		p.t.Helper()
-		return p.OC(append([]string{"adm", "prune", what, "--token=" + token, "--registry-url=https://" + p.direct()}, more...)...)
+		return p.OC(append([]string{"adm", "prune", title, "--token=" + token, "--registry-url=https://" + p.direct()}, more...)...)
 	}
 }
 
@@ -34,8 +34,8 @@ func TestPushesGoOnWhileImagesAreRemoved(t *testing.T) {
 	prune := p.pruner()
 	options := p.options(p.token)
 	old := p.noise(2000)
-	for _, made := range []v1.Image{old, p.noise(2000)} {
-		if err := remote.Write(p.tag(p.direct(), "quiet"), made, options...); err != nil {
+	for _, image := range []v1.Image{old, p.noise(2000)} {
+		if err := remote.Write(p.tag(p.direct(), "quiet"), image, options...); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -84,7 +84,7 @@ func TestAPushSurvivesTheEndOfTheRegistry(t *testing.T) {
 	if err := p.push(dir, "app:v1", p.token); err != nil {
 		t.Fatal(err)
 	}
-	left := p.interrupt("app")
+	rest := p.interrupt("app")
 	p.WaitFor("a client's next try", func(context.Context) error { return p.push(dir, "app:v2", p.token) })
 	for _, tag := range []string{"app:v1", "app:v2"} {
 		if _, err := p.pull(tag, p.token); err != nil {
@@ -92,11 +92,11 @@ func TestAPushSurvivesTheEndOfTheRegistry(t *testing.T) {
 		}
 	}
 	prune := p.pruner()
-	if out := prune("registry", "--confirm"); strings.Contains(out, filepath.Base(left)) {
+	if out := prune("registry", "--confirm"); strings.Contains(out, filepath.Base(rest)) {
 		t.Errorf("an upload that may still go on was removed:\n%s", out)
 	}
 	yesterday := time.Now().Add(-25 * time.Hour)
-	err := filepath.Walk(left, func(file string, _ os.FileInfo, err error) error {
+	err := filepath.Walk(rest, func(file string, _ os.FileInfo, err error) error {
 		if err == nil {
 			err = os.Chtimes(file, yesterday, yesterday)
 		}
@@ -105,10 +105,10 @@ func TestAPushSurvivesTheEndOfTheRegistry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out := prune("registry", "--confirm"); !strings.Contains(out, filepath.Base(left)) {
+	if out := prune("registry", "--confirm"); !strings.Contains(out, filepath.Base(rest)) {
 		t.Errorf("of what the push left there is nothing in\n%s", out)
 	}
-	if _, err := os.Stat(left); err == nil {
+	if _, err := os.Stat(rest); err == nil {
 		t.Error("what an interrupted push left is still there")
 	}
 	if _, err := p.pull("app:v2", p.token); err != nil {
@@ -118,7 +118,7 @@ func TestAPushSurvivesTheEndOfTheRegistry(t *testing.T) {
 
 // interrupt begins an upload, ends the registry in the middle of it, and gives the directory of
 // what it has left.
-func (p *project) interrupt(stream string) (left string) {
+func (p *project) interrupt(stream string) (rest string) {
 	p.t.Helper()
 	client := &http.Client{Transport: p.transport()}
 	ask := func(method, address string, body io.Reader) (*http.Response, error) {
@@ -134,7 +134,7 @@ func (p *project) interrupt(stream string) (left string) {
 		p.t.Fatal(err)
 	}
 	started.Body.Close()
-	left = p.Path("registry", "docker", "registry", "v2", "repositories", p.Namespace, stream, "_uploads", started.Header.Get("Docker-Upload-UUID"))
+	rest = p.Path("registry", "docker", "registry", "v2", "repositories", p.Namespace, stream, "_uploads", started.Header.Get("Docker-Upload-UUID"))
 	reader, writer := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
@@ -153,7 +153,7 @@ func (p *project) interrupt(stream string) (left string) {
 		}
 	}()
 	p.WaitFor("a part of the upload is on the disk", func(context.Context) error {
-		file, err := os.Stat(filepath.Join(left, "data"))
+		file, err := os.Stat(filepath.Join(rest, "data"))
 		if err == nil && file.Size() == 0 {
 			err = fmt.Errorf("it is empty")
 		}
@@ -163,7 +163,7 @@ func (p *project) interrupt(stream string) (left string) {
 	if err := <-ended; err == nil {
 		p.t.Error("the upload ended well")
 	}
-	return left
+	return rest
 }
 
 func TestAFullDisk(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 )
 
 // elsewhere is a registry outside of the cluster with an image, and a way to take it away.
-func elsewhere(p *project, made v1.Image) (reference string, stop func()) {
+func elsewhere(p *project, image v1.Image) (reference string, stop func()) {
 	p.t.Helper()
 	listener, err := listen(p)
 	if err != nil {
@@ -25,15 +25,15 @@ func elsewhere(p *project, made v1.Image) (reference string, stop func()) {
 	go func() { _ = server.Serve(listener) }()
 	p.t.Cleanup(func() { _ = server.Close() })
 	reference = listener.Addr().String() + "/team/app:v1"
-	replace(p.t, reference, made)
+	replace(p.t, reference, image)
 	return reference, func() { _ = server.Close() }
 }
 
-func replace(t *testing.T, reference string, made v1.Image) {
+func replace(t *testing.T, reference string, image v1.Image) {
 	t.Helper()
 	tag, err := name.NewTag(reference, name.Insecure)
 	if err == nil {
-		err = remote.Write(tag, made)
+		err = remote.Write(tag, image)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -42,8 +42,8 @@ func replace(t *testing.T, reference string, made v1.Image) {
 
 func TestAnImportedImageIsPulledThroughAndKept(t *testing.T) {
 	p := newProject(t)
-	_, made := image(t, "imported")
-	reference, stop := elsewhere(p, made)
+	_, result := image(t, "imported")
+	reference, stop := elsewhere(p, result)
 	p.Apply(fmt.Sprintf(`
 apiVersion: image.openshift.io/v1
 kind: ImageStream
@@ -54,7 +54,7 @@ spec:
   - {name: stable, from: {kind: ImageStreamTag, name: "app:v1"}}
   - {name: gone, from: {kind: DockerImage, name: %q}, importPolicy: {insecure: true}}
 `, reference, strings.Replace(reference, "v1", "v9", 1)))
-	digest, err := made.Digest()
+	digest, err := result.Digest()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ spec:
 		return err
 	})
 	outside := strings.Replace(reference, "/app:", "/outside:", 1)
-	replace(t, outside, made)
+	replace(t, outside, result)
 	p.OC("new-app", outside, "--insecure-registry")
 	p.WaitFor("an application of the image", func(context.Context) error {
 		const path = `jsonpath={.spec.template.spec.containers[0].image} {.spec.template.metadata.annotations.openshift\.io/container\.outside\.image\.entrypoint}`
@@ -131,11 +131,11 @@ spec:
 
 func TestPodsNameImagesByLocalStreams(t *testing.T) {
 	p := newProject(t)
-	dir, made := image(t, "local")
+	dir, result := image(t, "local")
 	if err := p.push(dir, "app:v1", p.token); err != nil {
 		t.Fatal(err)
 	}
-	digest, err := made.Digest()
+	digest, err := result.Digest()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,21 +19,21 @@ spec:
   - {type: openshift.io/ImageStream, max: {openshift.io/image-tags: "1", openshift.io/images: "5"}}
 `)
 	const want = `maximum storage usage per openshift.io/Image is 100Ki by LimitRange`
-	dir, made := image(t, "large")
+	dir, result := image(t, "large")
 	p.WaitFor("a push of a large image is refused", func(context.Context) error {
 		if err := p.push(dir, "pushed:v1", p.token); err == nil || !strings.Contains(err.Error(), "denied") || !strings.Contains(err.Error(), want) {
 			return fmt.Errorf("skopeo reads: %v", err)
 		}
 		return nil
 	})
-	digest, err := made.Digest()
+	digest, err := result.Digest()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := p.push(dir, "pushed@"+digest.String(), p.token); err == nil || !strings.Contains(err.Error(), "denied") || !strings.Contains(err.Error(), want) {
 		t.Errorf("a push by digest alone: %v", err)
 	}
-	reference, _ := elsewhere(p, made)
+	reference, _ := elsewhere(p, result)
 	other := p.Namespace + "-other"
 	p.OC("new-project", other, "--skip-config-write")
 	p.OC("import-image", "large:v1", "--from="+reference, "--confirm", "--insecure", "--namespace="+other)

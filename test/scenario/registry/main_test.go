@@ -108,7 +108,7 @@ func (p *project) pull(from, token string) (dir string, err error) {
 
 // image makes an image whose container says a word and then sleeps; the directory has it in OCI's
 // layout.
-func image(t *testing.T, word string) (dir string, made v1.Image) {
+func image(t *testing.T, word string) (dir string, image v1.Image) {
 	t.Helper()
 	busybox, err := os.ReadFile("/bin/busybox")
 	if err != nil {
@@ -118,11 +118,11 @@ func image(t *testing.T, word string) (dir string, made v1.Image) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err = mutate.AppendLayers(empty.Image, layer)
+	image, err = mutate.AppendLayers(empty.Image, layer)
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := made.ConfigFile()
+	file, err := image.ConfigFile()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,16 +132,16 @@ func image(t *testing.T, word string) (dir string, made v1.Image) {
 		Entrypoint: []string{"/bin/busybox", "sh", "-c", "read w < /word; echo $w; exec /bin/busybox sleep 1000000"},
 		Env:        []string{"WORD=" + word}, Labels: map[string]string{"word": word},
 	}
-	if made, err = mutate.ConfigFile(made, file); err != nil {
+	if image, err = mutate.ConfigFile(image, file); err != nil {
 		t.Fatal(err)
 	}
 	dir = t.TempDir()
 	path, err := layout.Write(dir, empty.Index)
 	if err == nil {
-		err = path.AppendImage(made)
+		err = path.AppendImage(image)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return dir, made
+	return dir, image
 }

@@ -82,34 +82,34 @@ func (p *project) pod(name, image string) (string, error) {
 // of the project change.
 func TestThePolicyDecidesWhichImagesRun(t *testing.T) {
 	p := newProject(t)
-	dir, made := image(t, "policy")
+	dir, result := image(t, "policy")
 	if err := p.push(dir, "app:v1", p.token); err != nil {
 		t.Fatal(err)
 	}
-	digest, err := made.Digest()
+	digest, err := result.Digest()
 	if err != nil {
 		t.Fatal(err)
 	}
 	configurePolicy(p, imagePolicy)
-	own := "docker-registry.default.svc:5000/" + p.Namespace + "/app"
-	pinned := own + "@" + digest.String()
-	try := func(what, image, want, problem string) {
+	local := "docker-registry.default.svc:5000/" + p.Namespace + "/app"
+	pinned := local + "@" + digest.String()
+	try := func(title, image, want, problem string) {
 		t.Helper()
 		got, err := p.pod("one", image)
 		switch {
 		case problem == "" && (err != nil || got != want):
-			t.Errorf("%s: image %q, %v, want %q", what, got, err, want)
+			t.Errorf("%s: image %q, %v, want %q", title, got, err, want)
 		case problem != "" && (err == nil || !strings.Contains(err.Error(), problem)):
-			t.Errorf("%s: image %q, %v, want %q", what, got, err, problem)
+			t.Errorf("%s: image %q, %v, want %q", title, got, err, problem)
 		}
 	}
-	try("of the cluster's registry", own+":v1", pinned, "")
+	try("of the cluster's registry", local+":v1", pinned, "")
 	try("of an allowed registry", "registry.example.com/app:v1", "registry.example.com/app:v1", "")
 	try("without a registry", "busybox:latest", "", "no rule accepts busybox:latest")
 	try("of a refused registry", "bad.example.com/app", "", `rule "never" rejects`)
 
 	workload := "{apiVersion: apps/v1, kind: Deployment, metadata: {name: app}, spec: {selector: {matchLabels: {app: app}}, " +
-		"template: {metadata: {labels: {app: app}}, spec: {containers: [{name: app, image: '" + own + ":v1'}]}}}}"
+		"template: {metadata: {labels: {app: app}}, spec: {containers: [{name: app, image: '" + local + ":v1'}]}}}}"
 	if got, err := p.TryOCWithInput(workload, "create", "-f", "-", "--dry-run=server", "-o", "jsonpath={.spec.template.spec.containers[0].image}"); err != nil || got != pinned {
 		t.Errorf("a deployment has the image %s, %v", got, err)
 	}
@@ -119,28 +119,28 @@ func TestThePolicyDecidesWhichImagesRun(t *testing.T) {
 	other := p.Namespace + "-other"
 	foreign := func() (string, error) {
 		return p.ServiceAccount(other, "pusher").Try("POST", kit.CorePath(other, "pods")+"?",
-			"{apiVersion: v1, kind: Pod, metadata: {name: one}, spec: {containers: [{name: one, image: '"+own+":v1'}]}}")
+			"{apiVersion: v1, kind: Pod, metadata: {name: one}, spec: {containers: [{name: one, image: '"+local+":v1'}]}}")
 	}
-	if got, err := foreign(); err != nil || !strings.Contains(got, own+":v1") || strings.Contains(got, digest.String()) {
+	if got, err := foreign(); err != nil || !strings.Contains(got, local+":v1") || strings.Contains(got, digest.String()) {
 		t.Errorf("a pod of another project is %s, %v", got, err)
 	}
 	p.OC("annotate", "image/"+digest.String(), "images.openshift.io/deny-execution=true")
 	if got, err := foreign(); err == nil || !strings.Contains(got, `rule \"execution-denied\" rejects`) {
 		t.Errorf("with the image marked, a pod of another project is %s, %v", got, err)
 	}
-	try("marked", own+":v1", "", `rule "execution-denied" rejects`)
+	try("marked", local+":v1", "", `rule "execution-denied" rejects`)
 	p.Apply(`{apiVersion: build.openshift.io/v1, kind: BuildConfig, metadata: {name: app}, spec: {source: {dockerfile: FROM scratch},
 		strategy: {dockerStrategy: {from: {kind: ImageStreamTag, name: "app:v1"}}}}}`)
-	if out, err := p.TryOC("start-build", "app"); err == nil || !strings.Contains(err.Error(), `rule "execution-denied" rejects `+own) {
+	if out, err := p.TryOC("start-build", "app"); err == nil || !strings.Contains(err.Error(), `rule "execution-denied" rejects `+local) {
 		t.Errorf("a build of a marked image: %s, %v", out, err)
 	}
 	byHand := `{apiVersion: build.openshift.io/v1, kind: Build, metadata: {name: by-hand}, spec: {strategy: {sourceStrategy: {from: {kind: ImageStreamTag, name: "app:v1"}}}}}`
-	if out, err := p.TryOCWithInput(byHand, "create", "-f", "-"); err == nil || !strings.Contains(err.Error(), `rule "execution-denied" rejects `+own) {
+	if out, err := p.TryOCWithInput(byHand, "create", "-f", "-"); err == nil || !strings.Contains(err.Error(), `rule "execution-denied" rejects `+local) {
 		t.Errorf("a build of a marked image that somebody writes himself: %s, %v", out, err)
 	}
 	p.OC("annotate", "namespace", p.Namespace, "alpha.image.policy.openshift.io/ignore-rules=execution-denied,never")
 	p.WaitFor("the project ignores the rule", func(context.Context) error {
-		_, err := p.pod("one", own+":v1")
+		_, err := p.pod("one", local+":v1")
 		return err
 	})
 	try("of a refused registry, which no project may ignore", "bad.example.com/app", "", `rule "never" rejects`)

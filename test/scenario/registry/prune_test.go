@@ -57,7 +57,7 @@ func TestImagesThatNothingRefersToGoFromTheDisk(t *testing.T) {
 			t.Errorf("there is no %q in\n%s", want, out)
 		}
 	}
-	if left, _ := filepath.Glob(blob); len(left) > 0 {
+	if remaining, _ := filepath.Glob(blob); len(remaining) > 0 {
 		t.Error("the image is still on the disk")
 	}
 	if _, err := p.pull("app@"+oldName.String(), p.token); err == nil {

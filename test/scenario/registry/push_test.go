@@ -12,11 +12,11 @@ import (
 
 func TestAPushMakesAStreamAndAPodRunsIt(t *testing.T) {
 	p := newProject(t)
-	dir, made := image(t, "hello")
+	dir, result := image(t, "hello")
 	if err := p.push(dir, "app:v1", p.token); err != nil {
 		t.Fatal(err)
 	}
-	digest, err := made.Digest()
+	digest, err := result.Digest()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,15 +77,15 @@ func TestOtherProjectsNeitherPullNorPush(t *testing.T) {
 		t.Fatal(err)
 	}
 	stranger := newProjectOf(t, p)
-	for what, try := range map[string]func(token string) error{
+	for name, try := range map[string]func(token string) error{
 		"pull": func(token string) error { _, err := p.pull("app:v1", token); return err },
 		"push": func(token string) error { return p.push(dir, "app:v2", token) },
 	} {
 		if err := try(stranger); err == nil || !strings.Contains(err.Error(), "no right to") && !strings.Contains(err.Error(), "403") {
-			t.Errorf("%s by a stranger: %v", what, err)
+			t.Errorf("%s by a stranger: %v", name, err)
 		}
 		if err := try("made-up"); err == nil {
-			t.Errorf("%s with a token that is none works", what)
+			t.Errorf("%s with a token that is none works", name)
 		}
 	}
 	reader := p.account("reader", "system:image-puller")
@@ -99,11 +99,11 @@ func TestOtherProjectsNeitherPullNorPush(t *testing.T) {
 
 func TestBlobsAreMountedWithinRightsAlone(t *testing.T) {
 	p := newProject(t)
-	dir, made := image(t, "secret")
+	dir, result := image(t, "secret")
 	if err := p.push(dir, "app:v1", p.token); err != nil {
 		t.Fatal(err)
 	}
-	layers, err := made.Layers()
+	layers, err := result.Layers()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,9 +53,9 @@ func (p *project) options(token string) []remote.Option {
 }
 
 // tag returns a tag of a stream of the project in a registry.
-func (p *project) tag(registry, tagged string) name.Tag {
+func (p *project) tag(registry, ref string) name.Tag {
 	p.t.Helper()
-	tag, err := name.NewTag(registry + "/" + p.Namespace + "/" + tagged)
+	tag, err := name.NewTag(registry + "/" + p.Namespace + "/" + ref)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -67,14 +67,14 @@ func (p *project) direct() string { return p.Address.String() + ":5000" }
 
 // whole reads all of an image and says whether it is what its manifest says.
 func whole(reference name.Reference, options ...remote.Option) error {
-	found, err := remote.Image(reference, options...)
+	image, err := remote.Image(reference, options...)
 	if err != nil {
 		return err
 	}
-	if _, err := found.RawConfigFile(); err != nil {
+	if _, err := image.RawConfigFile(); err != nil {
 		return fmt.Errorf("read configuration of %s: %w", reference, err)
 	}
-	layers, err := found.Layers()
+	layers, err := image.Layers()
 	if err != nil {
 		return err
 	}
@@ -95,11 +95,11 @@ func whole(reference name.Reference, options ...remote.Option) error {
 // noise returns an image of random bytes.
 func (p *project) noise(size int64) v1.Image {
 	p.t.Helper()
-	made, err := random.Image(size, 1)
+	image, err := random.Image(size, 1)
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	return mutate.MediaType(made, types.OCIManifestSchema1)
+	return mutate.MediaType(image, types.OCIManifestSchema1)
 }
 
 // request asks the registry itself and gives status and body.

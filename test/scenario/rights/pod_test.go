@@ -24,8 +24,8 @@ spec:
 `, name, kit.ToolsImage, lines)
 }
 
-func create(c *kit.Cluster, who, namespace, manifest string) (string, error) {
-	return c.TryOCWithInput(manifest, append([]string{"create", "-n", namespace, "-f", "-"}, as(who)...)...)
+func create(c *kit.Cluster, user, namespace, manifest string) (string, error) {
+	return c.TryOCWithInput(manifest, append([]string{"create", "-n", namespace, "-f", "-"}, as(user)...)...)
 }
 
 func TestAPodOfAUserRunsRestricted(t *testing.T) {
@@ -43,7 +43,7 @@ func TestAPodOfAUserRunsRestricted(t *testing.T) {
 	if id := strings.TrimSpace(c.Exec("plain", "id", "-u")); id != first {
 		t.Errorf("the container runs as %s, want %s", id, first)
 	}
-	for what, manifest := range map[string]string{
+	for name, manifest := range map[string]string{
 		"initContainers[0].securityContext.privileged": sleeper("p", "initContainers: [{name: init, image: none, securityContext: {privileged: true}}]"),
 		"privileged containers are not allowed":        strings.Replace(sleeper("p"), "command:", "securityContext: {privileged: true}, command:", 1),
 		"must be in the ranges":                        strings.Replace(sleeper("p"), "command:", "securityContext: {runAsUser: 0}, command:", 1),
@@ -56,7 +56,7 @@ func TestAPodOfAUserRunsRestricted(t *testing.T) {
 		}
 		must(t, err.Error(), "unable to validate against any security context constraint")
 		must(t, err.Error(), "restricted: [")
-		must(t, err.Error(), what)
+		must(t, err.Error(), name)
 	}
 }
 

@@ -19,14 +19,16 @@ func as(name string, more ...string) []string {
 }
 
 // oc runs a command as a user and fails the test when it fails.
-func oc(c *kit.Cluster, who string, args ...string) string { return c.OC(append(args, as(who)...)...) }
+func oc(c *kit.Cluster, user string, args ...string) string {
+	return c.OC(append(args, as(user)...)...)
+}
 
 // refused runs a command as a user that must fail, and returns what it says.
-func refused(t *testing.T, c *kit.Cluster, who string, args ...string) string {
+func refused(t *testing.T, c *kit.Cluster, user string, args ...string) string {
 	t.Helper()
-	out, err := c.TryOC(append(args, as(who)...)...)
+	out, err := c.TryOC(append(args, as(user)...)...)
 	if err == nil {
-		t.Fatalf("%s may do %v: %s", who, args, out)
+		t.Fatalf("%s may do %v: %s", user, args, out)
 	}
 	return out + err.Error()
 }
@@ -43,17 +45,17 @@ const (
 	projectRequest = `{"apiVersion":"project.openshift.io/v1","kind":"ProjectRequest","metadata":{"name":%q},"displayName":"A shop","description":"Sells things"}`
 )
 
-func request(t *testing.T, c *kit.Cluster, who, name string) string {
+func request(t *testing.T, c *kit.Cluster, user, name string) string {
 	t.Helper()
-	out, err := tryRequest(c, who, name)
+	out, err := tryRequest(c, user, name)
 	if err != nil {
-		t.Fatalf("%s requests project %s: %v: %s", who, name, err, out)
+		t.Fatalf("%s requests project %s: %v: %s", user, name, err, out)
 	}
 	t.Cleanup(func() { _, _ = c.TryOC("delete", "namespace", name, "--wait=false") })
 	return out
 }
 
-func tryRequest(c *kit.Cluster, who, name string) (string, error) {
+func tryRequest(c *kit.Cluster, user, name string) (string, error) {
 	body := strings.Replace(projectRequest, "%q", `"`+name+`"`, 1)
-	return c.TryOCWithInput(body, append([]string{"create", "--raw", "/apis/project.openshift.io/v1/projectrequests", "-f", "-"}, as(who)...)...)
+	return c.TryOCWithInput(body, append([]string{"create", "--raw", "/apis/project.openshift.io/v1/projectrequests", "-f", "-"}, as(user)...)...)
 }

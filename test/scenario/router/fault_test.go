@@ -21,10 +21,10 @@ import (
 // apply makes a route.
 func apply(t *testing.T, c *kit.Cluster, name, service string, change func(*routev1.RouteSpec)) {
 	t.Helper()
-	made := routev1.Route{TypeMeta: metav1.TypeMeta{APIVersion: routev1.GroupVersion.String(), Kind: "Route"}, ObjectMeta: metav1.ObjectMeta{Name: name}}
-	made.Spec = routev1.RouteSpec{Host: name + ".faults.example.com", To: routev1.RouteTargetReference{Kind: "Service", Name: service}}
-	change(&made.Spec)
-	text, err := json.Marshal(made)
+	route := routev1.Route{TypeMeta: metav1.TypeMeta{APIVersion: routev1.GroupVersion.String(), Kind: "Route"}, ObjectMeta: metav1.ObjectMeta{Name: name}}
+	route.Spec = routev1.RouteSpec{Host: name + ".faults.example.com", To: routev1.RouteTargetReference{Kind: "Service", Name: service}}
+	change(&route.Spec)
+	text, err := json.Marshal(route)
 	if err != nil {
 		t.Fatal(err)
 	}

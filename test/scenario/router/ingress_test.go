@@ -70,11 +70,11 @@ func TestIngressObjectsAreServed(t *testing.T) {
 		return secure.Handshake() == nil && secure.ConnectionState().PeerCertificates[0].Equal(pair.Certificate)
 	})
 	eventually.Equal(t, "status of the Ingress", func() string {
-		found, err := c.Client.NetworkingV1().Ingresses(c.Namespace).Get(context.Background(), "front", metav1.GetOptions{})
+		ingress, err := c.Client.NetworkingV1().Ingresses(c.Namespace).Get(context.Background(), "front", metav1.GetOptions{})
 		if err != nil {
 			return err.Error()
 		}
-		told, _ := json.Marshal(found.Status.LoadBalancer.Ingress)
+		told, _ := json.Marshal(ingress.Status.LoadBalancer.Ingress)
 		return string(told)
 	}, fmt.Sprintf(`[{"ip":%q}]`, c.Address))
 

@@ -68,8 +68,8 @@ func TestARouterOfAShardRunsInAPod(t *testing.T) {
 	serves(t, c, 81, "gold.example.com", "sharded")
 	serves(t, c, 80, "tin.example.com", "sharded")
 	eventually.True(t, "status by both routers", func() bool {
-		said := decided(c, "mine")
-		return strings.Contains(said, "gold:True") && strings.Contains(said, "public:True")
+		output := decided(c, "mine")
+		return strings.Contains(output, "gold:True") && strings.Contains(output, "public:True")
 	})
 	if _, header, _ := ask(c, "127.0.0.1:81", "/", toHost("gold.example.com")); !strings.HasPrefix(header.Get("Set-Cookie"), "golden=") {
 		t.Errorf("the route's annotation does not count: the cookie is %q", header.Get("Set-Cookie"))
@@ -84,8 +84,8 @@ func TestARouterOfAShardRunsInAPod(t *testing.T) {
 		log, err := c.TryOC("logs", "dc/gold", "-c", "syslog")
 		return err == nil && strings.Contains(log, "be_http:"+c.Namespace+":mine")
 	})
-	if said := c.OC("adm", "router", "gold"); said != "Router \"gold\" service exists\n" {
-		t.Errorf("a second time it says %q", said)
+	if output := c.OC("adm", "router", "gold"); output != "Router \"gold\" service exists\n" {
+		t.Errorf("a second time it says %q", output)
 	}
 
 	c.OC("create", "serviceaccount", "prometheus")
@@ -187,8 +187,8 @@ func TestASharedAddressLeadsToTheRouter(t *testing.T) {
 		_, _, body := ask(c, address, "/", toHost("vip.example.com"))
 		return body
 	}, "shared")
-	if said := c.OC("adm", "ipfailover", "ha", "--virtual-ips=198.51.100.77"); said != "Deployment configuration \"ha\" exists\n" {
-		t.Errorf("a second time it says %q", said)
+	if output := c.OC("adm", "ipfailover", "ha", "--virtual-ips=198.51.100.77"); output != "Deployment configuration \"ha\" exists\n" {
+		t.Errorf("a second time it says %q", output)
 	}
 	c.OC("scale", "dc/ha", "--replicas=0")
 	eventually.True(t, "the address to be given up", func() bool {

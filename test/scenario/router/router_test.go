@@ -121,21 +121,21 @@ func serves(t *testing.T, c *kit.Cluster, port int, host, want string) {
 // other:False/HostAlreadyClaimed".
 func decided(c *kit.Cluster, name string) string {
 	out, err := c.TryOC("get", "route", name, "-o", "json")
-	var found routev1.Route
-	if err != nil || json.Unmarshal([]byte(out), &found) != nil {
+	var route routev1.Route
+	if err != nil || json.Unmarshal([]byte(out), &route) != nil {
 		return ""
 	}
-	var said []string
-	for _, ingress := range found.Status.Ingress {
+	var lines []string
+	for _, ingress := range route.Status.Ingress {
 		for _, condition := range ingress.Conditions {
 			text := ingress.RouterName + ":" + string(condition.Status)
 			if condition.Reason != "" {
 				text += "/" + condition.Reason
 			}
-			said = append(said, text)
+			lines = append(lines, text)
 		}
 	}
-	return strings.Join(said, " ")
+	return strings.Join(lines, " ")
 }
 
 func TestARouteLeadsToPodsAndARollingUpdateLosesNoRequest(t *testing.T) {
@@ -145,8 +145,8 @@ func TestARouteLeadsToPodsAndARollingUpdateLosesNoRequest(t *testing.T) {
 	host := "front-" + c.Namespace + ".router.default.svc.cluster.local"
 	serves(t, c, 80, host, "one")
 	eventually.Equal(t, "status of the route", func() string { return decided(c, "front") }, "public:True")
-	if shown := c.OC("get", "route", "front"); !strings.Contains(shown, host) {
-		t.Errorf("the route is shown as\n%s", shown)
+	if output := c.OC("get", "route", "front"); !strings.Contains(output, host) {
+		t.Errorf("the route is shown as\n%s", output)
 	}
 
 	stop := load(c, host)
@@ -162,12 +162,12 @@ func TestTheOldestRouteKeepsItsHost(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(fmt.Sprintf(route, "older", "", "claimed.example.com", "nothing"))
 	eventually.Equal(t, "status of the first route", func() string { return decided(c, "older") }, "public:True")
-	made, err := time.Parse(time.RFC3339, c.OC("get", "route", "older", "-o", "jsonpath={.metadata.creationTimestamp}"))
+	result, err := time.Parse(time.RFC3339, c.OC("get", "route", "older", "-o", "jsonpath={.metadata.creationTimestamp}"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	// Ages are in seconds.
-	eventually.Equal(t, "that the next route has another age", func() bool { return time.Since(made) > time.Second }, true)
+	eventually.Equal(t, "that the next route has another age", func() bool { return time.Since(result) > time.Second }, true)
 	c.OC("create", "namespace", c.Namespace+"-other")
 	other := c.In(c.Namespace + "-other")
 	// And its claim, which is older than those of the next run.

@@ -47,11 +47,11 @@ spec: {host: %[1]s.reencrypt.example.com, to: {kind: Service, name: %[1]s}, tls:
 func serveTLS(t *testing.T, c *kit.Cluster, secret string) (host, port string) {
 	t.Helper()
 	certificate := func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-		found, err := c.Client.CoreV1().Secrets(c.Namespace).Get(context.Background(), secret, metav1.GetOptions{})
+		existing, err := c.Client.CoreV1().Secrets(c.Namespace).Get(context.Background(), secret, metav1.GetOptions{})
 		if err != nil {
 			return nil, err
 		}
-		pair, err := tls.X509KeyPair(found.Data[corev1.TLSCertKey], found.Data[corev1.TLSPrivateKeyKey])
+		pair, err := tls.X509KeyPair(existing.Data[corev1.TLSCertKey], existing.Data[corev1.TLSPrivateKeyKey])
 		return &pair, err
 	}
 	listener, err := c.Listen("tcp", net.JoinHostPort(c.Address.String(), "0"))
@@ -110,11 +110,11 @@ func TestServicesHaveCertificatesThatRouterPodsAndWebhooksTrust(t *testing.T) {
 	}
 	c.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: trust, annotations: {service.alpha.openshift.io/inject-cabundle: "true"}}}`)
 	eventually.Equal(t, "authority in a ConfigMap that asks for it", func() string {
-		found, err := c.Client.CoreV1().ConfigMaps(c.Namespace).Get(context.Background(), "trust", metav1.GetOptions{})
+		configMap, err := c.Client.CoreV1().ConfigMaps(c.Namespace).Get(context.Background(), "trust", metav1.GetOptions{})
 		if err != nil {
 			return err.Error()
 		}
-		return found.Data["service-ca.crt"]
+		return configMap.Data["service-ca.crt"]
 	}, string(authority))
 	c.Apply(`{apiVersion: v1, kind: Pod, metadata: {name: reader}, spec: {containers: [{name: main, image: ` + kit.ToolsImage + `, command: [sleep, "3600"]}]}}`)
 	c.WaitPodRunning("reader")

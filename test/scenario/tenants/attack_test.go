@@ -58,11 +58,11 @@ func TestNobodyGainsRightsThatTheyDoNotHave(t *testing.T) {
 		_, err := kit.NewUser(t, robot, rest.ImpersonationConfig{UserName: shop + "deployer"}).Try("GET", kit.CorePath("eve-shop", "replicationcontrollers"), "")
 		return err
 	})
-	for _, who := range []rest.ImpersonationConfig{
+	for _, user := range []rest.ImpersonationConfig{
 		{UserName: "system:admin"}, {UserName: "frank"}, {UserName: "system:serviceaccount:kube-system:clusterrole-aggregation-controller"},
 		{UserName: shop + "deployer", Groups: []string{"system:masters"}}, {UserName: shop + "deployer", Extra: map[string][]string{"scopes.authorization.openshift.io": {"user:full"}}},
 	} {
-		kit.NewUser(t, robot, who).MayNot("GET", kit.CorePath("eve-shop", "replicationcontrollers"), "", "cannot impersonate resource")
+		kit.NewUser(t, robot, user).MayNot("GET", kit.CorePath("eve-shop", "replicationcontrollers"), "", "cannot impersonate resource")
 	}
 
 	// Through templates, which are the administrator's, webhooks and policies, which see the
@@ -100,12 +100,12 @@ func TestNamesThatMeanSomethingElseAreRefused(t *testing.T) {
 		"a b", "\u202eadmin", "a\x00b",
 	} {
 		quoted := fmt.Sprintf("%q", name)
-		for what, path := range map[string]string{
+		for title, path := range map[string]string{
 			"ProjectRequest project.openshift.io/v1": requests,
 			"Project project.openshift.io/v1":        "/apis/project.openshift.io/v1/projects",
 			"Namespace v1":                           "/api/v1/namespaces",
 		} {
-			kind, version, _ := strings.Cut(what, " ")
+			kind, version, _ := strings.Cut(title, " ")
 			answer, err := admin.Try("POST", path, `{"apiVersion":"`+version+`","kind":"`+kind+`","metadata":{"name":`+quoted+`}}`)
 			if err == nil {
 				t.Errorf("%s of the name %q is made: %s", kind, name, answer)

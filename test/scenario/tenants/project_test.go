@@ -33,9 +33,9 @@ func TestProjectsFollowTheConfiguredTemplate(t *testing.T) {
 	bea.MayNot("PATCH", "/apis/template.openshift.io/v1/namespaces/openshift/templates/project-request", `{"objects":[]}`, "cannot patch resource")
 	admin := c.Administrator()
 	const path = "/apis/template.openshift.io/v1/namespaces/openshift/templates/project-request"
-	whole := admin.May("GET", path, "")
+	full := admin.May("GET", path, "")
 	admin.May("PATCH", path, `{"objects":[]}`)
-	t.Cleanup(func() { admin.May("PATCH", path, `{"objects":`+field(t, whole, "objects")+`}`) })
+	t.Cleanup(func() { admin.May("PATCH", path, `{"objects":`+field(t, full, "objects")+`}`) })
 	answer, err := c.User("cleo").Try("POST", requests, request("cleo-shop"))
 	if err == nil {
 		t.Fatalf("a project was made of nothing: %s", answer)
@@ -81,11 +81,11 @@ func TestRequestsOfProjectsAreLimited(t *testing.T) {
 	c.OC("label", "user", "eva", "level=silver")
 	t.Cleanup(func() { c.OC("delete", "user", "eva") })
 	eva, fay := c.User("eva"), c.User("fay")
-	for who, most := range map[*kit.User]int{eva: 2, fay: 1} {
+	for user, most := range map[*kit.User]int{eva: 2, fay: 1} {
 		for i := range most {
-			who.RequestProject(c, fmt.Sprintf("%s-%d", who.Name, i))
+			user.RequestProject(c, fmt.Sprintf("%s-%d", user.Name, i))
 		}
-		who.MayNot("POST", requests, request(who.Name+"-more"), fmt.Sprintf("user %s cannot create more than %d project(s)", who.Name, most))
+		user.MayNot("POST", requests, request(user.Name+"-more"), fmt.Sprintf("user %s cannot create more than %d project(s)", user.Name, most))
 	}
 	// A project that goes makes room.
 	fay.May("DELETE", "/apis/project.openshift.io/v1/projects/fay-0", "")

@@ -20,7 +20,7 @@ func used(c *kit.Cluster, quota, total string, projects ...string) {
 			return err
 		}
 		type amounts struct{ Used map[string]string }
-		var found struct {
+		var existing struct {
 			Status struct {
 				Total      amounts
 				Namespaces []struct {
@@ -29,18 +29,18 @@ func used(c *kit.Cluster, quota, total string, projects ...string) {
 				}
 			}
 		}
-		if err := json.Unmarshal([]byte(answer), &found); err != nil {
+		if err := json.Unmarshal([]byte(answer), &existing); err != nil {
 			return err
 		}
 		var lines []string
-		add := func(name string, used amounts) {
-			for resource, amount := range used.Used {
+		add := func(name string, usage amounts) {
+			for resource, amount := range usage.Used {
 				lines = append(lines, name+resource+"="+amount)
 			}
 		}
-		add("", found.Status.Total)
-		for _, one := range found.Status.Namespaces {
-			add(one.Namespace+":", one.Status)
+		add("", existing.Status.Total)
+		for _, tt := range existing.Status.Namespaces {
+			add(tt.Namespace+":", tt.Status)
 		}
 		got := " " + strings.Join(lines, " ") + " "
 		for _, want := range append(projects, total) {

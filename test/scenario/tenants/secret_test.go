@@ -90,7 +90,7 @@ func TestServiceAccountsHaveATokenAndRegistryCredentials(t *testing.T) {
 
 	// The registry's service gets an address.
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "docker-registry"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 5000}}}}
-	made, err := c.Client.CoreV1().Services("default").Create(t.Context(), service, metav1.CreateOptions{})
+	result, err := c.Client.CoreV1().Services("default").Create(t.Context(), service, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestServiceAccountsHaveATokenAndRegistryCredentials(t *testing.T) {
 		})
 		c.WaitFor("the address of the registry in the credentials", func(context.Context) error {
 			_, credentials := secretsOf(c, "robot")
-			if _, ok := registry(credentials)[made.Spec.ClusterIP+":5000"]; !ok {
+			if _, ok := registry(credentials)[result.Spec.ClusterIP+":5000"]; !ok {
 				return fmt.Errorf("they are for %d names", len(registry(credentials)))
 			}
 			return nil
