@@ -19,6 +19,8 @@ func blobPath(id digest.Digest) string {
 // serveBlob sends the file, which without TLS only involves the kernel. Distribution would copy it
 // through 4 MiB of memory for each client.
 func (s *store) serveBlob(w http.ResponseWriter, r *http.Request) {
+	t, _ := routeOf(r)
+	w = named(w, t.digest)
 	if r.Method != http.MethodGet || !s.files {
 		s.Handler.ServeHTTP(w, r)
 		return

@@ -20,7 +20,7 @@ const fullMessage = "the disk of the registry is full: free space there, for ins
 // upload passes a request of an upload on. If the disk is full or the body was refused, it sends an
 // error and removes the upload.
 func (s *store) upload(w http.ResponseWriter, r *http.Request, refused func() error) {
-	answer := &failing{ResponseWriter: w}
+	answer := &failing{ResponseWriter: named(w, r.URL.Query().Get("digest"))}
 	s.Handler.ServeHTTP(answer, r)
 	if answer.status < http.StatusInternalServerError {
 		return

@@ -29,6 +29,8 @@ type collection struct {
 	now     time.Time
 	// skip contains projects whose repositories count as removed.
 	skip map[string]bool
+	// promises, if set, are blobs that stay.
+	promises *promises
 	// uploads, if set, knows the time of clients' last writes.
 	uploads *uploads
 
@@ -118,36 +120,60 @@ func (c *collection) sweep(ctx context.Context) error {
 				c.linked[layer.id.String()] = true
 				continue
 			}
-			c.found.Layers = append(c.found.Layers, record.GarbageLink{Repository: v.name, Digest: layer.name.String()})
-			if c.request.DryRun {
+			kept, err := c.promises.unless(v.name, layer.name, func() error {
+				if c.request.DryRun {
+					return nil
+				}
+				return vacuum.RemoveLayer(v.name, layer.name)
+			})
+			if err != nil && !missing(err) {
+				return fmt.Errorf("remove layer %q of repository %q: %w", layer.name, v.name, err)
+			}
+			if kept {
+				c.used[layer.id.String()], c.linked[layer.id.String()] = true, true
 				continue
 			}
-			if err := vacuum.RemoveLayer(v.name, layer.name); err != nil && !missing(err) {
-				return fmt.Errorf("remove layer %q of repository %q: %w", layer.name, v.name, err)
+			c.found.Layers = append(c.found.Layers, record.GarbageLink{Repository: v.name, Digest: layer.name.String()})
+			if c.candidates != nil {
+				c.candidates[layer.id.String()] = true // requests contain only the name
 			}
 		}
 	}
+	var unused []digest.Digest
 	err := c.content.Blobs().Enumerate(ctx, func(id digest.Digest) error {
-		data := blobPath(id)
-		if c.used[id.String()] && c.linked[id.String()] || !c.goes(ctx, link{id, id}, data) {
-			return nil
+		if !(c.used[id.String()] && c.linked[id.String()]) && c.goes(ctx, link{id, id}, blobPath(id)) {
+			unused = append(unused, id)
 		}
-		if file, err := c.driver.Stat(ctx, data); err == nil {
-			c.found.Bytes += file.Size()
-		}
-		c.found.Blobs = append(c.found.Blobs, id.String())
 		return nil
 	})
 	if err != nil && !missing(err) {
 		return fmt.Errorf("list blobs: %w", err)
 	}
-	if c.request.DryRun {
-		return nil
-	}
-	for _, id := range c.found.Blobs {
-		if err := vacuum.RemoveBlob(id); err != nil && !missing(err) {
+	for _, id := range unused {
+		if err := c.removeBlob(ctx, vacuum, id); err != nil {
 			return fmt.Errorf("remove blob %q: %w", id, err)
 		}
+	}
+	return nil
+}
+
+// removeBlob removes a blob from the disk, unless a push relies on it.
+func (c *collection) removeBlob(ctx context.Context, vacuum storage.Vacuum, id digest.Digest) error {
+	var size int64
+	kept, err := c.promises.unless("", id, func() error {
+		if file, err := c.driver.Stat(ctx, blobPath(id)); err == nil {
+			size = file.Size()
+		}
+		if c.request.DryRun {
+			return nil
+		}
+		return vacuum.RemoveBlob(id.String())
+	})
+	if err != nil && !missing(err) {
+		return err
+	}
+	if !kept {
+		c.found.Blobs, c.found.Bytes = append(c.found.Blobs, id.String()), c.found.Bytes+size
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/distribution/distribution/v3/registry/api/errcode"
+	"github.com/opencontainers/go-digest"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/slipway-platform/slipway/internal/diskspace"
@@ -133,5 +134,42 @@ func (s *server) upload(w http.ResponseWriter, r *http.Request, store *store, pr
 		io.Reader
 		io.Closer
 	}{body, r.Body}
+	if id := storedBlob(r); id != "" {
+		_, repository := routeOf(r)
+		answer, withdraw := &statusWriter{ResponseWriter: w}, s.promises.make(repository, id)
+		defer func() {
+			if answer.status != http.StatusCreated {
+				withdraw()
+			}
+		}()
+		w = answer
+	}
 	store.upload(w, metered, func() error { return body.err })
 }
+
+// storedBlob returns the digest of the blob that a request adds to its repository, or "" if it does
+// not add one.
+func storedBlob(r *http.Request) digest.Digest {
+	query := r.URL.Query()
+	for _, name := range []string{"digest", "mount"} {
+		if id, err := digest.Parse(query.Get(name)); err == nil {
+			return id
+		}
+	}
+	return ""
+}
+
+// statusWriter records the status of a response.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader records the status and passes it on.
+func (s *statusWriter) WriteHeader(status int) {
+	s.status = status
+	s.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap supports http.ResponseController.
+func (s *statusWriter) Unwrap() http.ResponseWriter { return s.ResponseWriter }

@@ -6,11 +6,33 @@ import (
 	"io"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/distribution/distribution/v3/registry/api/errcode"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
+
+// invalidURL is distribution's error for a layer whose URL the configuration does not allow.
+const invalidURL = "invalid URL on layer"
+
+// manifestTypes are the media types of the manifests that the registry stores.
+var manifestTypes = []string{
+	ocispec.MediaTypeImageManifest, ocispec.MediaTypeImageIndex,
+	string(types.DockerManifestSchema2), string(types.DockerManifestList),
+}
+
+// readManifest serves a manifest of the store. For a request that accepts anything, it serves the
+// manifest as it is. Distribution would convert or reject it.
+func (s *store) readManifest(w http.ResponseWriter, r *http.Request) {
+	if accept := r.Header.Values("Accept"); len(accept) == 0 || strings.Contains(strings.Join(accept, ","), "*/*") {
+		r = r.Clone(r.Context())
+		r.Header["Accept"] = slices.Concat(accept, manifestTypes)
+	}
+	s.Handler.ServeHTTP(w, r)
+}
 
 // putManifest stores a manifest in a repository under a tag or a digest, and sends the response. In
 // addition to distribution, it records the subject of the manifest and supports digests of other
@@ -49,13 +71,16 @@ func (s *store) putManifest(w http.ResponseWriter, r *http.Request, repository, 
 		serveFull(w, fullMessage)
 		return
 	}
+	if answer.status >= http.StatusInternalServerError && bytes.Contains(answer.body.Bytes(), []byte(invalidURL)) {
+		serveError(w, errcode.ErrorCodeManifestInvalid.WithMessage("the registry does not allow the URL of a layer (validation.manifests.urls)"))
+		return
+	}
 	if answer.status == http.StatusCreated && name != id {
 		if err := s.driver.PutContent(r.Context(), path.Join(linkDir(repository, revisionsDir, name), linkFile), []byte(id)); err != nil {
 			serveProblem(w, fmt.Errorf("link manifest: %w", err))
 			return
 		}
-		answer.header.Set("Docker-Content-Digest", name.String())
-		answer.header.Set("Location", strings.Replace(answer.header.Get("Location"), id.String(), name.String(), 1))
+		rename(answer.header, name)
 	}
 	if answer.status == http.StatusCreated && subject != "" {
 		answer.header.Set("OCI-Subject", subject.String())

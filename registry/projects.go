@@ -134,10 +134,15 @@ func (s *server) removeProjects(ctx context.Context, store *store, projects []st
 	}
 	search := collection{
 		store: store, images: map[string][]string{}, streams: map[string][]string{}, now: time.Now(), skip: map[string]bool{},
+		promises: &s.promises,
 	}
 	for _, project := range projects {
 		search.skip[project] = true
 	}
+	s.promises.forget(func(repository string, _ time.Time) bool {
+		project, _, _ := strings.Cut(repository, "/")
+		return search.skip[project]
+	})
 	inUse := map[string]bool{}
 	for _, stream := range streams.Items {
 		if search.skip[stream.Namespace] {

@@ -8,10 +8,12 @@ import (
 	"time"
 
 	"github.com/distribution/distribution/v3/registry/api/errcode"
+	v2 "github.com/distribution/distribution/v3/registry/api/v2"
 	"github.com/distribution/distribution/v3/registry/storage"
 	"github.com/opencontainers/go-digest"
 	imageclient "github.com/openshift/client-go/image/clientset/versioned/typed/image/v1"
 	kubeauthorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-platform/slipway/apigroup/image/record"
@@ -43,13 +45,43 @@ func (s *server) removeBlob(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		s.pushes.Lock()
 		defer s.pushes.Unlock()
-		err = storage.NewVacuum(r.Context(), store.driver).RemoveBlob(id.String())
+		var promised bool
+		promised, err = s.promises.unless("", id, func() error { return storage.NewVacuum(r.Context(), store.driver).RemoveBlob(id.String()) })
+		if promised {
+			err = errcode.ErrorCodeUnavailable.WithMessage("a push uses the blob: try again when it has ended")
+		}
 	}
 	if err != nil {
 		serveError(w, errcode.ErrorCodeUnknown.WithMessage("remove blob: "+err.Error()))
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
+}
+
+// isTag reports whether a request is about the manifest of a tag.
+func (t target) isTag() bool {
+	return t.route == v2.RouteNameManifest && !strings.Contains(t.reference, ":")
+}
+
+// removeTag removes a tag from its image stream, with the rights of the caller. The image stays
+// until it is pruned.
+func (s *server) removeTag(w http.ResponseWriter, r *http.Request, t target) {
+	tag := t.stream + ":" + t.reference
+	if !s.allowed(w, r, kubeauthorizationv1.ResourceAttributes{Verb: "delete", Namespace: t.namespace, Resource: "imagestreamtags", Name: tag}) {
+		return
+	}
+	user, err := imageclient.NewForConfig(s.as(callerOf(r)))
+	if err == nil {
+		err = user.ImageStreamTags(t.namespace).Delete(r.Context(), tag, metav1.DeleteOptions{})
+	}
+	switch {
+	case err == nil:
+		w.WriteHeader(http.StatusAccepted)
+	case errors.IsNotFound(err):
+		serveError(w, errcode.ErrorCodeManifestUnknown.WithDetail(map[string]string{"tag": t.reference}))
+	default:
+		serveError(w, pushRefusal(err))
+	}
 }
 
 // maxGarbageRequest limits a request to prune, in bytes: some hundred thousand layers.
@@ -110,7 +142,7 @@ func (s *server) collect(ctx context.Context, c caller,
 	if err != nil {
 		return record.Garbage{}, err
 	}
-	search := collection{store: store, request: request, images: map[string][]string{}, streams: map[string][]string{}, now: time.Now()}
+	search := collection{store: store, request: request, images: map[string][]string{}, streams: map[string][]string{}, now: time.Now(), promises: &s.promises}
 	for i := range images.Items {
 		search.images[images.Items[i].Name] = record.Blobs(&images.Items[i])
 	}

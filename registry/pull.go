@@ -40,7 +40,7 @@ func (s *server) pullManifest(w http.ResponseWriter, r *http.Request, store *sto
 		if at.source.repository != t.repository() && !at.unproven {
 			s.remember(r.Context(), t, at)
 		}
-		store.ServeHTTP(w, redirect(r, at.source.repository, "manifests", at.digest))
+		store.readManifest(w, redirect(r, at.source.repository, "manifests", at.digest))
 		return
 	}
 	s.pullThrough(w, r, t, at)
@@ -56,7 +56,7 @@ func (s *server) pullUnknown(w http.ResponseWriter, r *http.Request, store *stor
 	}
 	at, ok := s.blobs.get(blobOf{t.repository(), t.reference})
 	if !ok || at.remote == "" || store.hasManifest(r.Context(), t.repository(), id) {
-		store.ServeHTTP(w, r)
+		store.readManifest(w, r)
 		return
 	}
 	s.passOn(w, r, t, found{digest: t.reference, source: at})
@@ -190,10 +190,15 @@ func (s *server) pullBlob(w http.ResponseWriter, r *http.Request, store *store, 
 		serveError(w, errcode.ErrorCodeDigestInvalid.WithDetail(err))
 		return
 	}
+	withdraw := func() {}
+	if r.Method == http.MethodHead { // a client that pushes doesn't send what the registry has
+		withdraw = s.promises.make(t.repository(), id)
+	}
 	if store.hasBlob(r.Context(), t.repository(), id) {
 		store.serveBlob(w, r)
 		return
 	}
+	withdraw()
 	at, ok, err := s.findBlob(r.Context(), t)
 	switch {
 	case err != nil:

@@ -58,6 +58,9 @@ func (s *server) pushManifest(w http.ResponseWriter, r *http.Request, store *sto
 	}
 	answer := &held{header: http.Header{}}
 	store.putManifest(answer, r, t.repository(), t.reference, manifest)
+	if answer.status == http.StatusCreated {
+		s.promises.drop(t.repository(), record.References(manifest)...)
+	}
 	if mapping != nil && mapping.Tag == "" || answer.status != http.StatusCreated {
 		answer.release(w)
 		return

@@ -82,6 +82,8 @@ func (s *server) describe(r *http.Request) *request.RequestInfo {
 		switch {
 		case err == nil && t.route == v2.RouteNameCatalog:
 			return resource("list", "", "imagestreams", "", "")
+		case err == nil && r.Method == http.MethodDelete && t.isTag():
+			return resource("delete", t.namespace, "imagestreamtags", "", t.stream+":"+t.reference)
 		case err == nil:
 			return resource(verbOf(r), t.namespace, "imagestreams", "layers", t.stream)
 		}

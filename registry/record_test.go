@@ -68,8 +68,8 @@ func TestAuditLogSaysWhoDidWhat(t *testing.T) {
 			" delete /v2/shop/app/manifests/sha256:" + strings.Repeat("a", 64) + " Unauthorized shop/imagestreams/app/layers"},
 		{"the state of an upload", "PATCH", "/v2/shop/app/blobs/uploads/0?_state=signed&digest=x", "wrong", " update /v2/shop/app/blobs/uploads/0?digest=x Unauthorized shop/imagestreams/app/layers"},
 		{"a prune", "POST", "/extensions/v2/garbage", "wrong", ""},
-		{"no repository", "GET", "/v2/shop/", "alice", "alice get /v2/shop/ Method Not Allowed"},
-		{"an unknown path", "GET", "/v2/shop/app/nothing", "alice", "alice get /v2/shop/app/nothing Method Not Allowed"},
+		{"no repository", "GET", "/v2/shop/", "alice", "alice get /v2/shop/ Not Found"},
+		{"an unknown path", "GET", "/v2/shop/app/nothing", "alice", "alice get /v2/shop/app/nothing Not Found"},
 		{"no credentials", "GET", "/v2/", "", "none"},
 	}
 	for _, tt := range tests {
@@ -118,7 +118,7 @@ func TestInvalidTokensDelayNoOthers(t *testing.T) {
 			t.Fatalf("invalid token %d: %d", i, got)
 		}
 	}
-	if got := send("alice"); got != http.StatusMethodNotAllowed {
+	if got := send("alice"); got != http.StatusNotFound {
 		t.Errorf("a valid token: %d", got)
 	}
 }

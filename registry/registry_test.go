@@ -34,6 +34,24 @@ func TestRepositoriesAreProjectAndStream(t *testing.T) {
 	}
 }
 
+func TestInvalidTagHasNoManifest(t *testing.T) {
+	for request, want := range map[string]int{
+		"GET /v2/shop/app/manifests/.invalid":    http.StatusNotFound,
+		"HEAD /v2/shop/app/manifests/a+b":        http.StatusNotFound,
+		"DELETE /v2/shop/app/manifests/.invalid": http.StatusNotFound,
+		"PUT /v2/shop/app/manifests/.invalid":    http.StatusBadRequest,
+		"GET /v2/shop/app/nothing":               http.StatusNotFound,
+	} {
+		method, path, _ := strings.Cut(request, " ")
+		_, err := targetOf(httptest.NewRequest(method, path, nil))
+		w := httptest.NewRecorder()
+		serveError(w, err)
+		if w.Code != want {
+			t.Errorf("%s: %d, want %d", request, w.Code, want)
+		}
+	}
+}
+
 func TestListsComeInPages(t *testing.T) {
 	all := func() []string { return []string{"c", "a", "b"} }
 	for query, want := range map[string]string{

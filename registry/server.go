@@ -41,6 +41,7 @@ type server struct {
 	owners     owners
 	guard      *guard
 	uploads    *uploads
+	promises   promises
 }
 
 // maxLookups is how many questions the registry asks the API server at a time; further requests
@@ -112,6 +113,9 @@ func (s *server) serveProtocol(w http.ResponseWriter, r *http.Request) {
 	verb, right := "", layers("get", t.namespace, t.stream)
 	switch {
 	case r.Method == http.MethodGet || r.Method == http.MethodHead:
+	case r.Method == http.MethodDelete && t.isTag():
+		s.removeTag(w, r, t)
+		return
 	case r.Method == http.MethodDelete && (t.route == v2.RouteNameManifest || t.route == v2.RouteNameBlob):
 		verb, right = "delete", pruning()
 	default:
@@ -157,11 +161,24 @@ func targetOf(r *http.Request) (target, error) {
 	t, name := routeOf(r)
 	switch t.route {
 	case "":
-		return t, errcode.ErrorCodeUnsupported.WithMessage(fmt.Sprintf("there is nothing at %q", r.URL.Path))
+		return t, noRoute(r)
 	case v2.RouteNameCatalog:
 		return t, nil
 	}
 	return t.in(name)
+}
+
+// noRoute returns the error for a path that the protocol does not have. A reference that is neither
+// a tag nor a digest has no manifest.
+func noRoute(r *http.Request) error {
+	_, reference, isManifest := strings.Cut(r.URL.Path, "/manifests/")
+	switch {
+	case isManifest && r.Method == http.MethodPut:
+		return errcode.ErrorCodeTagInvalid.WithMessage(fmt.Sprintf("%q is not a tag: it has up to 128 letters, digits, dots, dashes and underscores", reference))
+	case isManifest:
+		return errcode.ErrorCodeManifestUnknown.WithMessage(fmt.Sprintf("%q is neither a tag nor a digest", reference))
+	}
+	return errcode.ErrorCodeNameUnknown.WithMessage(fmt.Sprintf("there is nothing at %q", r.URL.Path))
 }
 
 // routeOf reads a path as distribution does; the route of another is empty. The repository may have

@@ -1,12 +1,12 @@
 package registry
 
 import (
-	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 
-	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	imagev1 "github.com/openshift/api/image/v1"
 
 	"github.com/slipway-platform/slipway/apigroup/image/record"
@@ -15,12 +15,12 @@ import (
 // largest returns the size of the largest image of an index, in bytes. It is 0 if an image cannot
 // be read or is an index itself.
 func (s *store) largest(ctx context.Context, repository string, index []byte) (most int64) {
-	parsed, err := v1.ParseIndexManifest(bytes.NewReader(index))
-	if err != nil {
+	var parsed ocispec.Index
+	if err := json.Unmarshal(index, &parsed); err != nil {
 		return 0
 	}
 	for _, entry := range parsed.Manifests {
-		size, err := s.size(ctx, repository, digest.Digest(entry.Digest.String()))
+		size, err := s.size(ctx, repository, entry.Digest)
 		if err != nil || size == 0 {
 			return 0
 		}

@@ -170,6 +170,8 @@ func (s *standalone) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		s.putManifest(w, r, name, t.reference, manifest)
+	case t.route == v2.RouteNameManifest && (r.Method == http.MethodGet || r.Method == http.MethodHead):
+		s.readManifest(w, r)
 	case t.route == v2.RouteNameBlobUpload && !mountable(r.URL.Query().Get("mount")):
 		query := r.URL.Query()
 		query.Del("mount")

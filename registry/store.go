@@ -74,6 +74,12 @@ func openStore(ctx context.Context,
 	if err != nil {
 		return nil, fmt.Errorf("open storage %q of registry: %w", settings.Storage.Type(), err)
 	}
+	if settings.Storage.Type() == "filesystem" {
+		files = directories{files}
+	}
+	if urls := &settings.Validation.Manifests.URLs; len(urls.Allow)+len(urls.Deny) == 0 {
+		urls.Allow = []string{"^https?://"}
+	}
 	content, err := storage.NewRegistry(ctx, files, storage.EnableDelete)
 	if err != nil {
 		return nil, fmt.Errorf("open registry: %w", err)

@@ -239,7 +239,7 @@ func proven(claimed *imagev1.Image) (*imagev1.Image, error) {
 	manifest := []byte(claimed.DockerImageManifest)
 	content := record.Content{MediaType: record.TypeOf(manifest), Manifest: manifest}
 	config := []byte(claimed.DockerImageConfig)
-	if digest, err := record.ConfigDigest(content.Manifest); err == nil && digest == record.Digest(config) {
+	if id, err := record.ConfigDigest(content.Manifest); err == nil && record.HasDigest(config, id) {
 		content.Config = config
 	}
 	image, err := record.Of(content)

@@ -7,14 +7,16 @@
 package record
 
 import (
-	"bytes"
+	// The digests of the content of images can be of this algorithm.
+	_ "crypto/sha512"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
-	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/openshift/api/image/docker10"
 	"github.com/openshift/api/image/dockerpre012"
 	imagev1 "github.com/openshift/api/image/v1"
@@ -79,6 +81,12 @@ func (c Content) check() error {
 // Digest returns the name of an image, the SHA-256 digest of its manifest.
 func Digest(manifest []byte) string { return digest.FromBytes(manifest).String() }
 
+// HasDigest reports whether content has a digest, which can be of any registered algorithm.
+func HasDigest(content []byte, id string) bool {
+	parsed, err := digest.Parse(id)
+	return err == nil && parsed.Algorithm().FromBytes(content) == parsed
+}
+
 // IsIndex reports whether a media type is that of an index.
 func IsIndex(mediaType string) bool { return types.MediaType(mediaType).IsIndex() }
 
@@ -87,11 +95,41 @@ func ConfigDigest(manifest []byte) (string, error) {
 	if err := (Content{Manifest: manifest}).check(); err != nil {
 		return "", err
 	}
-	parsed, err := v1.ParseManifest(bytes.NewReader(manifest))
+	parsed, err := parseManifest(manifest)
 	if err != nil {
 		return "", errors.New("read manifest: it is not of the form that its media type says")
 	}
 	return parsed.Config.Digest.String(), nil
+}
+
+// parseManifest parses an image's manifest. Its digests can be of any registered algorithm.
+func parseManifest(content []byte) (manifest ocispec.Manifest, err error) {
+	if err := json.Unmarshal(content, &manifest); err != nil {
+		return manifest, err
+	}
+	return manifest, checkDigests(append(slices.Clone(manifest.Layers), manifest.Config))
+}
+
+// References returns the digests of the layers and the configuration in an image's manifest.
+func References(manifest []byte) (digests []digest.Digest) {
+	parsed, err := parseManifest(manifest)
+	if err != nil {
+		return nil
+	}
+	for _, layer := range parsed.Layers {
+		digests = append(digests, layer.Digest)
+	}
+	return append(digests, parsed.Config.Digest)
+}
+
+// checkDigests returns an error if a descriptor has no valid digest.
+func checkDigests(descriptors []ocispec.Descriptor) error {
+	for _, descriptor := range descriptors {
+		if err := descriptor.Digest.Validate(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Of returns the record of an image. The caller sets DockerImageReference. Manifests of Docker's
@@ -162,12 +200,16 @@ func TypeOf(manifest []byte) string {
 
 // index adds the images of an index to the record.
 func index(image *imagev1.Image, c Content) error {
-	parsed, err := v1.ParseIndexManifest(bytes.NewReader(c.Manifest))
+	var parsed ocispec.Index
+	err := json.Unmarshal(c.Manifest, &parsed)
+	if err == nil {
+		err = checkDigests(parsed.Manifests)
+	}
 	if err != nil {
 		return fmt.Errorf("read index %q: it is not of the form that its media type says", image.Name)
 	}
 	for _, entry := range parsed.Manifests {
-		child := imagev1.ImageManifest{Digest: entry.Digest.String(), MediaType: string(entry.MediaType), ManifestSize: entry.Size}
+		child := imagev1.ImageManifest{Digest: entry.Digest.String(), MediaType: entry.MediaType, ManifestSize: entry.Size}
 		if p := entry.Platform; p != nil {
 			child.Architecture, child.OS, child.Variant = p.Architecture, p.OS, p.Variant
 		}
@@ -178,19 +220,19 @@ func index(image *imagev1.Image, c Content) error {
 
 // single adds the metadata of one image to the record.
 func single(image *imagev1.Image, c Content) error {
-	parsed, err := v1.ParseManifest(bytes.NewReader(c.Manifest))
+	parsed, err := parseManifest(c.Manifest)
 	if err != nil {
 		return fmt.Errorf("read manifest %q: it is not of the form that its media type says", image.Name)
 	}
 	size := parsed.Config.Size
 	for _, layer := range parsed.Layers {
 		image.DockerImageLayers = append(image.DockerImageLayers, imagev1.ImageLayer{
-			Name: layer.Digest.String(), LayerSize: layer.Size, MediaType: string(layer.MediaType),
+			Name: layer.Digest.String(), LayerSize: layer.Size, MediaType: layer.MediaType,
 		})
 		size += layer.Size
 	}
 	var old dockerpre012.DockerImage // defines the names of the configuration's fields
-	if len(c.Config) > 0 && parsed.Config.MediaType.IsConfig() {
+	if len(c.Config) > 0 && types.MediaType(parsed.Config.MediaType).IsConfig() {
 		if err := json.Unmarshal(c.Config, &old); err != nil {
 			return fmt.Errorf("read configuration of image %q: it is not of the form that its media type says", image.Name)
 		}

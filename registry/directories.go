@@ -1,0 +1,40 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+
+	"github.com/distribution/distribution/v3/registry/storage/driver"
+)
+
+// directories is storage in directories that change during a walk: the directory of an upload, for
+// instance, ends with the upload. The walk of distribution would stop there, or fail.
+type directories struct{ driver.StorageDriver }
+
+// Walk implements driver.StorageDriver.
+func (d directories) Walk(ctx context.Context, from string, visit driver.WalkFn, options ...func(*driver.WalkOptions)) error {
+	return driver.WalkFallback(ctx, below{d.StorageDriver, from}, from, visit, options...)
+}
+
+// below is storage during a walk.
+type below struct {
+	driver.StorageDriver
+	from string
+}
+
+// List implements driver.StorageDriver. A removed directory below the start of the walk has no
+// entries.
+func (b below) List(ctx context.Context, path string) ([]string, error) {
+	entries, err := b.StorageDriver.List(ctx, path)
+	if path != b.from && removedMeanwhile(err) {
+		return nil, nil
+	}
+	return entries, err
+}
+
+// removedMeanwhile reports whether an error means that a directory was removed, even while it was read.
+func removedMeanwhile(err error) bool {
+	var cause driver.Error // has no Unwrap
+	return missing(err) || errors.As(err, &cause) && errors.Is(cause.Detail, fs.ErrNotExist)
+}

@@ -1,0 +1,47 @@
+package registry
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+)
+
+// naming names content in responses by the digest that the client uses. Distribution names it by
+// its sha256 digest.
+type naming struct {
+	http.ResponseWriter
+	name digest.Digest
+}
+
+// named returns the writer of a response about content with a digest, which can be invalid.
+func named(w http.ResponseWriter, id string) http.ResponseWriter {
+	name, err := digest.Parse(id)
+	if err != nil || name.Algorithm() == digest.Canonical {
+		return w
+	}
+	return &naming{w, name}
+}
+
+// WriteHeader changes the digest in the header of a successful response.
+func (n *naming) WriteHeader(status int) {
+	if status < http.StatusMultipleChoices {
+		rename(n.Header(), n.name)
+	}
+	n.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap supports http.ResponseController.
+func (n *naming) Unwrap() http.ResponseWriter { return n.ResponseWriter }
+
+// rename replaces the digest in the header of a response, if there is one.
+func rename(header http.Header, name digest.Digest) {
+	stored := header.Get("Docker-Content-Digest")
+	if stored == "" {
+		return
+	}
+	header.Set("Docker-Content-Digest", name.String())
+	if at := header.Get("Location"); at != "" {
+		header.Set("Location", strings.Replace(at, stored, name.String(), 1))
+	}
+}
