@@ -37,6 +37,7 @@ func controlPlaneTable() []entry {
 		{"image-streams", afterInformers, (*Host).imageStreams},
 		{"image-signatures", afterInformers, (*Host).imageSignatures},
 		{"deployments", afterInformers, (*Host).deployments},
+		{"master-dns", afterAPI, (*Host).masterDNS},
 		{"ingress-addresses", afterInformers, (*Host).ingressAddresses},
 		{"unidling", afterInformers, (*Host).unidling},
 		{"template-instances", afterInformers, (*Host).templateInstances},

@@ -59,6 +59,22 @@ func (h *Host) dns() (component.Component, error) {
 	}, nil
 }
 
+// masterDNS returns the DNS server for clients outside of pods, if dnsConfig is set.
+func (h *Host) masterDNS() (component.Component, error) {
+	settings := h.Master.DNSConfig
+	if settings == nil {
+		return component.Disabled("master-dns"), nil
+	}
+	client, err := readKubeconfig(h.credentials.DNSKubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return &dns.Server{
+		Part: "master-dns", Address: settings.BindAddress, Domain: h.Node.DNSDomain, Config: client,
+		ClusterOnly: !settings.AllowRecursiveQueries,
+	}, nil
+}
+
 func (h *Host) dnsHost() string {
 	host, _, err := net.SplitHostPort(h.Node.DNSAddress())
 	if err != nil {

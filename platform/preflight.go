@@ -75,6 +75,11 @@ func (h *Host) ports() ([]preflight.Port, error) {
 		{"DNS", "tcp", h.Node.DNSAddress(), "dnsBindAddress", node},
 		{"DNS", "udp", h.Node.DNSAddress(), "dnsBindAddress", node},
 	}
+	if settings := h.Master.DNSConfig; settings != nil {
+		for _, network := range []string{"tcp", "udp"} {
+			bindings = append(bindings, binding{"DNS of the master", network, settings.BindAddress, "dnsConfig.bindAddress", master})
+		}
+	}
 	if metrics := lastOr(h.Node.ProxyArguments["metrics-bind-address"], ""); metrics != "" {
 		bindings = append(bindings, binding{"proxy metrics", "tcp", metrics, "proxyArguments.metrics-bind-address", node})
 	}

@@ -29,7 +29,7 @@ func newStorage(factory util.Factory, streams genericiooptions.IOStreams) *cobra
 		Use: "storage", Short: "Update the stored version of API objects",
 		Long: `Make the server store its objects again.
 
-The command reads each object and writes it unchanged. The server stores it if the stored form differs: another version, another encryption key, or new
+The command reads each object and writes it unchanged, 16 at the same time. It reports each kind on the standard error stream. The server stores it if the stored form differs: another version, another encryption key, or new
 defaults. The command retries after conflicts. It omits events, which expire soon, unless --include contains them.`,
 		Example: `  # After a change of the encryption key for secrets
   oc adm migrate storage --include=secrets
@@ -58,6 +58,7 @@ func storeAnew(ctx context.Context, factory util.Factory, streams genericiooptio
 		return fmt.Errorf("--bandwidth %d: must be at least 0", bandwidth)
 	}
 	w.confirm, *w.print.OutputFormat = true, ""
+	w.progress.out = streams.ErrOut
 	if at := slices.Index(w.include, everything); at >= 0 && len(w.files.Filenames) == 0 {
 		client, err := factory.ToDiscoveryClient()
 		if err != nil {

@@ -21,6 +21,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/klog/v2"
 	"k8s.io/kubectl/pkg/cmd/util"
@@ -44,9 +45,10 @@ type walk struct {
 	toKey         string // the first key that is excluded
 	print         *genericclioptions.PrintFlags
 
-	workers int  // number of objects that are migrated concurrently
-	quiet   bool // print only objects with problems
-	chunks  int64
+	workers  int  // number of objects that are migrated concurrently
+	quiet    bool // print only objects with problems
+	chunks   int64
+	progress progress
 }
 
 func newWalk(include ...string) *walk {
@@ -86,8 +88,7 @@ func (w *walk) run(ctx context.Context, factory util.Factory, out io.Writer, m m
 	if err != nil {
 		return err
 	}
-	config.QPS = -1 // the server's priorities and --bandwidth limit the requests
-	client, err := dynamic.NewForConfig(config)
+	client, err := dynamic.NewForConfig(unlimited(config))
 	if err != nil {
 		return err
 	}
@@ -112,6 +113,7 @@ func (w *walk) run(ctx context.Context, factory util.Factory, out io.Writer, m m
 		if !w.within(info, namespaced) {
 			return nil
 		}
+		w.progress.visit(info)
 		group.Go(func() error {
 			changed, err := w.migrate(ctx, client, info, m, trial)
 			t.count(info, changed, err)
@@ -128,6 +130,33 @@ func (w *walk) run(ctx context.Context, factory util.Factory, out io.Writer, m m
 		return problem
 	}
 	return t.end(err, trial, printer != nil)
+}
+
+// unlimited returns a configuration without client-go's limit of five requests per second. The
+// priorities of the server, --bandwidth and the workers limit the requests.
+func unlimited(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.QPS, config.RateLimiter = -1, nil
+	return config
+}
+
+// progress reports the kinds that are visited, one after the other. The zero value reports nothing.
+type progress struct {
+	out     io.Writer
+	kind    string
+	visited int
+}
+
+// visit reports the start of a kind.
+func (p *progress) visit(info *resource.Info) {
+	if p.out == nil {
+		return
+	}
+	if kind := info.Mapping.Resource.GroupResource().String(); kind != p.kind {
+		p.kind = kind
+		fmt.Fprintf(p.out, "%d objects visited, next: %s\n", p.visited, kind)
+	}
+	p.visited++
 }
 
 // printer returns the printer of objects, or nil if objects are changed.

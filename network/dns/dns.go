@@ -1,4 +1,4 @@
-// Package dns is the DNS server for the pods of one host: CoreDNS as a library.
+// Package dns is the DNS server for the pods of one host, and of the masters: CoreDNS as a library.
 //
 // It serves the cluster's domain according to Kubernetes' DNS specification 1.1 (services, headless
 // services, ports, pods by address, reverse names), and additional names of OpenShift 3 (see
@@ -12,6 +12,7 @@
 package dns
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -27,19 +28,23 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Server is the component that serves DNS to a node's pods. Fields are required unless stated
-// otherwise.
+// Server is the component that serves DNS to a node's pods, or to clients of a master. Fields are
+// required unless stated otherwise.
 type Server struct {
+	Part    string       // the component's name; "dns" by default
 	Address string       // IP address and port, for UDP and TCP; a device must have the address
 	Domain  string       // the cluster's domain, such as cluster.local
 	Config  *rest.Config // can list and watch services, endpoint slices and namespaces
 	// Resolvers for other names, "IP" or "IP:port"; the default is those of ResolvConf.
 	Upstreams  []string
 	ResolvConf string // read again after changes; the default is /etc/resolv.conf
+	// ClusterOnly refuses queries for other names, so that the server is safe on an address that
+	// everybody can reach.
+	ClusterOnly bool
 }
 
 // Name returns the component's name.
-func (s *Server) Name() string { return "dns" }
+func (s *Server) Name() string { return cmp.Or(s.Part, "dns") }
 
 // Run serves until ctx ends. It listens immediately, so that external names resolve even if the API
 // server is down, and calls ready when the cluster's services are cached and the server responds.
@@ -73,7 +78,9 @@ func (s *Server) Run(ctx context.Context, ready func()) error {
 	tasks.Go(func() { failed <- server.Serve(listener) })
 	tasks.Go(func() { failed <- server.ServePacket(packets) })
 	tasks.Go(zone.APIConn.Run)
-	tasks.Go(func() { forwarder.poll(ctx) })
+	if !s.ClusterOnly {
+		tasks.Go(func() { forwarder.poll(ctx) })
+	}
 	tasks.Go(func() {
 		if s.waitReady(ctx, zone) == nil {
 			ready()
@@ -103,20 +110,23 @@ func (s *Server) newServer(zone *cluster, forwarder *upstreams) (*dnsserver.Serv
 	if err != nil {
 		return nil, fmt.Errorf("read address %q: %w", s.Address, err)
 	}
-	return dnsserver.NewServer(transport.DNS+"://"+s.Address, []*dnsserver.Config{{
-		Zone:        ".",
-		ListenHosts: []string{host},
-		Port:        port,
-		Transport:   transport.DNS,
-		Plugin: []plugin.Plugin{
-			func(next plugin.Handler) plugin.Handler { return &errorLogger{next: next} },
-			func(next plugin.Handler) plugin.Handler { return shuffle{next} },
-			func(next plugin.Handler) plugin.Handler { return &names{cluster: zone, next: next} },
-			func(next plugin.Handler) plugin.Handler { zone.Next = next; return zone },
+	handlers := []plugin.Plugin{
+		func(next plugin.Handler) plugin.Handler { return &errorLogger{next: next} },
+		func(next plugin.Handler) plugin.Handler { return shuffle{next} },
+		func(next plugin.Handler) plugin.Handler { return &names{cluster: zone, next: next} },
+		func(next plugin.Handler) plugin.Handler { zone.Next = next; return zone },
+	}
+	if s.ClusterOnly {
+		handlers = append(handlers, func(plugin.Handler) plugin.Handler { return refuser{} })
+	} else {
+		handlers = append(handlers,
 			func(next plugin.Handler) plugin.Handler { return loopGuard{forwarder.probes, next} },
 			func(next plugin.Handler) plugin.Handler { c := cache.New(); c.Next = next; return c },
 			func(plugin.Handler) plugin.Handler { return forwarder },
-		},
+		)
+	}
+	return dnsserver.NewServer(transport.DNS+"://"+s.Address, []*dnsserver.Config{{
+		Zone: ".", ListenHosts: []string{host}, Port: port, Transport: transport.DNS, Plugin: handlers,
 	}})
 }
 

@@ -123,6 +123,16 @@ func TestNames(t *testing.T) {
 		{"nothing.shop.endpoints.cluster.local.", "A", "NXDOMAIN"},
 		{"shop.endpoints.cluster.local.", "A", "NOERROR"},
 		{"nowhere.endpoints.cluster.local.", "A", "NXDOMAIN"},
+		{"_endpoints.web.shop.svc.cluster.local.", "A", "NOERROR 10.128.0.5, 10.128.0.6"},
+		{"_endpoints.web.shop.cluster.local.", "A", "NOERROR 10.128.0.5, 10.128.0.6"},
+		{"_endpoints.web.shop.endpoints.cluster.local.", "A", "NOERROR 10.128.0.5, 10.128.0.6"},
+		{"_endpoints.db.shop.svc.cluster.local.", "A", "NOERROR 10.128.0.8, 10.128.0.9"},
+		{"_endpoints.legacy.shop.svc.cluster.local.", "SRV", "NOERROR 0 100 1521 192-0-2-44.legacy.shop.endpoints.cluster.local."},
+		{"_http._tcp._endpoints.legacy.shop.svc.cluster.local.", "SRV", "NOERROR 0 100 1521 192-0-2-44.legacy.shop.endpoints.cluster.local."},
+		{"_other._tcp._endpoints.legacy.shop.svc.cluster.local.", "SRV", "NXDOMAIN"},
+		{"_endpoints.nothing.shop.svc.cluster.local.", "A", "NXDOMAIN"},
+		{"_http._tcp.web.shop.svc.cluster.local.", "SRV", "NOERROR 0 100 80 web.shop.svc.cluster.local."},
+		{"_http._tcp.web.shop.cluster.local.", "SRV", "NOERROR 0 100 80 web.shop.svc.cluster.local."},
 		// upstream
 		{"db.example.com.", "A", "NOERROR 198.51.100.9"},
 		{"1.100.51.198.in-addr.arpa.", "PTR", "NOERROR host.example.com."},
@@ -136,6 +146,31 @@ func TestNames(t *testing.T) {
 				t.Errorf("%s %s over %s (-want +got):\n%s", test.kind, test.name, network, diff)
 			}
 		}
+	}
+}
+
+func TestServerOfClusterNamesForwardsNoQueries(t *testing.T) {
+	api, config := newAPI(t)
+	shop(api)
+	var forwarded atomic.Int64
+	upstream := resolver(t, func(q *dns.Msg) *dns.Msg {
+		forwarded.Add(1)
+		return new(dns.Msg).SetReply(q)
+	})
+	server := &Server{Part: "master-dns", Address: freeAddress(t), Domain: "cluster.local", Config: config, Upstreams: []string{upstream}, ClusterOnly: true}
+	componenttest.Run(t, server.Run)
+	for name, want := range map[string]string{
+		"web.shop.svc.cluster.local.":            "NOERROR 172.30.0.10",
+		"_endpoints.web.shop.svc.cluster.local.": "NOERROR 10.128.0.5, 10.128.0.6",
+		"db.example.com.":                        "REFUSED",
+		"9.9.9.9.in-addr.arpa.":                  "REFUSED",
+	} {
+		if got := ask(t, "udp", server.Address, "A", name); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+	if got := forwarded.Load(); got > 0 || server.Name() != "master-dns" {
+		t.Errorf("%s forwarded %d queries", server.Name(), got)
 	}
 }
 

@@ -36,6 +36,15 @@ func (h *errorLogger) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns
 	return code, err
 }
 
+// refuser refuses all queries.
+type refuser struct{}
+
+func (refuser) Name() string { return "refuse" }
+
+func (refuser) ServeDNS(context.Context, dns.ResponseWriter, *dns.Msg) (int, error) {
+	return dns.RcodeRefused, nil
+}
+
 // shuffle randomizes the order of addresses in each response, so that clients that use the first
 // address are spread over a headless service.
 type shuffle struct{ next plugin.Handler }

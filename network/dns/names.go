@@ -19,6 +19,7 @@ import (
 //	<anything>.<service>.<namespace>.svc.<domain>       the service's address, unless it names one of its endpoints or ports
 //	openshift.default.svc.<domain>                      the API server, unless there is a service of this name
 //	<name>.<namespace>.endpoints.<domain>               see endpoints
+//	_endpoints.<service>.<namespace>.svc.<domain>       as <service>.<namespace>.endpoints.<domain>
 //
 // The wildcard form applies to services with an address. Below a headless service, only its
 // endpoints have names.
@@ -38,26 +39,31 @@ func (n *names) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) 
 	if !n.cluster.Ready() {
 		return dns.RcodeServerFailure, nil
 	}
-	if labels[len(labels)-1] == "endpoints" {
-		return endpoints{n.cluster}.serve(ctx, state)
-	}
 	canonical := n.canonical(ctx, state, labels)
-	if slices.Equal(canonical, labels) {
-		return n.next.ServeDNS(ctx, w, r)
+	if !slices.Equal(canonical, labels) {
+		alias := strings.Join(canonical, ".") + "." + n.cluster.domain
+		w, r = &renameWriter{ResponseWriter: w, from: alias, to: state.QName()}, r.Copy()
+		r.Question[0].Name = alias
 	}
-	alias := strings.Join(canonical, ".") + "." + n.cluster.domain
-	query := r.Copy()
-	query.Question[0].Name = alias
-	return n.next.ServeDNS(ctx, &renameWriter{ResponseWriter: w, from: alias, to: state.QName()}, query)
+	if canonical[len(canonical)-1] == "endpoints" {
+		return endpoints{n.cluster}.serve(ctx, request.Request{W: w, Req: r, Zone: n.cluster.domain})
+	}
+	return n.next.ServeDNS(ctx, w, r)
 }
 
 // canonical returns the labels of the equivalent Kubernetes name.
 func (n *names) canonical(ctx context.Context, state request.Request, labels []string) []string {
 	switch zone := labels[len(labels)-1]; {
-	case zone == "svc":
+	case zone == "svc", zone == "endpoints":
 	case zone != "pod" && n.cluster.hasNamespace(zone):
 		labels = append(slices.Clone(labels), "svc")
 	default:
+		return labels
+	}
+	if i := len(labels) - 4; i >= 0 && labels[i] == "_endpoints" {
+		return slices.Concat(labels[:i], labels[i+1:len(labels)-1], []string{"endpoints"})
+	}
+	if labels[len(labels)-1] == "endpoints" {
 		return labels
 	}
 	if len(labels) == 3 && labels[0] == "openshift" && labels[1] == "default" && n.cluster.service(labels[0], labels[1]) == nil {

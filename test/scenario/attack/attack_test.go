@@ -10,7 +10,10 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-func TestMain(m *testing.M) { kit.Main(m) }
+// master opens the DNS server of the master, which is closed by default, to everybody.
+const master = "dnsConfig: {bindAddress: \"0.0.0.0:8053\"}"
+
+func TestMain(m *testing.M) { kit.MainWith(m, kit.Options{Master: master}) }
 
 // stage is the shared cluster with the attacker and the victim of one test.
 type stage struct {

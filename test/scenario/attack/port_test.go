@@ -31,18 +31,19 @@ type port struct {
 	answers map[string]string
 }
 
-// ports returns all on which a host listens with the default configuration. A port that is not here
-// fails the test.
+// ports returns all on which a host listens with the default configuration, and the port of
+// dnsConfig. A port that is not here fails the test.
 func ports() []port {
 	return []port{
 		{"*", 8443, "API and OAuth server", map[string]string{"https:///api/v1/secrets": "403", "https:///metrics": "403", "https:///debug/pprof/": "403", "https:///livez": "200 ok"}},
-		{"*", 5000, "registry", map[string]string{"https:///v2/": "401", "https:///v2/_catalog": "401", "https:///debug/pprof/": "405", "https:///metrics": "405", "https:///healthz": "200"}},
+		{"*", 5000, "registry", map[string]string{"https:///v2/": "401", "https:///v2/_catalog": "401", "https:///debug/pprof/": "404", "https:///metrics": "404", "https:///healthz": "200"}},
 		{"*", 10250, "kubelet", map[string]string{"https:///pods": "401", "https:///metrics": "401", "https:///healthz": "401", "https:///configz": "401"}},
 		{"*", 80, "router", map[string]string{"http:///": "503"}},
 		{"*", 443, "router", map[string]string{"https:///": "503"}},
 		{"*", 1936, "health of the router", map[string]string{
 			"http:///healthz": "200 ok", "http:///healthz/ready": "200 ok", "http:///metrics": "403", "http:///": "403", "http:///;csv": "403", "http:///debug/pprof/": "403",
 		}},
+		{"*", 8053, "DNS of the master, which speaks no HTTP", nil},
 		{"127.0.0.1", 4001, "etcd", map[string]string{"https:///v2/keys": "closed", "http:///version": "closed"}},
 		{"127.0.0.1", 7001, "etcd's peers", map[string]string{"https:///members": "closed", "http:///version": "closed"}},
 		{"127.0.0.1", 10256, "health of the service proxy", map[string]string{"http:///healthz": "200", "http:///livez": "200", "http:///metrics": "404", "http:///configz": "404", "http:///debug/pprof/": "404"}},

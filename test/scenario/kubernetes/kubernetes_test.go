@@ -24,8 +24,12 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// master lets services choose external addresses of a network that no machine has.
-const master = "networkConfig: {externalIPNetworkCIDRs: [198.18.255.0/24]}"
+// master lets services choose external addresses of a network that no machine has, and opens the
+// DNS server of the master as OpenShift 3.11's installer does.
+const master = `
+networkConfig: {externalIPNetworkCIDRs: [198.18.255.0/24]}
+dnsConfig: {bindAddress: "0.0.0.0:8053", bindNetwork: tcp4}
+`
 
 func TestMain(m *testing.M) { kit.MainWith(m, kit.Options{Master: master}) }
 

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -21,17 +22,30 @@ import (
 // pruner is an account that may prune, and a way to prune.
 func (p *project) pruner() (prune func(title string, more ...string) string) {
 	p.t.Helper()
-	token := p.account("pruner", "")
-	p.OC("adm", "policy", "add-cluster-role-to-user", "system:image-pruner", "-z", "pruner")
+	try := p.tryPruner()
 	return func(title string, more ...string) string {
 		p.t.Helper()
-		return p.OC(append([]string{"adm", "prune", title, "--token=" + token, "--registry-url=https://" + p.direct()}, more...)...)
+		out, err := try(title, more...)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		return out
+	}
+}
+
+// tryPruner is pruner with errors.
+func (p *project) tryPruner() (prune func(title string, more ...string) (string, error)) {
+	p.t.Helper()
+	token := p.account("pruner", "")
+	p.OC("adm", "policy", "add-cluster-role-to-user", "system:image-pruner", "-z", "pruner")
+	return func(title string, more ...string) (string, error) {
+		return p.TryOC(append([]string{"adm", "prune", title, "--token=" + token, "--registry-url=https://" + p.direct()}, more...)...)
 	}
 }
 
 func TestPushesGoOnWhileImagesAreRemoved(t *testing.T) {
 	p := newProject(t)
-	prune := p.pruner()
+	prune := p.tryPruner()
 	options := p.options(p.token)
 	old := p.noise(2000)
 	for _, image := range []v1.Image{old, p.noise(2000)} {
@@ -49,7 +63,7 @@ func TestPushesGoOnWhileImagesAreRemoved(t *testing.T) {
 		pushes.Go(func() error {
 			for {
 				if err := remote.Write(p.tag(p.direct(), stream), p.noise(2000), options...); err != nil {
-					return fmt.Errorf("push while images are removed: %w", err)
+					return fmt.Errorf("push to stream %q while images are removed: %w", stream, err)
 				}
 				select {
 				case <-stop:
@@ -59,13 +73,15 @@ func TestPushesGoOnWhileImagesAreRemoved(t *testing.T) {
 			}
 		})
 	}
-	removed := ""
+	removed, failures := "", []error{}
 	for range 2 {
-		removed += prune("images", "--keep-tag-revisions=1", "--keep-younger-than=0", "--confirm")
-		prune("registry", "--confirm")
+		out, err := prune("images", "--keep-tag-revisions=1", "--keep-younger-than=0", "--confirm")
+		_, registryErr := prune("registry", "--confirm")
+		removed, failures = removed+out, append(failures, err, registryErr)
 	}
 	close(stop)
-	if err := pushes.Wait(); err != nil {
+	// The pushes end before a failure ends the test, which would end them in the middle.
+	if err := errors.Join(append(failures, pushes.Wait())...); err != nil {
 		t.Fatal(err)
 	}
 	if _, images, _ := strings.Cut(removed, "Deleting images from server"); !strings.Contains(images, name.String()) {

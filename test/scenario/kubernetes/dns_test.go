@@ -1,0 +1,66 @@
+package kubernetes
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/miekg/dns"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// resolve returns the code and the first record of a response of the master's DNS server.
+func resolve(c *kit.Cluster, network string, kind uint16, name string) string {
+	client := dns.Client{Net: network}
+	answer, _, err := client.Exchange(new(dns.Msg).SetQuestion(name, kind), fmt.Sprintf("%s:8053", c.Address))
+	if err != nil {
+		return err.Error()
+	}
+	text := dns.RcodeToString[answer.Rcode]
+	if len(answer.Answer) > 0 {
+		text += " " + strings.TrimPrefix(answer.Answer[0].String(), answer.Answer[0].Header().String())
+	}
+	return text
+}
+
+func TestMasterAnswersDNSQueriesAsIn311(t *testing.T) {
+	c := kit.Shared(t)
+	c.Apply(`
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {ports: [{name: http, port: 80}]}
+---
+apiVersion: v1
+kind: Endpoints
+metadata: {name: web}
+subsets: [{addresses: [{ip: 198.18.255.7}], ports: [{name: http, port: 8080}]}]
+`)
+	address := c.OC("get", "service", "web", "-o", "jsonpath={.spec.clusterIP}")
+	base := "web." + c.Namespace
+	for _, tt := range []struct {
+		kind       uint16
+		name, want string
+	}{
+		{dns.TypeA, base + ".svc.cluster.local.", "NOERROR " + address},
+		{dns.TypeA, base + ".cluster.local.", "NOERROR " + address},
+		{dns.TypeA, base + ".endpoints.cluster.local.", "NOERROR 198.18.255.7"},
+		{dns.TypeA, "_endpoints." + base + ".svc.cluster.local.", "NOERROR 198.18.255.7"},
+		{dns.TypeSRV, "_http._tcp." + base + ".svc.cluster.local.", "NOERROR 0 100 80 " + base + ".svc.cluster.local."},
+		{dns.TypeSRV, "_http._tcp." + base + ".endpoints.cluster.local.", "NOERROR 0 100 8080 198-18-255-7." + base + ".endpoints.cluster.local."},
+		{dns.TypeA, "openshift.default.svc.cluster.local.", "NOERROR 172.30.0.1"},
+		{dns.TypeA, "nothing." + c.Namespace + ".svc.cluster.local.", "NXDOMAIN"},
+		{dns.TypeA, "www.example.com.", "REFUSED"},
+	} {
+		for _, network := range []string{"udp", "tcp"} {
+			c.WaitFor(tt.name+" over "+network, func(context.Context) error {
+				if got := resolve(c, network, tt.kind, tt.name); got != tt.want {
+					return fmt.Errorf("%s, want %s", got, tt.want)
+				}
+				return nil
+			})
+		}
+	}
+}
