@@ -189,7 +189,9 @@ func (s *APIServer) fill(opts *options.ServerRunOptions) {
 	for _, cert := range s.NamedCertificates {
 		opts.SecureServing.SNICertKeys = append(opts.SecureServing.SNICertKeys, cliflag.NamedCertKey(cert))
 	}
-	opts.Features.EnableProfiling = false
+	// for users whose roles name these paths, such as cluster-debugger
+	opts.Features.EnableProfiling = true
+	opts.Features.EnableContentionProfiling = false
 	// for browsers, which open login pages here
 	opts.GenericServerRunOptions.HSTSDirectives = []string{"max-age=31536000"}
 

@@ -74,18 +74,61 @@ func (o Options) checkAllowed(reference string, insecure bool) string {
 		host, port := allowed.split()
 		list = append(list, strconv.Quote(net.JoinHostPort(host, port)))
 	}
+	if more := len(list) - maxListed; more > 0 {
+		list = append(list[:maxListed-1], fmt.Sprintf("and %d more ...", more+1))
+	}
 	return fmt.Sprintf("registry %q not allowed by whitelist: %s", parsed.Registry, strings.Join(list, ", "))
 }
 
+// maxListed is the maximum number of allowed registries in an error.
+const maxListed = 5
+
+// checkRepository returns an error for a stream of a repository whose registry is not allowed,
+// unless the stream had it before.
+func (o Options) checkRepository(stream, old *imagev1.ImageStream) field.ErrorList {
+	repository := stream.Spec.DockerImageRepository
+	if repository == "" || had(old, repository) {
+		return nil
+	}
+	if reason := o.checkAllowed(repository, insecureStream(stream)); reason != "" {
+		return field.ErrorList{field.Forbidden(field.NewPath("spec", "dockerImageRepository"), reason)}
+	}
+	return nil
+}
+
+// had reports whether a stream, which can be nil, refers to an image or a repository of a registry.
+func had(stream *imagev1.ImageStream, reference string) bool {
+	if stream == nil {
+		return false
+	}
+	if stream.Spec.DockerImageRepository == reference {
+		return true
+	}
+	for _, tag := range stream.Spec.Tags {
+		if tag.From != nil && tag.From.Kind == dockerKind && tag.From.Name == reference {
+			return true
+		}
+	}
+	for _, list := range stream.Status.Tags {
+		for _, event := range list.Items {
+			if event.DockerImageReference == reference {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // checkTags returns errors for tags that point at registries that are not allowed, except for
-// unchanged tags.
+// images to which the stream referred before. As in OpenShift 3.11, a stream keeps an image that was
+// allowed once, whether the registry is insecure or not.
 func (o Options) checkTags(stream, old *imagev1.ImageStream) (problems field.ErrorList) {
 	for i := range stream.Spec.Tags {
 		tag := &stream.Spec.Tags[i]
 		if tag.From == nil || tag.From.Kind != dockerKind {
 			continue
 		}
-		if before := specTag(old, tag.Name); before != nil && sameTarget(before, tag) {
+		if had(old, tag.From.Name) {
 			continue
 		}
 		if reason := o.checkAllowed(tag.From.Name, tag.ImportPolicy.Insecure || insecureStream(stream)); reason != "" {
@@ -102,7 +145,7 @@ func (o Options) checkHistory(stream, old *imagev1.ImageStream) (problems field.
 			continue
 		}
 		reference := list.Items[0].DockerImageReference
-		if before := history(old, list.Tag); len(before) > 0 && before[0].DockerImageReference == reference {
+		if had(old, reference) {
 			continue
 		}
 		tag := specTag(stream, list.Tag)

@@ -296,7 +296,30 @@ func TestImportRejectsOtherRegistries(t *testing.T) {
 	if problems := options.checkTags(stream, nil); len(problems) != 1 || problems[0].Error() != want {
 		t.Errorf("%v, want %s", problems, want)
 	}
-	if problems := options.checkTags(stream, stream); len(problems) != 0 {
+	stream.Spec.DockerImageRepository = "local.registry.corp/all"
+	if problems := options.checkRepository(stream, nil); len(problems) != 1 || !strings.HasPrefix(problems[0].Error(), "spec.dockerImageRepository: Forbidden") {
+		t.Errorf("a repository: %v", problems)
+	}
+	secure := &imagev1.ImageStream{}
+	secure.Spec.Tags = []imagev1.TagReference{{Name: "latest", From: &corev1.ObjectReference{Kind: dockerKind, Name: "registry.example.com/app"}}}
+	insecure := secure.DeepCopy()
+	insecure.Spec.Tags[0].ImportPolicy.Insecure = true
+	for what, tt := range map[string]struct {
+		now, before *imagev1.ImageStream
+		allowed     bool
+	}{
+		"a registry that is allowed with TLS": {secure, nil, true}, "the same with --insecure": {insecure, nil, false},
+		"an image that the stream has, now with --insecure": {insecure, secure, true},
+	} {
+		if problems := options.checkTags(tt.now, tt.before); (len(problems) == 0) != tt.allowed {
+			t.Errorf("%s: %v", what, problems)
+		}
+	}
+	long := Options{Registry: options.Registry, Allowed: append(options.Allowed, AllowedRegistry{Domain: "a.example.com"}, AllowedRegistry{Domain: "b.example.com"})}
+	if reason := long.checkAllowed("other.example.com/app", false); !strings.HasSuffix(reason, `"any?.example.com:*", and 2 more ...`) {
+		t.Errorf("a long list: %s", reason)
+	}
+	if problems := append(options.checkTags(stream, stream), options.checkRepository(stream, stream)...); len(problems) != 0 {
 		t.Errorf("what was there before: %v", problems)
 	}
 }

@@ -69,7 +69,7 @@ func (s *streams) prepare(ctx context.Context, stream, old *imagev1.ImageStream)
 
 // validate validates a stream, including the user's access to the targets of its tags.
 func (s *streams) validate(ctx context.Context, stream, old *imagev1.ImageStream) field.ErrorList {
-	problems := slices.Concat(validateStream(ctx, stream, old), s.options.checkTags(stream, old), s.options.checkHistory(stream, old), s.limits.checkStream(stream, old),
+	problems := slices.Concat(validateStream(ctx, stream, old), s.options.checkRepository(stream, old), s.options.checkTags(stream, old), s.options.checkHistory(stream, old), s.limits.checkStream(stream, old),
 		s.checkTaken(ctx, stream, old))
 	for i := range stream.Spec.Tags {
 		tag := &stream.Spec.Tags[i]

@@ -149,6 +149,9 @@ func (t *streamTags) Create(ctx context.Context, object runtime.Object, validate
 		return nil, err
 	}
 	wanted.Namespace = request.NamespaceValue(ctx)
+	if len(wanted.Annotations) == 0 {
+		wanted.Annotations = wanted.Tag.Annotations // some clients set only these
+	}
 	if err := validate(ctx, wanted); err != nil {
 		return nil, err
 	}

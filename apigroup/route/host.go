@@ -3,6 +3,7 @@ package route
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	routev1 "github.com/openshift/api/route/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -29,6 +30,9 @@ func (h *hosts) adjust(deps apiserver.Deps, _ *registry.Store) { h.authorizer = 
 // a host keeps the old host, so that the manifest of a route can be applied again.
 func (h *hosts) prepare(_ context.Context, route, old *routev1.Route) {
 	spec := &route.Spec
+	if tls := spec.TLS; tls != nil && strings.HasPrefix(strings.TrimSpace(tls.DestinationCACertificate), commentPEM) {
+		tls.DestinationCACertificate = ""
+	}
 	switch {
 	case spec.Host != "":
 	case old != nil:
@@ -41,6 +45,10 @@ func (h *hosts) prepare(_ context.Context, route, old *routev1.Route) {
 		route.Annotations[HostGenerated] = "true"
 	}
 }
+
+// commentPEM is the start of the text that OpenShift 3's /oapi/v1 returned instead of a missing
+// destinationCACertificate. Routes that were exported from there contain it.
+const commentPEM = "-----BEGIN COMMENT-----"
 
 func (h *hosts) generated(route *routev1.Route) string {
 	return fmt.Sprintf("%s-%s.%s", route.Name, route.Namespace, h.suffix)

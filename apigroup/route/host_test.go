@@ -93,3 +93,16 @@ func TestChoosingAHostNeedsCustomHost(t *testing.T) {
 		})
 	}
 }
+
+func TestCommentIsNoCertificate(t *testing.T) {
+	const certificate = "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----"
+	for text, want := range map[string]string{
+		"-----BEGIN COMMENT-----\nThis is an empty PEM file\n-----END COMMENT-----\n": "", certificate: certificate, "": "",
+	} {
+		route := &routev1.Route{Spec: routev1.RouteSpec{Host: "www.example.com", TLS: &routev1.TLSConfig{Termination: routev1.TLSTerminationReencrypt, DestinationCACertificate: text}}}
+		(&hosts{}).prepare(t.Context(), route, nil)
+		if got := route.Spec.TLS.DestinationCACertificate; got != want {
+			t.Errorf("%q becomes %q", text, got)
+		}
+	}
+}

@@ -163,3 +163,31 @@ func TestStoredTokensCanBeWrittenAgain(t *testing.T) {
 		t.Errorf("update without a change: %v: %s", err, raw)
 	}
 }
+
+func TestTagWithoutTargetKeepsAnnotations(t *testing.T) {
+	c := kit.Shared(t)
+	c.OC("create", "istag", "annotated:v1", "-A", "color=blue")
+	if got := c.OC("get", "is", "annotated", "-o", "jsonpath={.spec.tags[0].annotations.color}"); got != "blue" {
+		t.Errorf("the tag has the color %q", got)
+	}
+	if got := c.OC("get", "istag", "annotated:v1", "-o", "jsonpath={.metadata.annotations.color} {.tag.annotations.color}"); got != "blue blue" {
+		t.Errorf("the view of the tag has the colors %q", got)
+	}
+}
+
+func TestProfilesAreForUsersWithRight(t *testing.T) {
+	c := kit.Shared(t)
+	if got := c.OC("get", "--raw", "/debug/pprof/"); !strings.Contains(got, "goroutine") {
+		t.Errorf("the administrator gets %q", got)
+	}
+	token := "--token=" + strings.TrimSpace(c.OC("create", "token", "default"))
+	if out, err := c.TryOC("get", "--raw", "/debug/pprof/", token); err == nil || !strings.Contains(err.Error(), "orbidden") {
+		t.Errorf("an account gets %q, %v", out, err)
+	}
+	c.OC("adm", "policy", "add-cluster-role-to-user", "cluster-debugger", "-z", "default")
+	t.Cleanup(func() { c.OC("adm", "policy", "remove-cluster-role-from-user", "cluster-debugger", "-z", "default") })
+	c.WaitFor("right to read profiles", func(context.Context) error {
+		_, err := c.TryOC("get", "--raw", "/debug/pprof/", token)
+		return err
+	})
+}
