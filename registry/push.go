@@ -46,6 +46,10 @@ func (s *server) pushManifest(w http.ResponseWriter, r *http.Request, store *sto
 		serveRefusal(w, err)
 		return
 	}
+	if err := s.addParts(r, store, t, manifest); err != nil {
+		serveRefusal(w, err)
+		return
+	}
 	s.pushes.RLock()
 	defer s.pushes.RUnlock()
 	// storing reports problems of the push to the client
