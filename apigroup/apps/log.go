@@ -70,7 +70,7 @@ func (l *logs) Get(ctx context.Context, name string, query runtime.Object) (runt
 	}
 	core := l.deps.Kube.CoreV1()
 	namespace := request.NamespaceValue(ctx)
-	rc, err := waitForStart(ctx, core, namespace, rollout.Name(name, version), options.NoWait)
+	rc, err := waitForStart(ctx, core, namespace, rollout.Name(name, version), options)
 	if err != nil {
 		return nil, err
 	}
@@ -114,21 +114,21 @@ func versionOf(dc *appsv1.DeploymentConfig, options *appsv1.DeploymentLogOptions
 // startTimeout is how long a log request waits for its deployment to start.
 const startTimeout = 30 * time.Second
 
-// waitForStart waits until the deployer of a deployment runs or has ended. With noWait, it returns
-// nil for a deployment that has not started.
-func waitForStart(ctx context.Context, core coreclient.CoreV1Interface, namespace, name string, noWait bool) (*corev1.ReplicationController, error) {
-	hasStarted := func(rc *corev1.ReplicationController) bool {
-		return rollout.Ended(rc) || rollout.Phase(rc) == appsv1.DeploymentStatusRunning
-	}
-	if noWait {
+// rejectionDelay is how long a log request ignores that the deployer pod is rejected: a new project
+// has no service accounts yet, and a quota still counts a pod that has ended.
+const rejectionDelay = 5 * time.Second
+
+// waitForStart waits until the deployer of a deployment runs or has ended. With NoWait, it returns
+// nil for a deployment that has not started. If the deployer pod cannot be created, the error
+// contains the reason.
+func waitForStart(ctx context.Context, core coreclient.CoreV1Interface, namespace, name string, options *appsv1.DeploymentLogOptions) (*corev1.ReplicationController, error) {
+	if options.NoWait {
 		rc, err := core.ReplicationControllers(namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil || !hasStarted(rc) {
 			return nil, err
 		}
 		return rc, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
 	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 	source := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -140,14 +140,54 @@ func waitForStart(ctx context.Context, core coreclient.CoreV1Interface, namespac
 			return core.ReplicationControllers(namespace).Watch(ctx, options)
 		},
 	}
-	event, err := watchtools.UntilWithSync(ctx, source, &corev1.ReplicationController{}, nil, func(event watch.Event) (bool, error) {
-		rc, ok := event.Object.(*corev1.ReplicationController)
-		return ok && hasStarted(rc), nil
-	})
-	if err != nil {
-		return nil, apierrors.NewTimeoutError(fmt.Sprintf("timed out waiting for deployment %q to start", name), 1)
+	until := func(timeout time.Duration, done func(*corev1.ReplicationController) bool) (*watch.Event, error) {
+		ctx, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
+		return watchtools.UntilWithSync(ctx, source, &corev1.ReplicationController{}, nil, func(event watch.Event) (bool, error) {
+			rc, ok := event.Object.(*corev1.ReplicationController)
+			return ok && done(rc), nil
+		})
 	}
-	return event.Object.(*corev1.ReplicationController), nil
+	event, err := until(rejectionDelay, hasStarted)
+	if err != nil {
+		event, err = until(startTimeout-rejectionDelay, func(rc *corev1.ReplicationController) bool { return hasStarted(rc) || rollout.CreateFailure(rc) != "" })
+	}
+	if err != nil {
+		retryAfter := 0
+		if options.Follow {
+			retryAfter = 1 // clients repeat the request
+		}
+		return nil, apierrors.NewTimeoutError(fmt.Sprintf("timed out waiting for deployment %q to start%s", name, pendingReason(ctx, core, namespace, name)), retryAfter)
+	}
+	rc := event.Object.(*corev1.ReplicationController)
+	if !hasStarted(rc) {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("deployment %q cannot start: %s", name, rollout.CreateFailure(rc)))
+	}
+	return rc, nil
+}
+
+// hasStarted reports whether the deployer of a deployment runs or has ended.
+func hasStarted(rc *corev1.ReplicationController) bool {
+	return rollout.Ended(rc) || rollout.Phase(rc) == appsv1.DeploymentStatusRunning
+}
+
+// pendingReason returns why a deployer pod does not run, as the end of a sentence, or "".
+func pendingReason(ctx context.Context, core coreclient.CoreV1Interface, namespace, deployment string) string {
+	pod, err := core.Pods(namespace).Get(ctx, rollout.DeployerName(deployment), metav1.GetOptions{})
+	if err != nil {
+		return ""
+	}
+	for _, container := range pod.Status.ContainerStatuses {
+		if waiting := container.State.Waiting; waiting != nil {
+			return fmt.Sprintf(": its pod %q waits: %s: %s", pod.Name, waiting.Reason, waiting.Message)
+		}
+	}
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
+			return fmt.Sprintf(": its pod %q has no node: %s", pod.Name, condition.Message)
+		}
+	}
+	return ""
 }
 
 // podOf returns the pod whose log is that of a deployment. It ignores pods of other owners, because

@@ -132,7 +132,26 @@ func hasStarted(build *buildv1.Build) bool {
 	return build.Status.Phase == buildv1.BuildPhaseRunning || instantiate.Ended(build)
 }
 
-// waitForStart waits until a build runs or has ended.
+// isRejected reports whether the pod of a new build cannot be created, for instance because of a
+// quota.
+func isRejected(build *buildv1.Build) bool {
+	return build.Status.Phase == buildv1.BuildPhaseNew && build.Status.Reason == buildv1.StatusReasonCannotCreateBuildPod
+}
+
+// startError returns the error for a build that has not started in time. Clients repeat the
+// request, unless the pod of the build is rejected.
+func startError(builds buildclient.BuildInterface, name string, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	build, err := builds.Get(ctx, name, metav1.GetOptions{})
+	if err == nil && isRejected(build) {
+		return apierrors.NewBadRequest(fmt.Sprintf("build %q cannot start: %s", name, build.Status.Message))
+	}
+	return apierrors.NewTimeoutError(fmt.Sprintf("timed out waiting for build %q to start after %s", name, timeout), 1)
+}
+
+// waitForStart waits until a build runs or has ended. If its pod cannot be created, the error
+// contains the reason.
 func waitForStart(ctx context.Context, deps apiserver.Deps, name string, timeout time.Duration) (*buildv1.Build, error) {
 	client, err := buildclient.NewForConfig(deps.Loopback)
 	if err != nil {
@@ -163,7 +182,7 @@ func waitForStart(ctx context.Context, deps apiserver.Deps, name string, timeout
 	case apierrors.IsNotFound(err):
 		return nil, err
 	case err != nil:
-		return nil, apierrors.NewTimeoutError(fmt.Sprintf("timed out waiting for build %q to start after %s", name, timeout), 1)
+		return nil, startError(builds, name, timeout)
 	}
 	return event.Object.(*buildv1.Build), nil
 }

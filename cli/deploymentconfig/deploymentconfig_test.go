@@ -27,15 +27,17 @@ func TestStatusReportsWhatRolloutWaitsFor(t *testing.T) {
 		done     bool
 		problem  string
 	}{
-		"no image yet":       {spec: appsv1.DeploymentConfigSpec{Triggers: []appsv1.DeploymentTriggerPolicy{image}}, want: "waiting on image update"},
-		"no trigger":         {want: "use 'oc rollout latest web'", done: true},
-		"another revision":   {status: appsv1.DeploymentConfigStatus{LatestVersion: 2}, revision: 1, problem: "desired revision (1) is different from the running revision (2)"},
-		"unseen":             {status: appsv1.DeploymentConfigStatus{LatestVersion: 1}, want: "to be observed"},
-		"complete":           {status: appsv1.DeploymentConfigStatus{LatestVersion: 1, ObservedGeneration: 3, Conditions: progressing("NewReplicationControllerAvailable", `replication controller "web-1" is there`)}, want: "\"web-1\" is there\n", done: true},
-		"not started":        {status: appsv1.DeploymentConfigStatus{LatestVersion: 2, ObservedGeneration: 3, Conditions: progressing("NewReplicationControllerAvailable", `"web-1" is there`)}, want: "to be completed"},
-		"failed":             {status: appsv1.DeploymentConfigStatus{LatestVersion: 1, ObservedGeneration: 3, Conditions: progressing("ProgressDeadlineExceeded", `"web-1" is slow`)}, done: true, problem: `"web-1" is slow`},
-		"cancelled":          {status: appsv1.DeploymentConfigStatus{LatestVersion: 1, ObservedGeneration: 3, Conditions: progressing("RolloutCancelled", `"web-1" is not wanted`)}, done: true, problem: `"web-1" is not wanted`},
-		"new pods to come":   {spec: appsv1.DeploymentConfigSpec{Replicas: 3}, status: appsv1.DeploymentConfigStatus{LatestVersion: 1, ObservedGeneration: 3, UpdatedReplicas: 1}, want: "1 out of 3 new replicas"},
+		"no image yet":     {spec: appsv1.DeploymentConfigSpec{Triggers: []appsv1.DeploymentTriggerPolicy{image}}, want: "waiting on image update"},
+		"no trigger":       {want: "use 'oc rollout latest web'", done: true},
+		"another revision": {status: appsv1.DeploymentConfigStatus{LatestVersion: 2}, revision: 1, problem: "desired revision (1) is different from the running revision (2)"},
+		"unseen":           {status: appsv1.DeploymentConfigStatus{LatestVersion: 1}, want: "to be observed"},
+		"complete":         {status: appsv1.DeploymentConfigStatus{LatestVersion: 1, ObservedGeneration: 3, Conditions: progressing("NewReplicationControllerAvailable", `replication controller "web-1" is there`)}, want: "\"web-1\" is there\n", done: true},
+		"not started":      {status: appsv1.DeploymentConfigStatus{LatestVersion: 2, ObservedGeneration: 3, Conditions: progressing("NewReplicationControllerAvailable", `"web-1" is there`)}, want: "to be completed"},
+		"failed":           {status: appsv1.DeploymentConfigStatus{LatestVersion: 1, ObservedGeneration: 3, Conditions: progressing("ProgressDeadlineExceeded", `"web-1" is slow`)}, done: true, problem: `"web-1" is slow`},
+		"cancelled":        {status: appsv1.DeploymentConfigStatus{LatestVersion: 1, ObservedGeneration: 3, Conditions: progressing("RolloutCancelled", `"web-1" is not wanted`)}, done: true, problem: `"web-1" is not wanted`},
+		"new pods to come": {spec: appsv1.DeploymentConfigSpec{Replicas: 3}, status: appsv1.DeploymentConfigStatus{LatestVersion: 1, ObservedGeneration: 3, UpdatedReplicas: 1}, want: "1 out of 3 new replicas"},
+		"pods over a quota": {spec: appsv1.DeploymentConfigSpec{Replicas: 3}, status: appsv1.DeploymentConfigStatus{LatestVersion: 1, ObservedGeneration: 3,
+			Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: "exceeded quota: small"}}}, want: "exceeded quota: small"},
 		"old pods to go":     {spec: appsv1.DeploymentConfigSpec{Replicas: 1}, status: appsv1.DeploymentConfigStatus{LatestVersion: 1, ObservedGeneration: 3, UpdatedReplicas: 1, Replicas: 3}, want: "2 old replicas"},
 		"pods not available": {spec: appsv1.DeploymentConfigSpec{Replicas: 1}, status: appsv1.DeploymentConfigStatus{LatestVersion: 1, ObservedGeneration: 3, UpdatedReplicas: 1, Replicas: 1}, want: "0 of 1 updated replicas"},
 	} {

@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 
 	appsv1 "github.com/openshift/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/kubectl/pkg/describe"
 
@@ -101,6 +102,9 @@ func (statusViewer) Status(object runtime.Unstructured, revision int64) (string,
 			return "", true, errors.New(condition.Message)
 		}
 	}
+	if i := slices.IndexFunc(status.Conditions, isReplicaFailure); i >= 0 {
+		return fmt.Sprintf("Waiting for rollout to finish: %s\n", status.Conditions[i].Message), false, nil
+	}
 	switch {
 	case status.UpdatedReplicas < dc.Spec.Replicas:
 		return fmt.Sprintf("Waiting for rollout to finish: %d out of %d new replicas have been updated...\n", status.UpdatedReplicas, dc.Spec.Replicas), false, nil
@@ -110,4 +114,9 @@ func (statusViewer) Status(object runtime.Unstructured, revision int64) (string,
 		return fmt.Sprintf("Waiting for rollout to finish: %d of %d updated replicas are available...\n", status.AvailableReplicas, status.UpdatedReplicas), false, nil
 	}
 	return "Waiting for the deployment to be completed...\n", false, nil
+}
+
+// isReplicaFailure reports whether pods, or the deployer pod, cannot be created.
+func isReplicaFailure(condition appsv1.DeploymentCondition) bool {
+	return condition.Type == appsv1.DeploymentReplicaFailure && condition.Status == corev1.ConditionTrue
 }

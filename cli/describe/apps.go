@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	kubectl "k8s.io/kubectl/pkg/describe"
 
+	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
@@ -116,6 +117,9 @@ func deployments(p *page, c *appsv1.DeploymentConfig) error {
 		p.field("  Name", controller.Name)
 		p.field("  Created", p.ago(controller.CreationTimestamp))
 		p.field("  Status", controller.Annotations[appsv1.DeploymentStatusAnnotation])
+		if failure := rollout.CreateFailure(&controller); failure != "" {
+			p.field("  FailedCreate", failure)
+		}
 		p.field("  Replicas", fmt.Sprintf("%d current / %d desired", controller.Status.Replicas, *cmp.Or(controller.Spec.Replicas, new(int32))))
 		if i > 0 {
 			continue

@@ -10,8 +10,11 @@ import (
 	buildv1 "github.com/openshift/api/build/v1"
 	imagev1 "github.com/openshift/api/image/v1"
 	routev1 "github.com/openshift/api/route/v1"
+	kubeappsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
 // levels are the severities, worst first.
@@ -65,7 +68,7 @@ func writeAdvice(list []advice) string {
 
 // advise finds problems.
 func (v *view) advise() []advice {
-	all := slices.Concat(v.adviseRoutes(), v.adviseConfigs(), v.adviseBuilds(), v.adviseCycles(), v.advisePods(), v.adviseOverlaps(), v.adviseScalers(), v.adviseTemplates())
+	all := slices.Concat(v.adviseRoutes(), v.adviseConfigs(), v.adviseFailures(), v.adviseBuilds(), v.adviseCycles(), v.advisePods(), v.adviseOverlaps(), v.adviseScalers(), v.adviseTemplates())
 	slices.SortStableFunc(all, func(a, b advice) int { return a.level - b.level })
 	return slices.CompactFunc(all, func(a, b advice) bool { return a.message == b.message })
 }
@@ -137,6 +140,40 @@ func (v *view) adviseConfigs() (all []advice) {
 		deployments := v.state.deploymentsOf(config)
 		if len(deployments) > 0 && deployments[0].Annotations[appsv1.DeploymentStatusAnnotation] == string(appsv1.DeploymentStatusFailed) {
 			all = append(all, advice{isError, fmt.Sprintf("deployment #%d of %s has failed.", versionOf(deployments[0]), name), "oc logs -f dc/" + config.Name + " -n " + config.Namespace})
+		}
+	}
+	return all
+}
+
+// adviseFailures finds controllers and builds whose pods cannot be created, for instance because of
+// a quota.
+func (v *view) adviseFailures() (all []advice) {
+	add := func(kind string, object metav1.Object, message string) {
+		if message != "" {
+			all = append(all, advice{isError, fmt.Sprintf("%s cannot create pods: %s", v.name(kind, object.GetNamespace(), object.GetName()), message),
+				"oc describe quota,limits -n " + object.GetNamespace()})
+		}
+	}
+	for _, rc := range v.state.Controllers {
+		add("rc", &rc, rollout.CreateFailure(&rc))
+	}
+	for _, one := range v.state.Deployments {
+		for _, condition := range one.Status.Conditions {
+			if condition.Type == kubeappsv1.DeploymentReplicaFailure && condition.Status == corev1.ConditionTrue {
+				add("deployment", &one, condition.Message)
+			}
+		}
+	}
+	for _, one := range v.state.ReplicaSets {
+		for _, condition := range one.Status.Conditions {
+			if condition.Type == kubeappsv1.ReplicaSetReplicaFailure && condition.Status == corev1.ConditionTrue && !owned(&one) {
+				add("rs", &one, condition.Message)
+			}
+		}
+	}
+	for _, one := range v.state.Builds {
+		if one.Status.Phase == buildv1.BuildPhaseNew && one.Status.Reason == buildv1.StatusReasonCannotCreateBuildPod {
+			add("build", &one, one.Status.Message)
 		}
 	}
 	return all

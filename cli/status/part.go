@@ -13,6 +13,8 @@ import (
 	buildv1 "github.com/openshift/api/build/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
 // part is an object that runs pods, and its lines.
@@ -157,9 +159,17 @@ func (v *view) deploymentLine(controller corev1.ReplicationController) string {
 		}
 		return text
 	case appsv1.DeploymentStatusRunning:
-		return text + "running for " + since + " - " + pods
+		text += "running for " + since + " - " + pods
+		if failure := rollout.CreateFailure(&controller); failure != "" {
+			text += ": " + failure
+		}
+		return text
 	}
-	return text + "pending " + since + " ago"
+	text += "pending " + since + " ago"
+	if failure := rollout.CreateFailure(&controller); failure != "" {
+		text += ": " + failure
+	}
+	return text
 }
 
 // buildLines returns the lines of a build configuration and, indented, of its relevant builds.
@@ -219,7 +229,11 @@ func (v *view) buildLine(build buildv1.Build) string {
 	case buildv1.BuildPhaseRunning:
 		return text + "running for " + v.since(*cmp.Or(build.Status.StartTimestamp, &build.CreationTimestamp))
 	case buildv1.BuildPhaseNew, buildv1.BuildPhasePending:
-		return text + strings.ToLower(string(build.Status.Phase)) + " for " + v.since(build.CreationTimestamp)
+		text += strings.ToLower(string(build.Status.Phase)) + " for " + v.since(build.CreationTimestamp)
+		if build.Status.Phase == buildv1.BuildPhaseNew && build.Status.Message != "" {
+			text += ": " + build.Status.Message
+		}
+		return text
 	}
 	return text + strings.ToLower(string(build.Status.Phase)) + " " + v.since(*cmp.Or(build.Status.CompletionTimestamp, &build.CreationTimestamp)) + " ago"
 }

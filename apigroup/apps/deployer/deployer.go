@@ -48,6 +48,8 @@ type run struct {
 	// the active one is first.
 	to   string
 	from []string
+	// failure is why the pods of the deployment cannot be created, or "".
+	failure string
 }
 
 // Run runs the deployment. If it fails, the controllers restore the replica counts.

@@ -166,8 +166,18 @@ func (r *run) deployments(ctx context.Context, see func(map[string]*corev1.Repli
 		case rollout.Ended(to):
 			return false, fmt.Errorf("deployment %q was ended by another client: it is %s", r.to, rollout.Phase(to))
 		}
+		r.logFailure(byName[r.to])
 		return see(byName)
 	})
+}
+
+// logFailure writes why the pods of the deployment cannot be created, once for each message.
+func (r *run) logFailure(to *corev1.ReplicationController) {
+	message := rollout.CreateFailure(to)
+	if message != "" && message != r.failure {
+		r.logf("FailedCreate: %s", message)
+	}
+	r.failure = message
 }
 
 // pods watches the pods that match options.

@@ -3,6 +3,7 @@ package deployment
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 
@@ -29,7 +31,12 @@ type deployerController struct {
 	creator     coreclient.PodsGetter // creates pods with the rights of its service account
 	deployments corelisters.ReplicationControllerLister
 	pods        corelisters.PodLister
+	events      record.EventRecorder
 }
+
+// maxBackoff is shorter than the default: an administrator who raises a quota waits for the
+// deployment.
+const maxBackoff = 30 * time.Second
 
 func (l *deployerController) controller(deployments, pods cache.SharedIndexInformer) controller.Controller {
 	deploymentKey := func(object any) []controller.Key {
@@ -39,7 +46,7 @@ func (l *deployerController) controller(deployments, pods cache.SharedIndexInfor
 	return controller.Controller{
 		Name:      "deployers",
 		Watches:   []controller.Watch{{Informer: deployments}, {Informer: pods, Keys: deploymentKey}},
-		Reconcile: l.reconcile, MinBackoff: minBackoff,
+		Reconcile: l.reconcile, MinBackoff: minBackoff, MaxBackoff: maxBackoff,
 	}
 }
 
@@ -84,7 +91,7 @@ func (l *deployerController) createDeployer(ctx context.Context, rc *corev1.Repl
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("create deployer pod %q: %w", pod.Name, err)
+		return l.reportFailure(ctx, rc, config, fmt.Errorf("create deployer pod %q: %w", pod.Name, err))
 	}
 	if err := l.firstStep(ctx, rc, config); err != nil {
 		return err
@@ -93,7 +100,15 @@ func (l *deployerController) createDeployer(ctx context.Context, rc *corev1.Repl
 		appsv1.DeploymentStatusAnnotation: appsv1.DeploymentStatusPending,
 		appsv1.DeploymentPodAnnotation:    existing.Name,
 		rollout.CreatedAnnotation:         existing.CreationTimestamp.UTC().Format(time.RFC3339),
+		rollout.CreateErrorAnnotation:     nil,
 	})
+}
+
+// reportFailure records why a deployer pod cannot be created, with an event and in an
+// annotation of the deployment. It returns the error, so that the deployment is retried.
+func (l *deployerController) reportFailure(ctx context.Context, rc *corev1.ReplicationController, config *appsv1.DeploymentConfig, err error) error {
+	l.events.Eventf(config, corev1.EventTypeWarning, failedCreate, "Error creating deployer pod: %v", errors.Unwrap(err))
+	return errors.Join(err, l.updateAnnotations(ctx, rc, map[string]any{rollout.CreateErrorAnnotation: err.Error()}))
 }
 
 // firstStep scales a deployment up to its first pods, unless the deployer has already done so.
@@ -169,7 +184,7 @@ func (l *deployerController) deployerPod(ctx context.Context, rc *corev1.Replica
 // fail marks a deployment as failed. It keeps the reason of a cancel.
 func (l *deployerController) fail(ctx context.Context, rc *corev1.ReplicationController, reason string) error {
 	changes := map[string]any{
-		appsv1.DeploymentStatusAnnotation: appsv1.DeploymentStatusFailed, rollout.CompletedAnnotation: now(),
+		appsv1.DeploymentStatusAnnotation: appsv1.DeploymentStatusFailed, rollout.CompletedAnnotation: now(), rollout.CreateErrorAnnotation: nil,
 	}
 	if !rollout.Cancelled(rc) && reason != "" {
 		changes[appsv1.DeploymentStatusReasonAnnotation] = reason

@@ -1,14 +1,20 @@
 package deployment
 
 import (
+	"context"
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "github.com/openshift/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/ptr"
 
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
@@ -58,5 +64,49 @@ func TestDeployerOfEarlierAttemptIsIgnored(t *testing.T) {
 	}
 	if got := rollout.Phase(l.deployment(t, "web-1")); got != appsv1.DeploymentStatusRunning {
 		t.Errorf("with the failed deployer of an earlier attempt in the cache it is %s", got)
+	}
+}
+
+// full rejects all pods because of a quota.
+type full struct {
+	coreclient.PodsGetter
+	coreclient.PodInterface
+}
+
+func (f full) Pods(string) coreclient.PodInterface { return f }
+
+func (full) Create(context.Context, *corev1.Pod, metav1.CreateOptions) (*corev1.Pod, error) {
+	return nil, apierrors.NewForbidden(corev1.Resource("pods"), "web-1-deploy", errors.New("exceeded quota: small"))
+}
+
+func TestRejectedDeployerPodIsReported(t *testing.T) {
+	dc := configuration(1)
+	l := newLoops(t, dc, []*corev1.ReplicationController{deployed(t, dc, appsv1.DeploymentStatusNew)})
+	creator, recorder := l.deployer.creator, record.NewFakeRecorder(10)
+	l.deployer.creator, l.deployer.events = full{}, recorder
+	if err := l.deployer.reconcile(t.Context(), key("web-1")); err == nil {
+		t.Fatal("it is not retried")
+	}
+	if got := <-recorder.Events; !strings.HasPrefix(got, "Warning FailedCreate Error creating deployer pod: ") || !strings.Contains(got, "exceeded quota: small") {
+		t.Errorf("the event is %q", got)
+	}
+	failure := func() *appsv1.DeploymentCondition {
+		status := status(dc, []*corev1.ReplicationController{l.deployment(t, "web-1")}, nil)
+		for i := range status.Conditions {
+			if status.Conditions[i].Type == appsv1.DeploymentReplicaFailure {
+				return &status.Conditions[i]
+			}
+		}
+		return nil
+	}
+	if got := failure(); got == nil || got.Reason != "FailedCreate" || !strings.Contains(got.Message, "exceeded quota: small") {
+		t.Errorf("the condition is %+v", got)
+	}
+	l.deployer.creator = creator
+	if err := l.deployer.reconcile(t.Context(), key("web-1")); err != nil {
+		t.Fatal(err)
+	}
+	if got := failure(); got != nil || rollout.Phase(l.deployment(t, "web-1")) != appsv1.DeploymentStatusPending {
+		t.Errorf("after the quota was raised, the condition is %+v", got)
 	}
 }

@@ -64,7 +64,7 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	pods, streams := podFactory.Core().V1().Pods(), c.Deps.ImageInformers.Image().V1().ImageStreams()
 	set := controller.Manager{
 		(&configController{kube.CoreV1(), apps.AppsV1(), configs.Lister(), deployments.Lister(), recorder}).controller(configs.Informer(), deployments.Informer()),
-		(&deployerController{c, kube.CoreV1(), creator, deployments.Lister(), pods.Lister()}).controller(deployments.Informer(), pods.Informer()),
+		(&deployerController{c, kube.CoreV1(), creator, deployments.Lister(), pods.Lister(), recorder}).controller(deployments.Informer(), pods.Informer()),
 	}
 	imageChanges, err := (&imageChangeController{apps.AppsV1(), configs.Lister(), streams.Lister(), pull.Reviewed(kube.AuthorizationV1()), recorder}).controller(configs.Informer(), streams.Informer())
 	if err != nil {

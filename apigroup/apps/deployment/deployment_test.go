@@ -56,7 +56,7 @@ func newLoops(t *testing.T, dc *appsv1.DeploymentConfig, deployments []*corev1.R
 	lister := corelisters.NewReplicationControllerLister(known(t, deployments...))
 	return loops{
 		&configController{core, apps, appslisters.NewDeploymentConfigLister(known(t, dc)), lister, record.NewFakeRecorder(10)},
-		&deployerController{&Controllers{Image: "deployer:1", CustomImage: "tools:1"}, core, core, lister, corelisters.NewPodLister(known(t, pods...))}, core,
+		&deployerController{&Controllers{Image: "deployer:1", CustomImage: "tools:1"}, core, core, lister, corelisters.NewPodLister(known(t, pods...)), record.NewFakeRecorder(10)}, core,
 	}
 }
 

@@ -47,6 +47,7 @@ func status(dc *appsv1.DeploymentConfig, deployments []*corev1.ReplicationContro
 		status.UpdatedReplicas = latest.Status.Replicas
 	}
 	status.UnavailableReplicas = max(0, status.Replicas-status.AvailableReplicas)
+	updateFailure(&status, deployments)
 	now := []*appsv1.DeploymentCondition{available(dc, status.AvailableReplicas), extra}
 	if extra == nil {
 		now = append(now, progress(dc, latest))
@@ -57,6 +58,22 @@ func status(dc *appsv1.DeploymentConfig, deployments []*corev1.ReplicationContro
 		}
 	}
 	return status
+}
+
+// failedCreate is the reason of events and conditions for pods that cannot be created. Kubernetes'
+// controllers use the same.
+const failedCreate = "FailedCreate"
+
+// updateFailure sets the condition ReplicaFailure while pods of a deployment, or its deployer pod,
+// cannot be created. Otherwise it removes the condition.
+func updateFailure(status *appsv1.DeploymentConfigStatus, newestFirst []*corev1.ReplicationController) {
+	for _, rc := range newestFirst {
+		if message := rollout.CreateFailure(rc); message != "" {
+			setCondition(status, *condition(appsv1.DeploymentReplicaFailure, corev1.ConditionTrue, failedCreate, fmt.Sprintf("replication controller %q: %s", rc.Name, message)))
+			return
+		}
+	}
+	status.Conditions = slices.DeleteFunc(status.Conditions, func(c appsv1.DeploymentCondition) bool { return c.Type == appsv1.DeploymentReplicaFailure })
 }
 
 func condition(of appsv1.DeploymentConditionType, is corev1.ConditionStatus, reason appsv1.DeploymentConditionReason, message string) *appsv1.DeploymentCondition {

@@ -45,6 +45,8 @@ const (
 	CreatedAnnotation   = "openshift.io/deployer-pod.created-at"
 	StartedAnnotation   = "openshift.io/deployer-pod.started-at"
 	CompletedAnnotation = "openshift.io/deployer-pod.completed-at"
+	// CreateErrorAnnotation is why the deployer pod of a new deployment cannot be created.
+	CreateErrorAnnotation = "openshift.io/deployer-pod.create-error"
 	// NameVariable is the name of the ReplicationController, for deployers and hooks.
 	NameVariable = "OPENSHIFT_DEPLOYMENT_NAME"
 	// NamespaceVariable is the namespace of the ReplicationController, for deployers and hooks.
@@ -122,6 +124,20 @@ func Fail(rc *corev1.ReplicationController, at time.Time) {
 // Cancelled reports whether a deployment is canceled.
 func Cancelled(rc *corev1.ReplicationController) bool {
 	return rc.Annotations[appsv1.DeploymentCancelledAnnotation] == "true"
+}
+
+// CreateFailure returns why a deployment cannot create its deployer pod or its pods, or "". The
+// message names the quota, the limit or the policy that rejects them.
+func CreateFailure(rc *corev1.ReplicationController) string {
+	if Phase(rc) == appsv1.DeploymentStatusNew {
+		return rc.Annotations[CreateErrorAnnotation]
+	}
+	for _, condition := range rc.Status.Conditions {
+		if condition.Type == corev1.ReplicationControllerReplicaFailure && condition.Status == corev1.ConditionTrue {
+			return condition.Message
+		}
+	}
+	return ""
 }
 
 // Desired returns the number of pods of the complete deployment.

@@ -142,9 +142,13 @@ func (l *buildController) setPending(ctx context.Context, build *buildv1.Build, 
 	if reason.final {
 		return l.end(ctx, build, outcome{buildv1.BuildPhaseError, reason.reason, reason.message + " " + reason.cause.Error()})
 	}
-	if build.Status.Reason != reason.reason {
+	message := reason.message
+	if reason.reason == buildv1.StatusReasonCannotCreateBuildPod { // names the quota or the policy
+		message += " " + reason.cause.Error()
+	}
+	if build.Status.Reason != reason.reason || build.Status.Message != message {
 		next := build.DeepCopy()
-		next.Status.Reason, next.Status.Message = reason.reason, reason.message
+		next.Status.Reason, next.Status.Message = reason.reason, message
 		if err := l.update(ctx, next); err != nil {
 			return err
 		}

@@ -46,7 +46,7 @@ const readyTimeout = time.Hour
 
 // await checks whether the objects of an instance are ready.
 func (l *reconciler) await(ctx context.Context, instance *templatev1.TemplateInstance) error {
-	all := true
+	all, waiting := true, ""
 	for _, entry := range instance.Status.Objects {
 		if entry.Ref.UID == "" {
 			continue // the object was not stored
@@ -73,12 +73,21 @@ func (l *reconciler) await(ctx context.Context, instance *templatev1.TemplateIns
 		if current == failed {
 			return final(fmt.Errorf("readiness failed on %s %s/%s", entry.Ref.Kind, entry.Ref.Namespace, entry.Ref.Name))
 		}
+		if reason := createFailure(object); current == pending && reason != "" {
+			waiting = fmt.Sprintf("%s cannot create pods: %s", name, reason)
+		}
 		all = all && current == ready
 	}
 	if !all {
 		elapsed := time.Since(condition(instance, templatev1.TemplateInstanceReady).LastTransitionTime.Time)
 		if elapsed > readyTimeout {
 			return final(errors.New("timeout while waiting for template instance to be ready"))
+		}
+		if current := condition(instance, templatev1.TemplateInstanceReady); waiting != "" && current.Message != waiting {
+			set(instance, templatev1.TemplateInstanceReady, corev1.ConditionFalse, current.Reason, waiting)
+			if err := l.update(ctx, instance); err != nil {
+				return err
+			}
 		}
 		return controller.RequeueAfter(min(max(elapsed/intervalShare, minInterval), maxInterval))
 	}
@@ -150,10 +159,20 @@ func rolloutState(object *unstructured.Unstructured, done string) state {
 	if number(object, "status", "observedGeneration") < object.GetGeneration() {
 		return pending
 	}
-	available, _ := conditionOf(object, "Available")
-	progress, reason := conditionOf(object, "Progressing")
-	failing, _ := conditionOf(object, "ReplicaFailure")
-	return either(available == "True" && progress == "True" && reason == done, progress == "False" || failing == "True")
+	available := conditionOf(object, "Available")
+	progress := conditionOf(object, "Progressing")
+	return either(available["status"] == "True" && progress["status"] == "True" && progress["reason"] == done, progress["status"] == "False")
+}
+
+// createFailure returns why the pods of an object with a rollout cannot be created, or "". The
+// object is pending: an administrator can raise the quota.
+func createFailure(object *unstructured.Unstructured) string {
+	failing := conditionOf(object, "ReplicaFailure")
+	message, _ := failing["message"].(string)
+	if failing["status"] != "True" {
+		return ""
+	}
+	return message
 }
 
 func statefulSetState(object *unstructured.Unstructured) state {
@@ -162,9 +181,9 @@ func statefulSetState(object *unstructured.Unstructured) state {
 }
 
 func jobState(object *unstructured.Unstructured) state {
-	complete, _ := conditionOf(object, string(batchv1.JobComplete))
-	failing, _ := conditionOf(object, string(batchv1.JobFailed))
-	return either(complete == "True", failing == "True")
+	complete := conditionOf(object, string(batchv1.JobComplete))
+	failing := conditionOf(object, string(batchv1.JobFailed))
+	return either(complete["status"] == "True", failing["status"] == "True")
 }
 
 func text(object *unstructured.Unstructured, path ...string) string {
@@ -177,15 +196,14 @@ func number(object *unstructured.Unstructured, path ...string) int64 {
 	return value
 }
 
-// conditionOf returns the status and the reason of a condition.
-func conditionOf(object *unstructured.Unstructured, kind string) (status, reason string) {
+// conditionOf returns the fields of a condition, or nil.
+func conditionOf(object *unstructured.Unstructured, kind string) map[string]any {
 	// none if missing
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	for _, entry := range conditions {
 		if content, ok := entry.(map[string]any); ok && content["type"] == kind {
-			status, _ = content["status"].(string)
-			reason, _ = content["reason"].(string)
+			return content
 		}
 	}
-	return status, reason
+	return nil
 }

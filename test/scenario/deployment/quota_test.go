@@ -1,0 +1,66 @@
+package deployment
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// TestAQuotaThatRejectsPodsIsNamedEverywhere covers the deployer pod, and the pods of the
+// deployment.
+func TestAQuotaThatRejectsPodsIsNamedEverywhere(t *testing.T) {
+	c := kit.Shared(t)
+	quota := func(pods int) {
+		c.Apply(fmt.Sprintf("{apiVersion: v1, kind: ResourceQuota, metadata: {name: small}, spec: {hard: {pods: %d}}}", pods))
+		waitOutput(c, "quota/small", "{.status.hard.pods}", fmt.Sprint(pods))
+	}
+	quota(0)
+	c.Apply(configuration("over", "replicas: 2", version("one")))
+	waitNamed(c, "the deployer pod", `"over-1-deploy"`)
+	if log, err := c.TryOC("logs", "dc/over"); err == nil || !strings.Contains(err.Error(), "exceeded quota: small") {
+		t.Errorf("the log is %q, %v", log, err)
+	}
+	status, err := c.TryOC("rollout", "status", "dc/over", "--timeout=5s")
+	if err == nil || !strings.Contains(status, "exceeded quota: small") {
+		t.Errorf("the rollout's status is %q, %v", status, err)
+	}
+
+	// Of two pods, the quota allows one beside the deployer.
+	quota(2)
+	waitPhase(c, "over-1", running)
+	waitNamed(c, "a pod", `"over-1-[a-z0-9]{5}"`)
+	c.WaitFor("the log of the deployer to name the quota", func(context.Context) error {
+		log, err := c.TryOC("logs", "dc/over")
+		if err == nil && !strings.Contains(log, "FailedCreate") {
+			err = fmt.Errorf("it is %q", log)
+		}
+		return err
+	})
+	quota(5)
+	waitPhase(c, "over-1", "Complete")
+	waitOutput(c, "dc/over", `{.status.conditions[?(@.type=="ReplicaFailure")].status}`, "")
+}
+
+// waitNamed waits until the condition, the events, the description and the overview of the project
+// contain the quota and the pod that it rejects.
+func waitNamed(c *kit.Cluster, what, pattern string) {
+	pod := regexp.MustCompile(pattern)
+	for place, command := range map[string][]string{
+		"condition":   {"get", "dc/over", "-o", `jsonpath={.status.conditions[?(@.reason=="FailedCreate")].message}`},
+		"events":      {"get", "events", "-o", `jsonpath={.items[?(@.reason=="FailedCreate")].message}`},
+		"description": {"describe", "dc/over"},
+		"overview":    {"status", "--suggest"},
+	} {
+		c.WaitFor(place+" that names the quota that rejects "+what, func(context.Context) error {
+			text, err := c.TryOC(command...)
+			if err == nil && (!strings.Contains(text, "exceeded quota: small") || !pod.MatchString(text)) {
+				err = fmt.Errorf("it is %q", text)
+			}
+			return err
+		})
+	}
+}
