@@ -2,9 +2,11 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"net"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -17,6 +19,9 @@ const (
 	// drainTimeout ends a closed connection that is never quiet. It is shorter than the time that
 	// the former certificate stays valid, a third of at least an hour.
 	drainTimeout = 10 * time.Minute
+	// restartTimeout is how long a request waits for a kubelet that restarts: nothing listens until
+	// its process is back, within seconds. restartInterval is the time between attempts.
+	restartTimeout, restartInterval = 30 * time.Second, 100 * time.Millisecond
 )
 
 // drainer dials connections to kubelets. client-go closes all of them when the certificate of the
@@ -26,17 +31,28 @@ type drainer struct {
 	dialer net.Dialer
 	quiet  time.Duration
 	limit  time.Duration
+	// restart is how long a dial waits while nothing listens.
+	restart time.Duration
 }
 
 func newDrainer() *drainer {
-	return &drainer{dialer: net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}, quiet: drainQuietPeriod, limit: drainTimeout}
+	return &drainer{dialer: net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}, quiet: drainQuietPeriod, limit: drainTimeout, restart: restartTimeout}
 }
 
 // lookup is the egress lookup of connections to kubelets.
 func (d *drainer) lookup(egressselector.NetworkContext) (utilnet.DialFunc, error) { return d.dial, nil }
 
 func (d *drainer) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	start := time.Now()
 	conn, err := d.dialer.DialContext(ctx, network, address)
+	for errors.Is(err, syscall.ECONNREFUSED) && time.Since(start) < d.restart {
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(restartInterval):
+		}
+		conn, err = d.dialer.DialContext(ctx, network, address)
+	}
 	if err != nil {
 		return nil, err
 	}

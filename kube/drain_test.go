@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -56,4 +57,44 @@ func TestClosedConnectionEndsWhenQuiet(t *testing.T) {
 		}
 	}
 	<-ended
+}
+
+func TestDialWaitsForARestartingKubelet(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d := newDrainer()
+	results := make(chan error)
+	go func() {
+		conn, err := d.dial(t.Context(), "tcp", address)
+		if err == nil {
+			err = conn.Close()
+		}
+		results <- err
+	}()
+	select {
+	case err := <-results:
+		t.Fatalf("it does not wait: %v", err)
+	case <-time.After(2 * restartInterval):
+	}
+	if listener, err = net.Listen("tcp", address); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	if err := <-results; err != nil {
+		t.Error(err)
+	}
+
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d.restart = 0
+	if _, err := d.dial(t.Context(), "tcp", address); err == nil {
+		t.Error("it connects to nothing")
+	}
 }

@@ -101,13 +101,19 @@ func (k *Kubelet) Run(ctx context.Context, ready func()) error {
 	}
 	defer closePods()
 	sync := &podSync{client: client, nodeName: k.NodeName, kubelet: pods}
+	synced := make(chan struct{})
+	if dependencies.Auth, err = newAuth(k.NodeName, client, server.KubeletConfiguration, synced, ctx.Done()); err != nil {
+		return err
+	}
 	pollCtx, cancelPoll := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if poll(pollCtx, func(ctx context.Context) bool {
-			return nodeReady(ctx, client, k.NodeName) && k.serves() && sync.complete(ctx)
-		}) {
+		if !poll(pollCtx, sync.complete) {
+			return
+		}
+		close(synced)
+		if poll(pollCtx, func(ctx context.Context) bool { return nodeReady(ctx, client, k.NodeName) && k.serves() }) {
 			ready()
 		}
 	}()

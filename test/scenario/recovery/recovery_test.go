@@ -5,6 +5,7 @@ package recovery
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/slipway-platform/slipway/test/kit"
@@ -73,6 +74,9 @@ func TestEveryProcessIsStartedAgainUnderRunningPods(t *testing.T) {
 		t.Run(process, func(t *testing.T) {
 			c := c.For(t)
 			c.Kill(process)
+			if process == "node" {
+				reachesPod(t, c)
+			}
 			waitRestarted(c, process)
 			works(c)
 			if after := lifeOf(c); after != before {
@@ -80,6 +84,24 @@ func TestEveryProcessIsStartedAgainUnderRunningPods(t *testing.T) {
 			}
 		})
 	}
+}
+
+// reachesPod proves that requests that reach the node while it restarts wait for it: each is sent
+// once.
+func reachesPod(t *testing.T, c *kit.Cluster) {
+	var group sync.WaitGroup
+	for _, args := range [][]string{
+		{"exec", "witness", "--", "cat", "/page/index.html"},
+		{"logs", "witness"},
+		{"get", "--raw", "/api/v1/nodes/" + c.Pod("witness").Spec.NodeName + "/proxy/stats/summary"},
+	} {
+		group.Go(func() {
+			if _, err := c.TryOC(args...); err != nil {
+				t.Errorf("a request while the node restarts: %v", err)
+			}
+		})
+	}
+	group.Wait()
 }
 
 // waitRestarted waits until status shows that a process was killed, what it ended with, and that

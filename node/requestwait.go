@@ -1,0 +1,60 @@
+package node
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/kubernetes/cmd/kubelet/app"
+	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
+	"k8s.io/kubernetes/pkg/kubelet/server"
+)
+
+// syncTimeout limits how long a request waits until kubelet has its pods.
+const syncTimeout = time.Minute
+
+// waitingAuth is kubelet's authentication and authorization. After a restart kubelet serves before
+// it has received its pods, and reports "pod does not exist" for running ones. The authentication
+// is the first filter of its server, so requests that come too early wait there.
+type waitingAuth struct {
+	server.AuthInterface
+	// synced is closed when kubelet has its pods.
+	synced  <-chan struct{}
+	timeout time.Duration
+}
+
+// newAuth returns kubelet's own authentication and authorization, whose requests wait for synced.
+// It reloads certificate authorities until stop is closed.
+func newAuth(nodeName string, client kubernetes.Interface, config kubeletconfig.KubeletConfiguration, synced, stop <-chan struct{}) (*waitingAuth, error) {
+	auth, reload, err := app.BuildAuth(types.NodeName(nodeName), client, config)
+	if err != nil {
+		return nil, fmt.Errorf("set up authentication of kubelet: %w", err)
+	}
+	reload(stop)
+	return &waitingAuth{AuthInterface: auth, synced: synced, timeout: syncTimeout}, nil
+}
+
+// AuthenticateRequest authenticates a request. A client that is authenticated waits until kubelet
+// has its pods, the timeout expires, or the client gives up.
+func (a *waitingAuth) AuthenticateRequest(req *http.Request) (*authenticator.Response, bool, error) {
+	resp, ok, err := a.AuthInterface.AuthenticateRequest(req)
+	if !ok || err != nil {
+		return resp, ok, err
+	}
+	select {
+	case <-a.synced:
+		return resp, ok, nil
+	default:
+	}
+	timeout := time.NewTimer(a.timeout)
+	defer timeout.Stop()
+	select {
+	case <-a.synced:
+	case <-timeout.C:
+	case <-req.Context().Done():
+	}
+	return resp, ok, nil
+}
