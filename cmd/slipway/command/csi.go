@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-func csiCommand() *cobra.Command {
+func csiCommand(opts *options) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "csi",
 		Short: "Serve CSI drivers: replace the helper containers of a driver by one process",
@@ -28,7 +28,7 @@ func csiCommand() *cobra.Command {
 			"It runs on any Kubernetes cluster, in a pod or with a kubeconfig.",
 		GroupID: "host",
 	}
-	command.AddCommand(csiControllerCommand(), csiNodeCommand(), csiManifestCommand())
+	command.AddCommand(csiControllerCommand(), csiNodeCommand(opts), csiManifestCommand(opts))
 	return command
 }
 

@@ -109,6 +109,11 @@ type csiObject struct {
 
 func (c *csiObject) add(set *pflag.FlagSet) {
 	set.BoolVar(&c.enabled, "driver-object", true, "create the CSIDriver object of a driver, unless it exists")
+	c.addFields(set)
+}
+
+// addFields adds the flags of the fields.
+func (c *csiObject) addFields(set *pflag.FlagSet) {
 	set.BoolVar(&c.podInfo, "driver-pod-info", false, "pass the pod of a mount to the driver")
 	set.StringVar(&c.fsGroup, "driver-fs-group-policy", string(storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy), "whether a pod's fsGroup becomes the owner of its files: File, None or ReadWriteOnceWithFSType")
 	set.StringSliceVar(&c.lifecycles, "driver-lifecycle-modes", []string{string(storagev1.VolumeLifecyclePersistent)}, "kinds of volumes: Persistent, Ephemeral")
@@ -120,6 +125,11 @@ func (c *csiObject) spec(o csi.Options) (*storagev1.CSIDriverSpec, error) {
 	if !c.enabled {
 		return nil, nil
 	}
+	return c.fields(o.Capacity.Namespace != "")
+}
+
+// fields returns the spec with the fields of the flags.
+func (c *csiObject) fields(hasCapacity bool) (*storagev1.CSIDriverSpec, error) {
 	policy := storagev1.FSGroupPolicy(c.fsGroup)
 	policies := []storagev1.FSGroupPolicy{storagev1.FileFSGroupPolicy, storagev1.NoneFSGroupPolicy, storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy}
 	if !slices.Contains(policies, policy) {
@@ -134,7 +144,7 @@ func (c *csiObject) spec(o csi.Options) (*storagev1.CSIDriverSpec, error) {
 			return nil, fmt.Errorf("use --driver-lifecycle-modes %q: must be Persistent or Ephemeral", mode)
 		}
 	}
-	if o.Capacity.Namespace == "" {
+	if !hasCapacity {
 		spec.StorageCapacity = new(bool)
 	}
 	return spec, nil

@@ -14,9 +14,10 @@ func trimScheme(address string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(address, "unix:"), "//")
 }
 
-func csiManifestCommand() *cobra.Command {
+func csiManifestCommand(opts *options) *cobra.Command {
 	var (
 		c       manifest.Config
+		object  csiObject
 		without []string
 	)
 	command := &cobra.Command{
@@ -28,6 +29,16 @@ func csiManifestCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, name := range without {
 				c.DisabledFeatures = append(c.DisabledFeatures, manifest.Feature(name))
+			}
+			spec, err := object.fields(false)
+			if err != nil {
+				return err
+			}
+			c.Object = *spec
+			if c.Kubelet == "" {
+				if c.Kubelet, err = opts.kubeletDir(); err != nil {
+					return err
+				}
 			}
 			objects, err := c.Objects()
 			if err != nil {
@@ -48,10 +59,11 @@ func csiManifestCommand() *cobra.Command {
 	set.StringSliceVar(&c.Arguments, "argument", nil, "argument of the driver's container; can be repeated")
 	set.StringVar(&c.SidecarImage, "helper-image", "localhost/slipway:current", "image of Slipway")
 	set.StringVar(&c.Namespace, "namespace", "kube-system", "namespace that the driver runs in; it must exist")
-	set.StringVar(&c.Kubelet, "kubelet-dir", "/var/lib/kubelet", "kubelet's directory on the nodes")
+	set.StringVar(&c.Kubelet, "kubelet-dir", "", "kubelet's directory on the nodes; the default is that of the platform on this host, else "+usualKubeletDir)
 	set.Int32Var(&c.Replicas, "replicas", 2, "number of controllers, of which one is the leader")
 	set.StringToStringVar(&c.NodeSelector, "node-selector", nil, "labels of the nodes for the controllers, such as infrastructure nodes")
 	set.StringSliceVar(&without, "without", nil, "unused features, whose rights are omitted: attach, provision, resize, snapshot, secrets")
 	set.StringVar(&c.SecretsNamespace, "secrets-namespace", "", "the only namespace whose secrets are read; the default is all")
+	object.addFields(set)
 	return command
 }

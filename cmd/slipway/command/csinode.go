@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/register"
 )
 
-func csiNodeCommand() *cobra.Command {
+func csiNodeCommand(opts *options) *cobra.Command {
 	var (
 		flags        csiFlags
 		endpoint     string
@@ -27,6 +27,13 @@ func csiNodeCommand() *cobra.Command {
 			}
 			if endpoint == "" {
 				endpoint = filepath.Clean("/" + trimScheme(flags.addresses[0]))
+			}
+			if registration == "" {
+				dir, err := opts.kubeletDir()
+				if err != nil {
+					return err
+				}
+				registration = filepath.Join(dir, "plugins_registry")
 			}
 			collector := metrics.New()
 			connection, err := driver.Dial(flags.addresses[0], driver.Options{Timeout: flags.timeout, Observe: collector.Observe})
@@ -46,6 +53,7 @@ func csiNodeCommand() *cobra.Command {
 	set := command.Flags()
 	flags.add(set)
 	set.StringVar(&endpoint, "kubelet-registration-path", "", "the driver's socket as the kubelet sees it; the default is the address")
-	set.StringVar(&registration, "registration-dir", "/var/lib/kubelet/plugins_registry", "kubelet's directory plugins_registry as this process sees it")
+	set.StringVar(&registration, "registration-dir", "",
+		"kubelet's directory plugins_registry as this process sees it; the default is that of the platform on this host, else in "+usualKubeletDir)
 	return command
 }

@@ -30,6 +30,9 @@ type Config struct {
 	Namespace string
 	// Kubelet is kubelet's directory on the nodes.
 	Kubelet string
+	// Object contains the fields of the CSIDriver object that the driver does not report: its
+	// lifecycle modes, whether it gets the pod of a mount, and its policy for a pod's fsGroup.
+	Object storagev1.CSIDriverSpec
 	// Replicas is the number of controllers, of which one leads. The default is 2.
 	Replicas int32
 	// NodeSelector selects the controllers' nodes, such as infrastructure nodes.
@@ -110,11 +113,12 @@ func (c Config) labels(suffix string) map[string]string {
 }
 
 func (c Config) csiDriver() runtime.Object {
-	attach := c.uses(Attach)
+	spec, attach := c.Object, c.uses(Attach)
+	spec.AttachRequired = &attach
 	return &storagev1.CSIDriver{
 		TypeMeta:   metav1.TypeMeta{APIVersion: storagev1.SchemeGroupVersion.String(), Kind: "CSIDriver"},
 		ObjectMeta: metav1.ObjectMeta{Name: c.Driver},
-		Spec:       storagev1.CSIDriverSpec{AttachRequired: &attach},
+		Spec:       spec,
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	kubeappsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -59,6 +60,34 @@ func TestDaemonSetMounts(t *testing.T) {
 	}
 	if mount("driver", "registration") != nil || mount("slipway", "kubelet") != nil || mount("slipway", "registration").MountPath != "/registration" {
 		t.Error("only the sidecar may mount /registration, and only the driver kubelet's directory")
+	}
+}
+
+func TestPodsMayUseTheirConstraints(t *testing.T) {
+	objects, err := config().Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bindings := map[string]string{}
+	for _, object := range objects {
+		if binding, ok := object.(*rbacv1.RoleBinding); ok && binding.Namespace == "kube-system" {
+			bindings[binding.Subjects[0].Name+" "+binding.RoleRef.Name] = binding.Name
+		}
+	}
+	for _, want := range []string{"disk-csi-example-org-controller system:openshift:scc:anyuid", "disk-csi-example-org-node system:openshift:scc:privileged"} {
+		if bindings[want] == "" {
+			t.Errorf("no binding %q in %v", want, bindings)
+		}
+	}
+}
+
+func TestDriverObjectHasTheConfiguredFields(t *testing.T) {
+	c, podInfo := config(), true
+	c.Object = storagev1.CSIDriverSpec{PodInfoOnMount: &podInfo, VolumeLifecycleModes: []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecycleEphemeral}}
+	c.DisabledFeatures = []Feature{Attach}
+	spec := pick[*storagev1.CSIDriver](t, c).Spec
+	if !*spec.PodInfoOnMount || spec.VolumeLifecycleModes[0] != storagev1.VolumeLifecycleEphemeral || *spec.AttachRequired {
+		t.Errorf("the object has %+v", spec)
 	}
 }
 

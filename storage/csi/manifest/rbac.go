@@ -28,6 +28,7 @@ func (c Config) rbacObjects() []runtime.Object {
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: c.clusterMeta().Name},
 		},
 	}
+	objects = append(objects, c.constraintBinding("-controller", "anyuid"), c.constraintBinding("-node", "privileged"))
 	namespaces := map[string][]rbacv1.PolicyRule{c.Namespace: {rule("coordination.k8s.io", "leases", "get", "create", "update")}}
 	if c.uses(Secrets) && c.SecretsNamespace != "" {
 		namespaces[c.SecretsNamespace] = append(namespaces[c.SecretsNamespace], rule("", "secrets", "get"))
@@ -43,6 +44,19 @@ func (c Config) rbacObjects() []runtime.Object {
 			})
 	}
 	return objects
+}
+
+// constraintBinding lets the pods of a service account use a security context constraint: the
+// driver on a node mounts volumes, and the images of controllers usually run as root. Clusters
+// without security context constraints ignore the binding.
+func (c Config) constraintBinding(suffix, constraint string) runtime.Object {
+	meta := c.meta(suffix)
+	meta.Name += "-scc"
+	return &rbacv1.RoleBinding{
+		TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"}, ObjectMeta: meta,
+		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: c.name() + suffix, Namespace: c.Namespace}},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:openshift:scc:" + constraint},
+	}
 }
 
 // clusterRules returns the rules for the features in use.

@@ -166,7 +166,7 @@ func (r *Registrar) announce(ctx context.Context, info driverInfo, attempt int) 
 		return false, err
 	}
 	defer func() { err = errors.Join(err, socket.close()) }()
-	r.set(State{Driver: info.name, Problem: "kubelet has not queried the driver"})
+	r.set(State{Driver: info.name, Problem: fmt.Sprintf("kubelet has not queried the driver in %q", r.Dir)})
 	timeout := queryTimeout
 	if attempt > 1 {
 		timeout = min(queryTimeout<<min(attempt, 10), maxQueryTimeout)
@@ -187,7 +187,7 @@ func (r *Registrar) monitor(ctx context.Context, info driverInfo, socket *regist
 		case <-socket.queried:
 			timer.Stop()
 		case <-timer.C:
-			return accepted, errors.New("kubelet does not query the driver")
+			return accepted, fmt.Errorf("kubelet does not query the driver in %q: check that this is the directory plugins_registry below kubelet's directory", r.Dir)
 		case status := <-socket.status:
 			if !status.GetPluginRegistered() {
 				return accepted, fmt.Errorf("kubelet rejects CSI driver %q: %s", info.name, status.GetError())

@@ -72,7 +72,7 @@ func (i *installation) socket() string {
 
 // startNode starts what registers the driver with kubelet.
 func (i *installation) startNode() {
-	i.node = i.StartSlipway(nil, "csi", "node", "--csi-address", "unix://"+i.socket(), "--registration-dir", i.Path("kubelet", "plugins_registry"))
+	i.node = i.StartSlipway(nil, "csi", "node", "--csi-address", "unix://"+i.socket())
 }
 
 // startController starts the controller, instead of one that has ended.

@@ -1,0 +1,83 @@
+package csi
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// buildDriver builds the image of a driver in pods, which the guide calls example.org/disk:1.
+func buildDriver(t *testing.T, c *kit.Cluster) {
+	t.Helper()
+	dir := t.TempDir()
+	build := exec.Command("go", "build", "-o", filepath.Join(dir, "disk"), "./testdata/driver")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build driver: %v\n%s", err, output)
+	}
+	const dockerfile = "FROM scratch\nCOPY disk /disk\nENTRYPOINT [\"/disk\"]\n"
+	if err := os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte(dockerfile), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.MustSlipway("images", "build", "--tag=example.org/disk:1", dir)
+}
+
+// TestTheGuideDeploysADriverInPods runs the commands of docs/admin/csi.md as they are printed.
+func TestTheGuideDeploysADriverInPods(t *testing.T) {
+	c := kit.Shared(t)
+	buildDriver(t, c)
+	guide, err := os.ReadFile(c.RepositoryFile("docs", "admin", "csi.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shell := c.Shell(t, t.TempDir())
+	run := func(command string) {
+		t.Helper()
+		if output, code, err := shell.Run(command); err != nil || code != 0 {
+			t.Fatalf("$ %s\nexit code %d, %v\n%s", command, code, err, output)
+		}
+	}
+	run("export KUBECONFIG=" + c.Path("admin.kubeconfig"))
+	commands := regexp.MustCompile(`(?m)^ +(slipway csi manifest .*\| oc apply -f -)$`).FindAllStringSubmatch(string(guide), -1)
+	if len(commands) != 2 {
+		t.Fatalf("the guide has the commands %q, want the example and that with inline volumes", commands)
+	}
+	t.Cleanup(func() { run(strings.Replace(commands[1][1], "oc apply", "oc delete --ignore-not-found", 1)) })
+
+	i := &installation{Cluster: c, t: t, name: "disk.csi.example.org"}
+	run(commands[0][1])
+	i.waitText(i.name, "csinode", "-o", driverNames)
+	c.Apply(fmt.Sprintf("{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: %[1]s}, provisioner: %[1]s}", i.name))
+	t.Cleanup(func() { c.OC("delete", "storageclass", i.name) })
+	c.Apply(i.claim("data", "1Gi") + pod("data"))
+	c.WaitPodRunning("data")
+	if got := i.sh("data", "grep -c tmpfs /proc/mounts; cat /data/context"); strings.Contains(got, "csi.storage.k8s.io/pod.name") {
+		t.Errorf("the driver got the pod without --driver-pod-info: %s", got)
+	}
+	c.OC("delete", "pod/data", "pvc/data")
+
+	c.OC("delete", "csidriver", i.name) // its lifecycle modes are immutable
+	run(commands[1][1])
+	c.Apply(fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: inline}, spec: {terminationGracePeriodSeconds: 1,
+		containers: [{name: main, image: %s, command: [sleep, infinity], volumeMounts: [{name: data, mountPath: /data}]}],
+		volumes: [{name: data, csi: {driver: %s}}]}}`, kit.ToolsImage, i.name))
+	c.WaitPodRunning("inline")
+	if got := i.sh("inline", "cat /data/context"); !strings.Contains(got, `"csi.storage.k8s.io/pod.name":"inline"`) {
+		t.Errorf("the driver got %s", got)
+	}
+	c.OC("delete", "pod", "inline")
+	c.WaitFor("the claim's volume to be deleted", func(context.Context) error {
+		volumes, err := c.TryOC("get", "pv", "-o", "name")
+		if err == nil && strings.Contains(volumes, "/") {
+			err = fmt.Errorf("there are %s", volumes)
+		}
+		return err
+	})
+}
