@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -171,7 +172,7 @@ func (x *flexExpansion) call(claim *corev1.PersistentVolumeClaim, pv *corev1.Per
 	driver := pv.Spec.FlexVolume.Driver
 	// Without a plugin, upstream treats a FlexVolume as a volume that needs no expansion.
 	if _, err := x.plugins.FindExpandablePluginByName(driver); err != nil {
-		err := fmt.Errorf("find FlexVolume driver %q: it is not installed, or its init has not succeeded", driver)
+		err = x.unavailable(pv)
 		x.recorder.Event(claim, corev1.EventTypeWarning, events.VolumeResizeFailed, err.Error())
 		return err
 	}
@@ -181,6 +182,19 @@ func (x *flexExpansion) call(claim *corev1.PersistentVolumeClaim, pv *corev1.Per
 	}
 	_, err = operation.Run()
 	return err
+}
+
+// unavailable returns why the driver of a volume cannot be used.
+func (x *flexExpansion) unavailable(pv *corev1.PersistentVolume) error {
+	spec := volume.NewSpecFromPersistentVolume(pv, false)
+	plugin, err := x.plugins.FindPluginBySpec(spec)
+	if err == nil {
+		_, err = plugin.GetVolumeName(spec) // that of drivers that cannot be used returns the reason
+	}
+	if err == nil {
+		err = fmt.Errorf("find FlexVolume driver %q: its init has just succeeded; the expansion is retried", pv.Spec.FlexVolume.Driver)
+	}
+	return fmt.Errorf("the expansion waits for the driver: %w", err)
 }
 
 // expanded reports whether the node has expanded the file system: the claim has the requested size
@@ -201,6 +215,9 @@ type expansionHost struct {
 func (h expansionHost) GetPluginDir(plugin string) string {
 	return filepath.Join(h.root, "plugins", plugin)
 }
+
+// GetNodeName returns "": the expansion runs on no node.
+func (h expansionHost) GetNodeName() types.NodeName { return "" }
 
 // GetKubeClient returns the connection to the API server.
 func (h expansionHost) GetKubeClient() kubernetes.Interface { return h.client }

@@ -25,6 +25,7 @@ func nodeTable() []entry {
 		{"disk-guard", nil, (*Host).diskGuard},
 		{"flexvolume", nil, (*Host).flexVolumes},
 		{"flexvolume-cleanup", []string{"flexvolume"}, (*Host).flexVolumeCleanup},
+		{"flexvolume-report", []string{"kubelet"}, (*Host).flexVolumeReport},
 		{"image-service", nil, (*Host).imageService},
 		{"kubelet", []string{"api", "images", "image-service", "flexvolume-cleanup"}, (*Host).kubelet},
 		{"local-storage", []string{"kubelet"}, (*Host).localStorage},

@@ -43,3 +43,15 @@ func (h *Host) flexVolumeCleanup() (component.Component, error) {
 func (h *Host) usesDriver(driver string) bool {
 	return flexvolume.Uses(h.Node.VolumeDirectory, driver)
 }
+
+// flexVolumeReport publishes the state of the drivers on the Node.
+func (h *Host) flexVolumeReport() (component.Component, error) {
+	client, err := clientFor(h.credentials.NodeKubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return &volumeplugin.Report{
+		Client: client, NodeName: h.Node.NodeName, Registry: h.drivers(),
+		KeepDirs: []string{h.DriverCopies(Node), h.DriverCopies(ControlPlane)},
+	}, nil
+}

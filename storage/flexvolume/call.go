@@ -97,8 +97,18 @@ func (d *Driver) call(ctx context.Context, c call) (response, error) {
 		resp, callErr = d.run(ctx, c, release)
 	}
 	recordFailure(d.failureFile, callErr)
+	d.history.add(d.pastCall(c, start, callErr))
 	d.observer.CallEnds(Call{Driver: d.name, Operation: c.op, Duration: time.Since(start), Kind: KindOf(callErr)})
 	return resp, callErr
+}
+
+// pastCall returns the record of a call that has ended.
+func (d *Driver) pastCall(c call, start time.Time, callErr error) PastCall {
+	past := PastCall{Driver: d.name, Operation: c.op, Volume: c.volume, Path: pathOf(c), Start: start, Seconds: time.Since(start).Seconds(), Kind: KindOf(callErr)}
+	if past.Kind != "" {
+		past.Message = callErr.Error()
+	}
+	return past
 }
 
 // acquire waits for the volume's lock and for a slot of the driver. Init takes neither, because it
@@ -120,7 +130,7 @@ func (d *Driver) run(ctx context.Context, c call, release func()) (response, err
 		return response{}, d.fail(c.op, KindStart, err.Error(), err)
 	}
 	defer process.close()
-	removeRecord := recordCall(d.runningCallsDir, process.cmd.Process.Pid)
+	removeRecord := recordCall(d.runningCallsDir, process.cmd.Process.Pid, d.pastCall(c, start, nil))
 	waitErr := process.wait(ctx)
 	select {
 	case <-process.groupDone:

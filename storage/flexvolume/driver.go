@@ -26,6 +26,7 @@ type Driver struct {
 	unsupported     *unsupportedOps
 	runningCallsDir string // holds the records of running calls, or empty
 	failureFile     string // records the last failed call, or empty
+	history         *history
 }
 
 // NewDriver returns the driver "vendor/driver" with the executable at path, for callers that have

@@ -13,6 +13,7 @@ type entry struct {
 	Entry
 	file         fileID // of the installed executable
 	limiter      *callLimiter
+	history      *history
 	failureCount int
 	// attempt identifies the running init, so that results of earlier versions are ignored. cancel
 	// cancels that init.
@@ -83,7 +84,10 @@ func (r *Registry) newEntry(driver string) *entry {
 	if r.entries == nil {
 		r.entries = map[string]*entry{}
 	}
-	e := &entry{Entry: Entry{Name: driver}, limiter: newCallLimiter(r.settings(driver).Concurrency)}
+	e := &entry{Entry: Entry{Name: driver}, limiter: newCallLimiter(r.settings(driver).Concurrency), history: &history{}}
+	if r.KeepDir != "" {
+		e.history.file = historyFile(r.KeepDir, driver)
+	}
 	r.entries[driver] = e
 	return e
 }
@@ -145,7 +149,7 @@ func (r *Registry) startInits(ctx context.Context, initialize func(context.Conte
 func (r *Registry) newDriver(e *entry) *Driver {
 	driver := NewDriver(e.Name, executable(r.Dir, e.Name), r.settings(e.Name))
 	driver.version, driver.limiter, driver.observer = e.Version, e.limiter, r.observer()
-	driver.runningCallsDir = r.runningCallsDir
+	driver.runningCallsDir, driver.history = r.runningCallsDir, e.history
 	if r.KeepDir != "" {
 		driver.failureFile = failureFile(r.KeepDir, e.Name)
 	}

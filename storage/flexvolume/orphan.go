@@ -2,6 +2,7 @@ package flexvolume
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -15,9 +16,10 @@ import (
 
 // If this process is killed, the drivers that it called keep running. Two concurrent drivers could
 // format or mount the same device, so the next process kills them, as it kills a call that exceeds
-// its deadline. For this, each call is recorded in an empty file, named after the driver's process,
-// until that process ends. A process that a driver leaves in the background on purpose, such as a
-// FUSE daemon, outlives the record and is not killed.
+// its deadline. For this, each call is recorded in a file, named after the driver's process, until
+// that process ends. Its content is the PastCall, for administrators. A process that a driver
+// leaves in the background on purpose, such as a FUSE daemon, outlives the record and is not
+// killed.
 
 // runningDir is the directory of the records, below Registry.KeepDir. It has one subdirectory,
 // named after the boot ID.
@@ -25,7 +27,7 @@ const runningDir = ".running"
 
 // recordCall records a driver's process. The caller must call removeRecord when the process has
 // ended.
-func recordCall(dir string, pid int) (forget func()) {
+func recordCall(dir string, pid int, past PastCall) (forget func()) {
 	if dir == "" {
 		return func() {}
 	}
@@ -34,9 +36,11 @@ func recordCall(dir string, pid int) (forget func()) {
 		return func() {} // the process has ended
 	}
 	record := filepath.Join(dir, fmt.Sprintf("%d-%s", pid, startTime))
-	if err := os.WriteFile(record, nil, 0o600); err != nil {
-		return func() {} // run the call without a record: a full disk must not prevent unmounting
+	content, err := json.Marshal(past)
+	if err != nil {
+		content = nil
 	}
+	_ = os.WriteFile(record, content, 0o600) // a full disk must not prevent unmounting
 	return func() { _ = os.Remove(record) }
 }
 
@@ -57,9 +61,8 @@ func (r *Registry) killOrphans() error {
 	}
 	var orphans []orphan
 	for _, record := range records {
-		pid, startTime, _ := strings.Cut(record.Name(), "-")
-		if number, err := strconv.Atoi(pid); err == nil && number > 1 {
-			orphans = append(orphans, orphan{number, startTime})
+		if o, ok := orphanOf(record.Name()); ok {
+			orphans = append(orphans, o)
 		}
 	}
 	killAll(orphans)
@@ -79,6 +82,13 @@ func (r *Registry) killOrphans() error {
 type orphan struct {
 	pid       int
 	startTime string
+}
+
+// orphanOf parses the name of a record.
+func orphanOf(name string) (orphan, bool) {
+	pid, startTime, _ := strings.Cut(name, "-")
+	number, err := strconv.Atoi(pid)
+	return orphan{number, startTime}, err == nil && number > 1
 }
 
 // alive reports whether the process is running. A zombie is not.

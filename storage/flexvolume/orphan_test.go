@@ -39,7 +39,7 @@ func TestDriverOfCrashedProcessIsKilled(t *testing.T) {
 	stubborn := background(t, "trap '' TERM; sh -c 'echo $$ >"+file+"; exec sleep 1000' & wait; wait")
 	eventually.True(t, "child", func() bool { content, _ := os.ReadFile(file); return len(content) > 1 })
 	bystander := background(t, "exec sleep 1000")
-	recordCall(crashed.runningCallsDir, stubborn)
+	recordCall(crashed.runningCallsDir, stubborn, PastCall{})
 	// Another process has the ID of a driver that has ended.
 	if err := os.WriteFile(filepath.Join(crashed.runningCallsDir, fmt.Sprintf("%d-1", bystander)), nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -19,8 +19,8 @@ type Registry struct {
 	// KeepDir holds a copy of the last version of each driver whose init succeeded. With it,
 	// volumes in use can be unmounted after their driver has been removed or replaced by a version
 	// that fails. KeepDir must not be mounted noexec. It also holds the records of running calls,
-	// so that Run can kill the drivers of an earlier process that crashed, and the last failed call
-	// of each driver, for LastFailure. If empty, nothing is stored.
+	// so that Run can kill the drivers of an earlier process that crashed, the last failed call of
+	// each driver, for LastFailure, and its recent calls, for History. If empty, nothing is stored.
 	KeepDir string
 	// Settings returns the settings of a driver. If nil, all drivers have the defaults.
 	Settings func(driver string) Settings
@@ -150,7 +150,8 @@ func (r *Registry) Forget(driver string) error {
 	if r.KeepDir == "" {
 		return nil
 	}
-	if err := errors.Join(os.RemoveAll(lastGoodDir(r.KeepDir, driver)), os.RemoveAll(failureFile(r.KeepDir, driver))); err != nil {
+	if err := errors.Join(os.RemoveAll(lastGoodDir(r.KeepDir, driver)), os.RemoveAll(failureFile(r.KeepDir, driver)),
+		os.RemoveAll(historyFile(r.KeepDir, driver)), os.RemoveAll(historyFile(r.KeepDir, driver)+".1")); err != nil {
 		return fmt.Errorf("remove copy of FlexVolume driver %q: %w", driver, err)
 	}
 	return nil

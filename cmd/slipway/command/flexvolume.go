@@ -6,12 +6,12 @@ func flexvolumeCommand(opts *options) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "flexvolume",
 		Short: "List, install, remove, call and check FlexVolume drivers of this host",
-		Long: "List, install, remove, call and check FlexVolume drivers of this host. The commands need no running cluster\n" +
+		Long: "List, install, remove, call and check FlexVolume drivers of this host, and show what they did. The commands need no running cluster\n" +
 			"and no restart.",
 		GroupID: "host",
 	}
 	command.AddCommand(
-		flexvolumeListCommand(opts), flexvolumeInstallCommand(opts), flexvolumeRemoveCommand(opts),
+		flexvolumeListCommand(opts), flexvolumeHistoryCommand(opts), flexvolumeInstallCommand(opts), flexvolumeRemoveCommand(opts),
 		flexvolumeCallCommand(opts), flexvolumeCheckCommand(opts),
 	)
 	return command

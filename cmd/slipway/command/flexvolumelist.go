@@ -28,13 +28,18 @@ type driverStatus struct {
 	Capabilities *flexvolume.Capabilities        `json:"capabilities,omitempty"`
 	Volumes      flexvolume.Usage                `json:"volumes"`
 	Latency      map[string]volumeplugin.Latency `json:"latency,omitempty"`
+	// Running are the calls that run for longer than slowCall, such as an unmount that hangs.
+	Running []flexvolume.PastCall `json:"running,omitempty"`
 	// Error is the reason why the driver cannot be used. LastFailure is its last failed call.
 	Error       string              `json:"error,omitempty"`
 	LastFailure *flexvolume.Failure `json:"lastFailure,omitempty"`
 }
 
 func flexvolumeListCommand(opts *options) *cobra.Command {
-	var output string
+	var (
+		output   string
+		allNodes bool
+	)
 	command := &cobra.Command{
 		Use:   "list",
 		Short: "List the drivers: state, version, capabilities, volumes in use on this host, latency, errors",
@@ -42,30 +47,42 @@ func flexvolumeListCommand(opts *options) *cobra.Command {
 			"not depend on whether Slipway runs. A removed driver is listed while volumes need its copy.\n" +
 			"If Slipway runs, the list contains the mean latency of the slowest operation since the start,\n" +
 			"and with -o json that of each operation. Below the list are the last failed call of each driver with the driver's\n" +
-			"message and the time, and the reasons why drivers cannot be used.",
+			"message and the time, the calls that hang, and the reasons why drivers cannot be used.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			h, err := opts.load()
 			if err != nil {
 				return err
 			}
-			drivers, err := listDrivers(cmd.Context(), h)
-			if err != nil {
-				return err
+			if allNodes {
+				return writeDrivers(cmd.Context(), cmd.OutOrStdout(), h, output, listNodeDrivers, printNodeDrivers)
 			}
-			switch output {
-			case "json":
-				encoder := json.NewEncoder(cmd.OutOrStdout())
-				encoder.SetIndent("", "  ")
-				return encoder.Encode(drivers)
-			case "":
-				return printDrivers(cmd.OutOrStdout(), drivers)
-			}
-			return fmt.Errorf("output format %q is unknown; use json, or no -o", output)
+			return writeDrivers(cmd.Context(), cmd.OutOrStdout(), h, output, listDrivers, printDrivers)
 		},
 	}
+	command.Flags().BoolVarP(&allNodes, "all-nodes", "A", false, "list the drivers of all nodes of the cluster, as the nodes report them")
 	command.Flags().StringVarP(&output, "output", "o", "", "output format: json")
 	return command
+}
+
+// writeDrivers lists drivers and writes them as JSON or with print.
+func writeDrivers[T any](
+	ctx context.Context, out io.Writer, h *platform.Host, format string,
+	list func(context.Context, *platform.Host) ([]T, error), print func(io.Writer, []T) error,
+) error {
+	if format != "" && format != "json" {
+		return fmt.Errorf("output format %q is unknown; use json, or no -o", format)
+	}
+	drivers, err := list(ctx, h)
+	if err != nil {
+		return err
+	}
+	if format == "json" {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(drivers)
+	}
+	return print(out, drivers)
 }
 
 // listDrivers returns all installed drivers, and removed drivers that have a last-good copy on the
@@ -101,8 +118,20 @@ func listDrivers(ctx context.Context, h *platform.Host) ([]driverStatus, error) 
 		d.Volumes = flexvolume.UsageOf(h.Node.VolumeDirectory, d.Driver)
 		d.Latency = latencies[d.Driver]
 		d.LastFailure = lastFailure(h, d.Driver)
+		d.Running = slowCalls(h, d.Driver)
 	}
 	return drivers, nil
+}
+
+// slowCall is how long a call runs until the list contains it.
+const slowCall = 10 * time.Second
+
+// slowCalls returns the calls of a driver that have been running for long.
+func slowCalls(h *platform.Host, driver string) (calls []flexvolume.PastCall) {
+	for _, process := range []string{platform.ControlPlane, platform.Node} {
+		calls = append(calls, flexvolume.RunningCalls(h.DriverCopies(process), driver)...)
+	}
+	return slices.DeleteFunc(calls, func(c flexvolume.PastCall) bool { return c.Seconds < slowCall.Seconds() })
 }
 
 // lastFailure returns the last failed call of a driver by one of the processes that call drivers,
@@ -135,6 +164,9 @@ func printDrivers(out io.Writer, drivers []driverStatus) error {
 	for _, d := range drivers {
 		if d.Error != "" {
 			fmt.Fprintf(out, "\n%s: %s\n", d.Driver, d.Error)
+		}
+		for _, c := range d.Running {
+			fmt.Fprintf(out, "\n%s: %s has been running since %s, process %d\n", d.Driver, c, c.Start.Local().Format(time.DateTime), c.PID)
 		}
 		if failure := d.LastFailure; failure != nil {
 			fmt.Fprintf(out, "\n%s: last failed call, at %s: %s\n", d.Driver, failure.Time.Local().Format(time.DateTime), failure.Message)

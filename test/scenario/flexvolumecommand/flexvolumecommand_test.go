@@ -3,9 +3,12 @@
 package flexvolumecommand
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -101,6 +104,17 @@ func TestADriversLifeByCommandOnARunningCluster(t *testing.T) {
 	if output := c.MustSlipway("flexvolume", "list"); !strings.Contains(output, driver) || !strings.Contains(output, "ms") {
 		t.Errorf("list said %s", output)
 	}
+	for _, subject := range []string{driver, "data"} {
+		if history := c.MustSlipway("flexvolume", "history", subject); !regexp.MustCompile(`example.com/command +mount +\S+ +\S+ +ok`).MatchString(history) {
+			t.Errorf("the history of %s is %s", subject, history)
+		}
+	}
+	c.WaitFor("the node to report the driver", func(context.Context) error {
+		if drivers := c.MustSlipway("flexvolume", "list", "--all-nodes"); !regexp.MustCompile(c.Status().Nodes[0].Name + ` +example.com/command +ready`).MatchString(drivers) {
+			return errors.New(drivers)
+		}
+		return nil
+	})
 	if result := c.Slipway("flexvolume", "remove", driver); result.Code == 0 || !strings.Contains(result.Stderr, "1 volumes of pods") {
 		t.Errorf("removal in use: %+v", result)
 	}
@@ -135,6 +149,23 @@ func TestABrokenDriverIsNamedByInstallAndCall(t *testing.T) {
 	if entry := list(t, c, driver); entry.State != "failed" || !strings.Contains(entry.Error, "it printed no JSON") || !strings.Contains(entry.Error, "hello") {
 		t.Errorf("listed %+v", entry)
 	}
+	condition := func(want string) {
+		c.WaitFor("the condition of the node to be "+want, func(context.Context) error {
+			got, err := c.TryOC("get", "nodes", "-o", `jsonpath={.items[0].status.conditions[?(@.type=="FlexVolumeDriversReady")]}`)
+			if err == nil && !strings.Contains(got, want) {
+				err = errors.New(got)
+			}
+			return err
+		})
+	}
+	condition("it printed no JSON")
+	c.WaitFor("an event of the node", func(context.Context) error {
+		text, err := c.TryOC("describe", "node", c.Status().Nodes[0].Name)
+		if err == nil && !regexp.MustCompile(`FlexVolumeDriverFailed .*it printed no JSON`).MatchString(text) {
+			err = errors.New(text)
+		}
+		return err
+	})
 	result := c.Slipway("flexvolume", "call", driver, "attach", "node1", "--volume", "pv1", "--options", "size=1Gi")
 	for _, want := range []string{
 		`/broken attach '{"kubernetes.io/fsType":"","kubernetes.io/pvOrVolumeName":"pv1","kubernetes.io/readwrite":"rw","size":"1Gi"}' node1`,

@@ -1,0 +1,204 @@
+package flexvolume
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// historyDir is the directory below Registry.KeepDir that records the calls of each driver, for
+	// administrators.
+	historyDir = ".history"
+	// historyBytes is the size at which a file of a history is moved to its predecessor, so that a
+	// driver has at most twice as much.
+	historyBytes = 128 << 10
+)
+
+// PastCall is a driver call in the history.
+type PastCall struct {
+	Driver    string    `json:"driver"`
+	Operation Operation `json:"operation"`
+	// Volume is the volume's ID within its driver, and Path the directory or the name that the
+	// driver got. Either can be empty.
+	Volume string    `json:"volume,omitempty"`
+	Path   string    `json:"path,omitempty"`
+	Start  time.Time `json:"start"`
+	// Seconds is how long the call took, or how long it has been running.
+	Seconds float64 `json:"seconds"`
+	// PID is the process of a call that is running, or 0.
+	PID int `json:"pid,omitempty"`
+	// Kind and Message are the failure; Kind is empty for success and for "Not supported". Secrets
+	// are redacted.
+	Kind    Kind   `json:"kind,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+// Concerns reports whether a call concerns a volume: by its ID, or by the name of its
+// PersistentVolume, which is the last part of its directory.
+func (p PastCall) Concerns(volume string) bool {
+	return volume != "" && (p.Volume == volume || p.Path == volume || filepath.Base(p.Path) == volume)
+}
+
+// releases reports whether an operation releases a volume.
+func (op Operation) releases() bool {
+	return op == OpUnmount || op == OpUnmountDevice || op == OpDetach
+}
+
+// history records the calls of all versions of a driver.
+type history struct {
+	file string // or empty
+	mu   sync.Mutex
+}
+
+func historyFile(keepDir, driver string) string {
+	return filepath.Join(keepDir, historyDir, EscapeName(driver)+".jsonl")
+}
+
+// add records a call that has ended. Like a failure, it is not synced, and errors are ignored.
+func (h *history) add(call PastCall) {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	line, err := json.Marshal(call)
+	if err != nil || h.file == "" || os.MkdirAll(filepath.Dir(h.file), 0o700) != nil {
+		return
+	}
+	if info, err := os.Stat(h.file); err == nil && info.Size() > historyBytes {
+		_ = os.Rename(h.file, h.file+".1") // else the file grows on
+	}
+	file, err := os.OpenFile(h.file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return
+	}
+	defer file.Close()
+	// An interrupted write ends without a newline. The line break keeps this record separate.
+	_, _ = file.Write(slices.Concat([]byte("\n"), line))
+}
+
+// History returns the recorded calls of a driver, or of all drivers for "", by the Registry with
+// this KeepDir: the oldest first, then those that are running.
+func History(keepDir, driver string) ([]PastCall, error) {
+	pattern := "*.jsonl"
+	if driver != "" {
+		pattern = filepath.Base(escapeGlob(historyFile("", driver)))
+	}
+	files, err := filepath.Glob(filepath.Join(escapeGlob(keepDir), historyDir, pattern))
+	if err != nil {
+		return nil, fmt.Errorf("find history of FlexVolume drivers: %w", err)
+	}
+	var calls []PastCall
+	for _, file := range files {
+		for _, path := range []string{file + ".1", file} {
+			content, err := os.ReadFile(path)
+			if err != nil && !errors.Is(err, os.ErrNotExist) {
+				return nil, fmt.Errorf("read history of FlexVolume driver: %w", err)
+			}
+			calls = append(calls, parseHistory(content)...)
+		}
+	}
+	slices.SortStableFunc(calls, func(a, b PastCall) int { return a.Start.Compare(b.Start) })
+	return append(calls, RunningCalls(keepDir, driver)...), nil
+}
+
+// parseHistory returns the complete records of a file.
+func parseHistory(content []byte) (calls []PastCall) {
+	lines := bufio.NewScanner(bytes.NewReader(content))
+	lines.Buffer(nil, len(content)+1)
+	for lines.Scan() {
+		var call PastCall
+		if json.Unmarshal(lines.Bytes(), &call) == nil {
+			calls = append(calls, call)
+		}
+	}
+	return calls
+}
+
+// RunningCalls returns the running calls of a driver, or of all drivers for "", by the Registry
+// with this KeepDir: the oldest first.
+func RunningCalls(keepDir, driver string) (calls []PastCall) {
+	// The pattern is valid.
+	records, _ := filepath.Glob(filepath.Join(escapeGlob(keepDir), runningDir, "*", "*"))
+	for _, record := range records {
+		o, ok := orphanOf(filepath.Base(record))
+		if !ok || !o.alive() {
+			continue
+		}
+		content, err := os.ReadFile(record)
+		var call PastCall
+		if err != nil || json.Unmarshal(content, &call) != nil || driver != "" && call.Driver != driver {
+			continue
+		}
+		call.PID, call.Seconds = o.pid, time.Since(call.Start).Seconds()
+		calls = append(calls, call)
+	}
+	slices.SortFunc(calls, func(a, b PastCall) int { return a.Start.Compare(b.Start) })
+	return calls
+}
+
+const (
+	// releaseRetryPeriod is longer than the interval at which kubelet and the attach-detach
+	// controller repeat a failed call. An older failure is not repeated: the volume is released.
+	releaseRetryPeriod = 10 * time.Minute
+	// stuckPeriod is how long a call to release a volume runs until it counts as stuck.
+	stuckPeriod = time.Minute
+)
+
+// FailedReleases returns the calls to release volumes that have failed and not succeeded since, and
+// those that hang, by the Registry with this KeepDir.
+func FailedReleases(keepDir string) ([]PastCall, error) {
+	calls, err := History(keepDir, "")
+	if err != nil {
+		return nil, err
+	}
+	last := map[string]PastCall{}
+	for _, call := range calls {
+		isStuck := call.PID > 0 && call.Seconds >= stuckPeriod.Seconds()
+		if !call.Operation.releases() || call.Kind == KindCanceled || call.PID > 0 && !isStuck {
+			continue
+		}
+		last[call.Driver+" "+call.Path] = call
+	}
+	var failed []PastCall
+	for _, key := range slices.Sorted(maps.Keys(last)) {
+		call := last[key]
+		if call.PID > 0 || call.Kind != "" && time.Since(call.Start) < releaseRetryPeriod {
+			failed = append(failed, call)
+		}
+	}
+	return failed, nil
+}
+
+// pathOf returns the argument of a call that identifies the volume's directory, or its name for
+// detach.
+func pathOf(c call) string {
+	switch c.op {
+	case OpMount, OpMountDevice, OpUnmount, OpUnmountDevice, OpDetach:
+		return c.args[0]
+	case OpExpandVolume:
+		return c.args[1]
+	case OpExpandFS:
+		return c.args[2]
+	}
+	return ""
+}
+
+// String describes a call, such as "unmount of /var/lib/...".
+func (p PastCall) String() string {
+	subject := p.Path
+	if subject == "" {
+		subject = p.Volume
+	}
+	return strings.TrimSuffix(string(p.Operation)+" of "+subject, " of ")
+}
