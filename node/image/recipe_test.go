@@ -114,6 +114,33 @@ func TestBuildRecipeFromScratchWithArchive(t *testing.T) {
 	}
 }
 
+// TestBuildOnAnImageWithoutArchives uses a base whose layers exist unpacked only, as those of the
+// platform's own images.
+func TestBuildOnAnImageWithoutArchives(t *testing.T) {
+	n := startNode(t)
+	pause, err := Pause(n.programs.Pause)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base, err := Tools(busybox)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base.Name, base.unpackedOnly = "localhost/unpacked:1", true
+	for _, img := range []Image{pause, base} {
+		if _, err := n.store.Load(t.Context(), img); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := n.store.Build(t.Context(), recipeOf(t, "FROM localhost/unpacked:1", "COPY driver /driver", `ENTRYPOINT ["/bin/sleep", "600"]`)); err != nil {
+		t.Fatal(err)
+	}
+	eventually.True(t, "kubelet to see it", func() bool { return n.image(t, "localhost/built:1") != nil })
+	if got := n.exec(t, n.run(t, "localhost/built:1"), "/driver"); got != "driver\n" {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestBuildExplainsUnsupportedRecipes(t *testing.T) {
 	n := startNode(t)
 	loadBuiltin(t, n)

@@ -46,15 +46,34 @@ func (s Store) baseImage(ctx context.Context, c *client.Client, name string) (Im
 	if err := json.Unmarshal(data, &config); err != nil {
 		return Image{}, fmt.Errorf("decode its configuration: %w", err)
 	}
-	for _, layer := range manifest.Layers {
-		if _, err := c.ContentStore().Info(ctx, layer.Digest); err != nil {
-			return Image{}, fmt.Errorf("its layers are not stored on this host; load it from an archive, or choose another: %w", err)
-		}
+	unpackedOnly, err := s.isUnpackedOnly(ctx, c, record, manifest.Layers)
+	if err != nil {
+		return Image{}, err
 	}
 	if len(manifest.Layers) != len(config.RootFS.DiffIDs) {
 		return Image{}, errors.New("its layers do not match its configuration")
 	}
-	return Image{config: config.Config, layers: manifest.Layers, diffIDs: config.RootFS.DiffIDs}, nil
+	return Image{config: config.Config, layers: manifest.Layers, diffIDs: config.RootFS.DiffIDs, unpackedOnly: unpackedOnly}, nil
+}
+
+// isUnpackedOnly reports whether the archives of an image's layers are missing, so that an image on
+// top of it can only share the unpacked layers. The platform's own images are such images. It fails
+// if the layers are not unpacked either.
+func (s Store) isUnpackedOnly(ctx context.Context, c *client.Client, record images.Image, layers []ocispec.Descriptor) (bool, error) {
+	var missing error
+	for _, layer := range layers {
+		if _, err := c.ContentStore().Info(ctx, layer.Digest); err != nil {
+			missing = err
+		}
+	}
+	if missing == nil {
+		return false, nil
+	}
+	unpacked, err := client.NewImage(c, record).IsUnpacked(ctx, s.Snapshotter)
+	if err == nil && !unpacked {
+		err = fmt.Errorf("its layers are not stored on this host; load it from an archive, or choose another: %w", missing)
+	}
+	return true, err
 }
 
 // addArchives adds the content of archives of dir to the root of the image, like ADD with tar
