@@ -119,6 +119,7 @@ func command(name string, args []string, streams genericiooptions.IOStreams) *co
 	ownCommands(factory, streams).addTo(root)
 	addOldGlobalFlags(root)
 	acceptOldFlags(root)
+	explainMissingMetrics(root, factory, streams.ErrOut)
 	warnAboutUnknownFields(root)
 	convert.AcceptOldManifests(root, fatal(name, streams), streams)
 	util.BehaviorOnFatal(fatal(name, streams))

@@ -77,10 +77,12 @@ func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) own {
 			extract.New(factory, streams),
 			convert.New(streams),
 			newVersion(factory, streams),
+			newCluster(),
 		},
 		below: map[string][]*cobra.Command{
 			"rollout": deploymentconfig.NewRollout(factory, streams),
 			"set":     set.Commands(factory, streams),
+			"adm":     {newMustGather()},
 			"create": {
 				create.NewUser(factory, streams),
 				create.NewIdentity(factory, streams),

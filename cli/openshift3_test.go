@@ -64,7 +64,7 @@ func TestOpenShift3CommandsAreServedAsDocumented(t *testing.T) {
 // commandOf returns the command of a path such as "oc adm policy", or nil.
 func commandOf(root *cobra.Command, path string) *cobra.Command {
 	command, rest, err := root.Find(strings.Fields(path)[1:])
-	if err != nil || len(rest) > 0 {
+	if err != nil || len(rest) > 0 || command.Annotations[elsewhereAnnotation] != "" {
 		return nil
 	}
 	return command

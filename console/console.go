@@ -103,10 +103,16 @@ func (s *server) handlers() map[string]http.Handler {
 	}
 }
 
+// isPage reports whether a browser opens a page. Clients of the API do not request HTML.
+func isPage(r *http.Request) bool {
+	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && strings.Contains(r.Header.Get("Accept"), "text/html")
+}
+
 // filter serves the console's files and passes its requests to the API on, before authentication.
-// Files are no public handlers, because the API server closes the HTTP/2 connection after each
-// response to a stranger, and a page loads dozens of files. Other requests pass unchanged, but the
-// API's documents lose their origin in a browser that has a session.
+// It redirects browsers from the root to the console. Files are no public handlers, because the API
+// server closes the HTTP/2 connection after each response to a stranger, and a page loads dozens of
+// files. Other requests pass unchanged, but the API's documents lose their origin in a browser that
+// has a session.
 func (s *server) filter(next http.Handler) http.Handler {
 	handlers := s.handlers()
 	session, files := harden(s.serveSession), harden(s.serveFile)
@@ -117,6 +123,9 @@ func (s *server) filter(next http.Handler) http.Handler {
 			s.proxy(w, r, next)
 		case r.URL.Path == sessionPath:
 			session.ServeHTTP(w, r)
+		case r.URL.Path == "/" && isPage(r):
+			w.Header().Set("Vary", "Accept")
+			http.Redirect(w, r, Path, http.StatusFound)
 		case handlers[r.URL.Path] == nil && below(strings.TrimSuffix(Path, "/")):
 			files.ServeHTTP(w, r)
 		default:

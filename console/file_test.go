@@ -60,6 +60,20 @@ func TestFilesAreServedInTheSmallestForm(t *testing.T) {
 	}
 }
 
+func TestABrowserIsSentFromTheRootToTheConsole(t *testing.T) {
+	f := newFixture(t)
+	got := f.browser().send(http.MethodGet, "/", func(r *http.Request) { r.Header.Set("Accept", "text/html,application/xhtml+xml,*/*;q=0.8") })
+	if got.Code != http.StatusFound || got.Header().Get("Location") != "/console/" || got.Header().Get("Vary") != "Accept" {
+		t.Errorf("%d, %v", got.Code, got.Header())
+	}
+	for _, accept := range []string{"", "*/*", "application/json"} {
+		f.browser().send(http.MethodGet, "/", func(r *http.Request) { r.Header.Set("Accept", accept) })
+		if f.sent == nil {
+			t.Errorf("a client that accepts %q does not get the API", accept)
+		}
+	}
+}
+
 func TestEveryResponseOfTheConsoleIsHardened(t *testing.T) {
 	b := newFixture(t).browser()
 	for _, path := range []string{"/console/", "/console/assets/a.js", "/console/assets/missing", loginPath, callbackPath, sessionPath, logoutPath, "/console"} {

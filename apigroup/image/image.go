@@ -165,7 +165,7 @@ func tagText(stream *imagev1.ImageStream) string {
 		names = append(names, tag.Tag)
 	}
 	for _, tag := range stream.Spec.Tags {
-		if history(stream, tag.Name) == nil {
+		if !slices.Contains(names, tag.Name) { // no import has begun
 			names = append(names, tag.Name)
 		}
 	}

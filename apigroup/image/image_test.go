@@ -142,6 +142,13 @@ func TestContentOfImageIsImmutable(t *testing.T) {
 
 func TestTagsColumn(t *testing.T) {
 	stream := &imagev1.ImageStream{Spec: imagev1.ImageStreamSpec{Tags: []imagev1.TagReference{{Name: "a"}, {Name: "b"}, {Name: "c"}, {Name: "d"}}}}
+	failed := &imagev1.ImageStream{
+		Spec:   imagev1.ImageStreamSpec{Tags: []imagev1.TagReference{{Name: "latest"}, {Name: "next"}}},
+		Status: imagev1.ImageStreamStatus{Tags: []imagev1.NamedTagEventList{{Tag: "latest"}}},
+	}
+	if got := tagText(failed); got != "latest,next" {
+		t.Errorf("the tags of a stream with a failed import are %q", got)
+	}
 	if got := tagText(stream); got != "a,b,c + 1 more..." {
 		t.Errorf("shown as %q", got)
 	}

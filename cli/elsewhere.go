@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/kubectl/pkg/cmd/util"
+)
+
+// newCluster returns `oc cluster`, which in OpenShift 3 ran a cluster in containers. Its commands
+// say which commands of Slipway do the same.
+func newCluster() *cobra.Command {
+	cluster := elsewhere("cluster", "cluster", "slipway up, slipway down or slipway status")
+	for name, instead := range map[string]string{
+		"up": "slipway up", "down": "slipway down", "status": "slipway status", "add": "slipway config, which prints the settings of the host",
+	} {
+		cluster.AddCommand(elsewhere("cluster "+name, name, instead))
+	}
+	return cluster
+}
+
+// newMustGather returns `oc adm must-gather`.
+func newMustGather() *cobra.Command {
+	return elsewhere("adm must-gather", "must-gather", "slipway status -o json, slipway logs --tail -1 and oc get events -A on each host, which print what it would collect")
+}
+
+// elsewhereAnnotation marks commands that only say what to run instead.
+const elsewhereAnnotation = "slipway.openshift.io/elsewhere"
+
+// elsewhere returns a command that says what to run instead.
+func elsewhere(path, name, instead string) *cobra.Command {
+	return &cobra.Command{
+		Use: name, Short: "See " + instead, Hidden: true, DisableFlagParsing: true,
+		Annotations: map[string]string{elsewhereAnnotation: "true"},
+		Run: func(*cobra.Command, []string) {
+			util.CheckErr(fmt.Errorf("oc %s is not needed here: run %s", path, instead))
+		},
+	}
+}
