@@ -20,8 +20,8 @@ help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 up: build ## install what is missing, build, start a cluster on this machine, say what to do next
-	bin/slipway up
-	@echo '  bin/oc apply -f examples/flexvolume/   # an application that keeps its page on a FlexVolume'
+	bin/slipway up --link
+	@echo '  oc apply -f examples/flexvolume/   # an application that keeps its page on a FlexVolume'
 
 down: ## stop the cluster (make down PURGE=1 removes its data too)
 	bin/slipway down $(if $(PURGE),--purge)

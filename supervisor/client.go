@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"time"
 )
 
-// ErrNotRunning is the error of requests if no supervisor listens on the socket.
+// ErrNotRunning is the error of requests if no supervisor listens on the socket. Without access to
+// the socket, the error is fs.ErrPermission.
 var ErrNotRunning = errors.New("supervisor is not running")
 
 // Client sends requests to a supervisor over its socket.
@@ -57,7 +59,7 @@ func (c *Client) do(ctx context.Context, method, path string) (*http.Response, e
 	}
 	resp, err := c.http.Do(req)
 	var dial *net.OpError
-	if errors.As(err, &dial) && dial.Op == "dial" {
+	if errors.As(err, &dial) && dial.Op == "dial" && !errors.Is(err, fs.ErrPermission) {
 		return nil, ErrNotRunning
 	}
 	if err != nil {

@@ -71,6 +71,8 @@ func (r Runtime) Command(ctx context.Context) (*exec.Cmd, error) {
 	// what it needs, it returns what layers needed while it unpacked them. An administrator's values
 	// take precedence.
 	command.Env = os.Environ()
+	// The shim looks runc up in the PATH when containerd requests its features, for each pod.
+	command.Env = append(command.Env, "PATH="+filepath.Dir(r.Runc)+":"+os.Getenv("PATH"))
 	for name, value := range map[string]string{"GOGC": "50", "GOMEMLIMIT": "512MiB"} {
 		if os.Getenv(name) == "" {
 			command.Env = append(command.Env, name+"="+value)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -15,9 +16,15 @@ import (
 // errNotRunning reports that no supervisor runs for a data directory.
 var errNotRunning = errors.New("slipway is not running; start it with: slipway up")
 
+// errNotRoot reports that the user has no access to the platform of the host.
+var errNotRoot = errors.New("only root has access to the platform of this host; run the command with sudo")
+
 // supervisorStatus returns the status of the host; errNotRunning if it does not run.
 func supervisorStatus(ctx context.Context, h *platform.Host) (supervisor.Status, error) {
 	status, err := supervisor.NewClient(h.Socket()).Status(ctx)
+	if errors.Is(err, fs.ErrPermission) {
+		return status, errNotRoot
+	}
 	if errors.Is(err, supervisor.ErrNotRunning) {
 		return status, errNotRunning
 	}

@@ -30,6 +30,9 @@ func (o *options) loadInvalid(out io.Writer) (*platform.Host, error) {
 	if c == nil {
 		return nil, err
 	}
+	if err != nil && os.Geteuid() != 0 {
+		return nil, fmt.Errorf("%w: %w", errNotRoot, err)
+	}
 	if err != nil {
 		fmt.Fprintf(out, "The configuration cannot be used for a start:\n%v\n\n", err)
 	}
@@ -79,10 +82,11 @@ func verbs(opts *options) []*cobra.Command {
 		statusCommand(opts),
 		componentsCommand(opts),
 		logsCommand(opts),
+		versionCommand(),
 		configCommand(opts),
 		imagesCommand(opts),
 		flexvolumeCommand(opts),
-		csiCommand(),
+		csiCommand(opts),
 		routerCommand(),
 		ipfailoverCommand(),
 		registryCommand(),

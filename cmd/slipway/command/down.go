@@ -37,7 +37,7 @@ func downCommand(opts *options) *cobra.Command {
 		Short: "Stop everything including pods, and remove everything on this host except the data",
 		Long: "Stop the cluster and its pods and remove every process, mount, network device, firewall table and\n" +
 			"control group of it. Objects and volumes' data stay for the next `slipway up`. With --purge, the\n" +
-			"data directory is removed, too. You can repeat the command, and use it after a crash.",
+			"data directory is removed, too, and links that `slipway up --link` created. You can repeat the command, and use it after a crash.",
 		GroupID: "host",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -94,7 +94,7 @@ func down(ctx context.Context, opts *options, purge bool, out io.Writer) error {
 	if !purge {
 		return nil
 	}
-	if err := h.purge(); err != nil {
+	if err := errors.Join(removeLinks(h.DataDir), h.purge()); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "%5.1fs  data removed\n", time.Since(start).Seconds())

@@ -26,15 +26,21 @@ const startTimeout = 5 * time.Minute
 const maxRestarts = 3
 
 func upCommand(opts *options) *cobra.Command {
-	return &cobra.Command{
+	link := false
+	command := &cobra.Command{
 		Use:     "up",
 		Short:   "Start the cluster on this host, in the background, and wait until it is ready",
 		GroupID: "host",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return up(cmd.Context(), opts, os.Stderr)
+			if err := up(cmd.Context(), opts, os.Stderr); err != nil || !link {
+				return err
+			}
+			return offerLinks(opts.dataDir, os.Stderr)
 		},
 	}
+	command.Flags().BoolVar(&link, "link", false, "on a terminal, offer once to link slipway and oc into "+linkDir)
+	return command
 }
 
 func up(ctx context.Context, opts *options, out *os.File) error {

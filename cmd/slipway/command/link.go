@@ -1,0 +1,126 @@
+package command
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+const (
+	// linkDir is the directory for links to programs: part of every PATH, and for the administrator.
+	linkDir = "/usr/local/bin"
+	// linkRecord is the file in the data directory with the links that were created, one on a line.
+	// It exists after the question was answered, so that it is asked once.
+	linkRecord = "links"
+)
+
+// linker links the programs into a directory of the PATH.
+type linker struct {
+	// dataDir contains the record. dir contains the links.
+	dataDir, dir string
+	// programs are the targets of the links by name.
+	programs map[string]string
+	in       io.Reader
+	out      io.Writer
+}
+
+// newLinker returns the linker of the running program. Its client is beside it; the program itself
+// is a client too, under the client's name.
+func newLinker(dataDir string, in io.Reader, out io.Writer) (linker, error) {
+	executable, err := os.Executable()
+	if err != nil {
+		return linker{}, fmt.Errorf("find own program: %w", err)
+	}
+	client := filepath.Join(filepath.Dir(executable), "oc")
+	if _, err := os.Stat(client); err != nil {
+		client = executable
+	}
+	return linker{dataDir: dataDir, dir: linkDir, programs: map[string]string{"slipway": executable, "oc": client}, in: in, out: out}, nil
+}
+
+// offerLinks offers links to the programs if a person is at the terminal.
+func offerLinks(dataDir string, out *os.File) error {
+	if !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(out.Fd())) {
+		return nil
+	}
+	l, err := newLinker(dataDir, os.Stdin, out)
+	if err != nil {
+		return err
+	}
+	return l.offer()
+}
+
+// offer asks once, and creates the links if the answer is yes. It never replaces another program.
+func (l linker) offer() error {
+	record := filepath.Join(l.dataDir, linkRecord)
+	if _, err := os.Stat(record); err == nil {
+		return nil
+	}
+	missing := l.missing()
+	if len(missing) == 0 {
+		return nil
+	}
+	fmt.Fprintf(l.out, "Link %s into %s, so that they are in your PATH? [y/N] ", strings.Join(missing, " and "), l.dir)
+	answer, err := bufio.NewReader(l.in).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("read answer: %w", err)
+	}
+	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
+		return os.WriteFile(record, nil, 0o600)
+	}
+	// The record precedes the links, so that a killed process leaves no link behind.
+	var links []string
+	for _, name := range missing {
+		links = append(links, filepath.Join(l.dir, name))
+	}
+	if err := os.WriteFile(record, []byte(strings.Join(links, "\n")+"\n"), 0o600); err != nil {
+		return fmt.Errorf("record links: %w", err)
+	}
+	for _, name := range missing {
+		if err := os.Symlink(l.programs[name], filepath.Join(l.dir, name)); err != nil {
+			return fmt.Errorf("link program into the PATH: %w", err)
+		}
+	}
+	return nil
+}
+
+// missing returns the names that are no programs in the PATH yet.
+func (l linker) missing() (names []string) {
+	for _, name := range []string{"slipway", "oc"} {
+		_, err := os.Lstat(filepath.Join(l.dir, name))
+		if _, lookErr := exec.LookPath(name); errors.Is(err, fs.ErrNotExist) && lookErr != nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// removeLinks removes the links that a data directory records, unless they were replaced.
+func removeLinks(dataDir string) error {
+	content, err := os.ReadFile(filepath.Join(dataDir, linkRecord))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read record of links: %w", err)
+	}
+	var errs []error
+	for path := range strings.FieldsSeq(string(content)) {
+		target, err := os.Readlink(path)
+		if program := filepath.Base(target); err != nil || program != "slipway" && program != "oc" {
+			continue // it was removed, or is another program
+		}
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, fmt.Errorf("remove link: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}
