@@ -3,8 +3,10 @@ import './style.css';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { App } from './app/App';
+import { rememberBrokenSheets } from './app/load';
 import { applyTheme } from './app/theme';
 
+rememberBrokenSheets();
 applyTheme();
 const root = document.getElementById('root');
 if (root) {

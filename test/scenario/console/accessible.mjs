@@ -1,7 +1,7 @@
 // axe finds nothing on the pages, in the light and in the dark theme.
 import { createRequire } from 'node:module';
 import { readFileSync } from 'node:fs';
-import { address, logIn, open, shoot, visit } from './browser.mjs';
+import { address, logIn, open, shoot } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
 const web = createRequire(new URL('../../../console/web/package.json', import.meta.url));
@@ -30,7 +30,7 @@ await open(async (page) => {
   for (const theme of ['light', 'dark']) {
     await page.evaluate((name) => localStorage.setItem('theme', name), theme);
     for (const [name, path] of Object.entries(pages)) {
-      await visit(page, `${address}/console${path}`);
+      await page.goto(`${address}/console${path}`);
       await page.locator('h1').first().waitFor();
       await page.locator('[role="progressbar"]').first().waitFor({ state: 'detached' });
       // evaluate runs in the page although its policy refuses scripts of others.
@@ -46,7 +46,7 @@ await open(async (page) => {
   }
   await page.setViewportSize({ width: 360, height: 740 });
   for (const [name, path] of Object.entries(pages)) {
-    await visit(page, `${address}/console${path}`);
+    await page.goto(`${address}/console${path}`);
     await page.locator('h1').first().waitFor();
     const wider = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
     if (wider > 0) {

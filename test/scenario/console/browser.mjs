@@ -10,12 +10,12 @@ const password = process.env.CONSOLE_PASSWORD;
 const screenshots = process.env.CONSOLE_SCREENSHOTS;
 
 const timeout = 60_000;
-// What Chromium reports for requests and connections that a change of the network ends.
-const networkChanged = /net::ERR_(NETWORK_CHANGED|CONNECTION_CLOSED|SOCKET_NOT_CONNECTED)/;
-const visits = 5;
 
-/** open starts the browser, passes a page to a flow, and fails if the page reports an error. */
-export async function open(flow, options = {}) {
+/**
+ * open starts the browser, passes a page to a flow, and fails if the page reports an error that is
+ * not expected.
+ */
+export async function open(flow, { expected, ...options } = {}) {
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM,
     args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
@@ -26,7 +26,7 @@ export async function open(flow, options = {}) {
     context.setDefaultTimeout(timeout);
     context.on('weberror', (error) => problems.push(String(error.error().stack)));
     context.on('console', (message) => {
-      if (message.type() === 'error' && !isExpected(message.text())) {
+      if (message.type() === 'error' && !isExpected(message.text()) && !expected?.test(message.text())) {
         problems.push(message.text());
       }
     });
@@ -46,31 +46,14 @@ export async function open(flow, options = {}) {
   }
 }
 
-/**
- * isExpected reports whether an error is one that a flow causes, such as a request without a session.
- * The browser runs on the node: each pod that starts changes the network and aborts requests. The
- * console has to repeat them. If it does not, the flow misses what they bring.
- */
+/** isExpected reports whether an error is one that a flow causes, such as a request without a session. */
 function isExpected(text) {
-  return /status of (401|403|404|409|422)/.test(text) || /WebSocket connection to .* failed/.test(text) || networkChanged.test(text);
-}
-
-/** visit opens an address. It tries again if a pod that starts aborts the request for the page. */
-export async function visit(page, url) {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await page.goto(url);
-    } catch (error) {
-      if (attempt === visits || !networkChanged.test(error.message)) {
-        throw error;
-      }
-    }
-  }
+  return /status of (401|403|404|409|422)/.test(text) || /WebSocket connection to .* failed/.test(text);
 }
 
 /** logIn opens a page of the console and logs in on the pages of the OAuth server. */
 export async function logIn(page, user, path = '/console/') {
-  await visit(page, address + path);
+  await page.goto(address + path);
   await page.locator('input[name="username"]').fill(user);
   await page.locator('input[name="password"]').fill(user === 'developer' ? password : 'any');
   await page.locator('button[type="submit"], input[type="submit"]').click();

@@ -1,5 +1,5 @@
 // A new user lands on the catalog and creates an application from a template, and from source.
-import { address, expect, logIn, open, shoot, visit } from './browser.mjs';
+import { address, expect, logIn, open, shoot } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
 
@@ -30,13 +30,13 @@ await open(async (page) => {
   await card.getByRole('link', { name: /^http:\/\/httpd-example/ }).waitFor();
 
   // The same template again is refused as a whole.
-  await visit(page, `${address}/console/catalog/template/openshift/httpd-example?project=${project}`);
+  await page.goto(`${address}/console/catalog/template/openshift/httpd-example?project=${project}`);
   await create.click();
   await page.getByText(/ConfigMap httpd-example: .*already exists/).waitFor();
 
-  await visit(page, `${address}/console/catalog`);
+  await page.goto(`${address}/console/catalog`);
   await page.getByRole('heading', { name: 'Recently used' }).waitFor();
-  await visit(page, `${address}/console/catalog/builder/openshift/python?project=${project}`);
+  await page.goto(`${address}/console/catalog/builder/openshift/python?project=${project}`);
   await page.locator('#builder-uri').fill('no address');
   await page.getByText('Write an address as git takes it').waitFor();
   await page.locator('#builder-uri').fill('https://git.invalid/me/app.git');

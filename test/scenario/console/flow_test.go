@@ -1,23 +1,24 @@
-//go:build browser
-
 package console
 
 import (
+	"context"
 	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// The flows are not part of `make test`, but of `make flows`. A pod that starts changes the network
-// of the node, where the browser runs, and the browser then aborts its requests. The console does
-// not repeat all of them: see docs/known-gaps.md.
-
 func TestAPersonCreatesAProjectAndSeesItLive(t *testing.T) {
-	siteOf(t, kit.Shared(t)).play("project.mjs", "first")
+	s := siteOf(t, kit.Shared(t))
+	s.play("project.mjs", s.newProject())
 }
 
 func TestANewUserCreatesApplicationsFromTheCatalog(t *testing.T) {
-	siteOf(t, kit.Shared(t)).play("catalog.mjs", "from-the-catalog")
+	s := siteOf(t, kit.Shared(t))
+	s.play("catalog.mjs", s.newProject())
 }
 
 func TestAPersonWorksWithTheObjectsOfAProject(t *testing.T) {
@@ -32,8 +33,38 @@ func TestAnEndedSessionKeepsWhatWasTyped(t *testing.T) {
 	s.play("session.mjs", s.Namespace)
 }
 
+func TestFailuresOfTheNetworkHeal(t *testing.T) {
+	s := siteOf(t, kit.Shared(t))
+	s.application()
+	s.Apply(waitingBuild)
+	s.play("network.mjs", s.Namespace)
+}
+
 func TestPagesAreAccessible(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	s.application()
 	s.play("accessible.mjs", s.Namespace)
 }
+
+// newProject returns the name of a project that a flow creates. The test deletes it.
+func (s *site) newProject() string {
+	name := "flow-" + rand.String(5)
+	s.t.Cleanup(func() {
+		err := s.Client.CoreV1().Namespaces().Delete(context.Background(), name, metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			s.t.Error(err)
+		}
+	})
+	return name
+}
+
+// waitingBuild is a build configuration whose builds find no node.
+const waitingBuild = `
+apiVersion: build.openshift.io/v1
+kind: BuildConfig
+metadata: {name: waits}
+spec:
+  nodeSelector: {none: none}
+  source: {type: Dockerfile, dockerfile: FROM scratch}
+  strategy: {type: Docker, dockerStrategy: {}}
+`

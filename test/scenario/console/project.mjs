@@ -1,5 +1,5 @@
 // A person logs in, creates a project, sees live what happens in it, and logs out.
-import { address, expect, logIn, open, shoot, visit } from './browser.mjs';
+import { address, expect, logIn, open, shoot } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
 
@@ -44,7 +44,7 @@ await open(async (page, context) => {
 
   // Another window imports an application. This one shows it without a reload.
   const other = await context.newPage();
-  await visit(other, `${address}/console/project/${project}/import`);
+  await other.goto(`${address}/console/project/${project}/import`);
   await other.getByRole('textbox', { name: 'YAML editor' }).fill(manifest);
   await other.getByRole('button', { name: 'Check' }).click();
   await other.getByText('The server accepts it.').waitFor();
@@ -60,13 +60,13 @@ await open(async (page, context) => {
   await card.getByRole('button', { name: 'Remove a pod from front' }).click();
   await card.getByRole('img', { name: '1 pod: 1 ready' }).waitFor();
 
-  await visit(page, `${address}/console/projects`);
+  await page.goto(`${address}/console/projects`);
   await page.getByText('<b>A</b> project').waitFor();
   await shoot(page, 'projects');
   await page.getByRole('button', { name: 'User menu' }).click();
   await page.getByRole('menuitem', { name: 'Log out' }).click();
   await page.getByRole('heading', { name: 'You are logged out' }).waitFor();
   await shoot(page, 'logged-out');
-  await visit(page, `${address}/console/`);
+  await page.goto(`${address}/console/`);
   await page.locator('input[name="password"]').waitFor();
 });

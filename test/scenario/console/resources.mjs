@@ -1,5 +1,5 @@
 // A person works with the objects of a project: lists, details, YAML, events, logs, a terminal.
-import { address, expect, logIn, open, shoot, visit } from './browser.mjs';
+import { address, expect, logIn, open, shoot } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
 const root = `${address}/console/project/${project}`;
@@ -48,7 +48,7 @@ await open(async (page) => {
   // Its controller can change the object at the same time. Then a person edits it again.
   for (let attempt = 1, saved = false; !saved; attempt++) {
     if (attempt > 3) throw new Error('the edited object cannot be saved');
-    await visit(page, `${root}/deployments.apps/front/yaml`);
+    await page.goto(`${root}/deployments.apps/front/yaml`);
     const name = page.locator('.cm-line', { hasText: /^  name: front$/ }).first();
     await name.click();
     await page.keyboard.press('End');
@@ -61,7 +61,7 @@ await open(async (page) => {
     saved = await success.isVisible();
   }
 
-  await visit(page, `${root}/deployments.apps/front`);
+  await page.goto(`${root}/deployments.apps/front`);
   await page.getByText('typed=here').waitFor();
   await page.getByRole('button', { name: 'Actions' }).click();
   await page.getByRole('menuitem', { name: 'Scale' }).click();
@@ -69,17 +69,17 @@ await open(async (page) => {
   await page.getByRole('dialog').getByRole('button', { name: 'Scale' }).click();
   await page.getByText('Ready: 2/2').waitFor();
   await shoot(page, 'deployment');
-  await visit(page, `${root}/deployments.apps/front/pods`);
+  await page.goto(`${root}/deployments.apps/front/pods`);
   await page.getByRole('img', { name: '2 pods: 2 ready' }).waitFor();
 
   // What the user may not see says who can give the right.
-  await visit(page, `${address}/console/project/kube-system/secrets`);
+  await page.goto(`${address}/console/project/kube-system/secrets`);
   await page.getByText('You do not have the right to see this').waitFor();
   await page.getByText('An administrator of project kube-system can give it to you.').waitFor();
-  await visit(page, `${root}/nothings/x`);
+  await page.goto(`${root}/nothings/x`);
   await page.getByText('This does not exist').waitFor();
 
-  await visit(page, `${root}/services/front`);
+  await page.goto(`${root}/services/front`);
   await page.getByText(`front.${project}.svc`).waitFor();
   await page.getByRole('button', { name: 'Actions' }).click();
   await page.getByRole('menuitem', { name: 'Delete' }).click();

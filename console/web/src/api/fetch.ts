@@ -2,20 +2,28 @@
 const attempts = 6;
 const firstDelay = 150;
 
-/**
- * persistentFetch is fetch for requests that may reach the server twice. It tries again when the
- * network fails: a browser on a node aborts its requests whenever a pod starts there, because the
- * network devices of the machine change.
- */
-export async function persistentFetch(address: string, init: RequestInit): Promise<Response> {
+/** persist repeats a run, with growing delays, while the error of a failure is one to repeat. */
+export async function persist<T>(run: () => Promise<T>, isRepeatable: (error: unknown) => boolean): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await fetch(address, init);
+      return await run();
     } catch (error) {
-      if (!(error instanceof TypeError) || init.signal?.aborted || attempt === attempts) {
+      if (attempt === attempts || !isRepeatable(error)) {
         throw error;
       }
       await new Promise((resolve) => setTimeout(resolve, firstDelay * 2 ** (attempt - 1)));
     }
   }
+}
+
+/**
+ * persistentFetch is fetch for requests that may reach the server twice. It tries again when the
+ * network fails: a browser on a node aborts its requests whenever a pod starts there, because the
+ * network devices of the machine change.
+ */
+export function persistentFetch(address: string, init: RequestInit): Promise<Response> {
+  return persist(
+    () => fetch(address, init),
+    (error) => error instanceof TypeError && !init.signal?.aborted,
+  );
 }

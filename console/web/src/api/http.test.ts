@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { text } from '../text/en';
 import { create, get, merge, post } from './http';
 
 afterEach(() => vi.unstubAllGlobals());
@@ -26,7 +27,7 @@ describe('A network that changes', () => {
 
   it('does not repeat what could happen twice', async () => {
     const requests = network('failure');
-    await expect(post('/apis/build/instantiate', {})).rejects.toThrow('Failed to fetch');
+    await expect(post('/apis/build/instantiate', {})).rejects.toThrow(text.failure.unknownOutcome);
     expect(requests).toHaveLength(1);
   });
 

@@ -1,5 +1,6 @@
 import { persistentFetch } from './fetch';
 import { session } from './session';
+import { text } from '../text/en';
 
 /** proxy is the path of the API on the console's origin. */
 export const proxy = '/console/proxy';
@@ -15,6 +16,9 @@ export class ApiError extends Error {
   }
 }
 
+/** ConnectionError says that a request got no response. */
+export class ConnectionError extends Error {}
+
 export interface RequestOptions {
   accept?: string;
   contentType?: string;
@@ -23,15 +27,24 @@ export interface RequestOptions {
   repeatable?: boolean;
 }
 
-/** send sends a request to the API. It throws an ApiError unless the response reports success. */
+/**
+ * send sends a request to the API. It throws an ApiError unless the response reports success, and a
+ * ConnectionError if there is no response.
+ */
 export async function send(method: string, path: string, body?: unknown, options: RequestOptions = {}): Promise<Response> {
   const headers: Record<string, string> = { Accept: options.accept ?? 'application/json', 'X-CSRF-Token': session.csrf };
   if (body !== undefined) {
     headers['Content-Type'] = options.contentType ?? 'application/json';
   }
   const content = typeof body === 'string' || body === undefined ? body : JSON.stringify(body);
-  const request = method === 'POST' && !options.repeatable ? fetch : persistentFetch;
-  const response = await request(proxy + path, { method, headers, body: content, signal: options.signal, redirect: 'error' });
+  const once = method === 'POST' && !options.repeatable;
+  const request = once ? fetch : persistentFetch;
+  let response: Response;
+  try {
+    response = await request(proxy + path, { method, headers, body: content, signal: options.signal, redirect: 'error' });
+  } catch (cause) {
+    throw cause instanceof TypeError ? new ConnectionError(once ? text.failure.unknownOutcome : text.failure.connection, { cause }) : cause;
+  }
   if (response.status === 401) {
     session.expire();
   }
@@ -43,16 +56,16 @@ export async function send(method: string, path: string, body?: unknown, options
 
 /** failure returns the error that a Status, or any other response, reports. */
 async function failure(response: Response): Promise<ApiError> {
-  const text = await response.text();
+  const content = await response.text();
   try {
-    const status = JSON.parse(text) as { kind?: string; reason?: string; message?: string };
+    const status = JSON.parse(content) as { kind?: string; reason?: string; message?: string };
     if (status.kind === 'Status') {
       return new ApiError(response.status, status.reason ?? '', status.message ?? response.statusText);
     }
   } catch {
     // not JSON
   }
-  return new ApiError(response.status, '', text.trim() || response.statusText || `HTTP status ${response.status}`);
+  return new ApiError(response.status, '', content.trim() || response.statusText || `HTTP status ${response.status}`);
 }
 
 export async function get<T>(path: string, options?: RequestOptions): Promise<T> {
@@ -65,13 +78,13 @@ export async function post<T>(path: string, body: unknown, options?: RequestOpti
 
 /**
  * create creates the object with a name in a collection. If the network fails, it tries again: an
- * object that exists then is the one that the first request created.
+ * object that exists then, in the collection of that kind, is the one that the first request created.
  */
-export async function create<T>(collection: string, name: string, body: unknown): Promise<T> {
+export async function create<T>(collection: string, name: string, body: unknown, created = collection): Promise<T> {
   try {
     return await post<T>(collection, body);
   } catch (error) {
-    if (!(error instanceof TypeError)) {
+    if (!(error instanceof ConnectionError)) {
       throw error;
     }
   }
@@ -79,7 +92,7 @@ export async function create<T>(collection: string, name: string, body: unknown)
     return await post<T>(collection, body, { repeatable: true });
   } catch (error) {
     if (error instanceof ApiError && error.reason === 'AlreadyExists') {
-      return get<T>(`${collection}/${encodeURIComponent(name)}`);
+      return get<T>(`${created}/${encodeURIComponent(name)}`);
     }
     throw error;
   }

@@ -1,5 +1,5 @@
 import { useObjects } from './hooks';
-import { remove, send } from './http';
+import { create, remove } from './http';
 import type { KubeObject } from './types';
 import type { Snapshot } from './watch';
 
@@ -25,13 +25,8 @@ export function useProjects(): Snapshot<Project> {
 
 /** requestProject creates a project with the server's template. */
 export async function requestProject(name: string, title: string, about: string): Promise<void> {
-  await send('POST', '/apis/project.openshift.io/v1/projectrequests', {
-    apiVersion: 'project.openshift.io/v1',
-    kind: 'ProjectRequest',
-    metadata: { name },
-    displayName: title,
-    description: about,
-  });
+  const request = { apiVersion: 'project.openshift.io/v1', kind: 'ProjectRequest', metadata: { name }, displayName: title, description: about };
+  await create('/apis/project.openshift.io/v1/projectrequests', name, request, projectsPath);
 }
 
 export function deleteProject(name: string): Promise<void> {

@@ -1,6 +1,7 @@
 import { createBrowserRouter, redirect } from 'react-router';
 import { RouteFailure } from '../ui/Failure';
 import { Loading } from '../ui/Loading';
+import { persistent } from './load';
 
 /** publicPages need no session. */
 const publicPages = ['/console/error', '/console/logged-out'];
@@ -17,33 +18,33 @@ export const router = createBrowserRouter(
       ErrorBoundary: RouteFailure,
       HydrateFallback: Loading,
       children: [
-        { path: 'error', lazy: () => import('../pages/LoginFailed') },
-        { path: 'logged-out', lazy: () => import('../pages/LoggedOut') },
-        { path: 'signed-in', lazy: () => import('../pages/SignedIn') },
+        { path: 'error', lazy: persistent(() => import('../pages/LoginFailed')) },
+        { path: 'logged-out', lazy: persistent(() => import('../pages/LoggedOut')) },
+        { path: 'signed-in', lazy: persistent(() => import('../pages/SignedIn')) },
         {
-          lazy: () => import('./Shell'),
+          lazy: persistent(() => import('./Shell')),
           HydrateFallback: Loading,
           children: [
             {
               ErrorBoundary: RouteFailure,
               children: [
                 { index: true, loader: () => redirect('/catalog') },
-                { path: 'catalog', lazy: () => import('../pages/catalog/Catalog') },
-                { path: 'catalog/template/:namespace/:name', lazy: () => import('../pages/catalog/TemplateForm') },
-                { path: 'catalog/builder/:namespace/:name', lazy: () => import('../pages/catalog/BuilderForm') },
-                { path: 'projects', lazy: () => import('../pages/Projects') },
-                { path: 'command-line', lazy: () => import('../pages/CommandLine') },
+                { path: 'catalog', lazy: persistent(() => import('../pages/catalog/Catalog')) },
+                { path: 'catalog/template/:namespace/:name', lazy: persistent(() => import('../pages/catalog/TemplateForm')) },
+                { path: 'catalog/builder/:namespace/:name', lazy: persistent(() => import('../pages/catalog/BuilderForm')) },
+                { path: 'projects', lazy: persistent(() => import('../pages/Projects')) },
+                { path: 'command-line', lazy: persistent(() => import('../pages/CommandLine')) },
                 { path: 'project/:project', loader: ({ params }) => redirect(`/project/${params.project}/overview`) },
-                { path: 'project/:project/overview', lazy: () => import('../pages/overview/Overview') },
-                { path: 'project/:project/catalog', lazy: () => import('../pages/catalog/Catalog') },
-                { path: 'project/:project/import', lazy: () => import('../pages/Import') },
-                { path: 'project/:project/:resource', lazy: () => import('../pages/ResourceList') },
-                { path: 'project/:project/:resource/:name', lazy: () => import('../pages/details/Details') },
-                { path: 'project/:project/:resource/:name/:tab', lazy: () => import('../pages/details/Details') },
-                { path: 'cluster/:resource', lazy: () => import('../pages/ResourceList') },
-                { path: 'cluster/:resource/:name', lazy: () => import('../pages/details/Details') },
-                { path: 'cluster/:resource/:name/:tab', lazy: () => import('../pages/details/Details') },
-                { path: '*', lazy: () => import('../pages/NotFound') },
+                { path: 'project/:project/overview', lazy: persistent(() => import('../pages/overview/Overview')) },
+                { path: 'project/:project/catalog', lazy: persistent(() => import('../pages/catalog/Catalog')) },
+                { path: 'project/:project/import', lazy: persistent(() => import('../pages/Import')) },
+                { path: 'project/:project/:resource', lazy: persistent(() => import('../pages/ResourceList')) },
+                { path: 'project/:project/:resource/:name', lazy: persistent(() => import('../pages/details/Details')) },
+                { path: 'project/:project/:resource/:name/:tab', lazy: persistent(() => import('../pages/details/Details')) },
+                { path: 'cluster/:resource', lazy: persistent(() => import('../pages/ResourceList')) },
+                { path: 'cluster/:resource/:name', lazy: persistent(() => import('../pages/details/Details')) },
+                { path: 'cluster/:resource/:name/:tab', lazy: persistent(() => import('../pages/details/Details')) },
+                { path: '*', lazy: persistent(() => import('../pages/NotFound')) },
               ],
             },
           ],

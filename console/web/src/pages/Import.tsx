@@ -5,12 +5,13 @@ import { apply, type Applied } from '../api/apply';
 import { apiVersion } from '../api/discovery';
 import { useResources } from '../api/hooks';
 import { parseObjects } from '../api/yaml';
+import { persistent } from '../app/load';
 import { text } from '../text/en';
 import { Loading } from '../ui/Loading';
 import { useTitle } from '../ui/useTitle';
 import { linkTo } from './ResourceList';
 
-const Editor = lazy(() => import('../ui/Editor'));
+const Editor = lazy(persistent(() => import('../ui/Editor')));
 
 /** Component creates the objects of a text. */
 export function Component() {

@@ -63,6 +63,9 @@ export const text = {
     forbidden: 'You do not have the right to see this',
     notFound: 'This does not exist',
     notFoundBody: 'The address names no page or object. It may have been deleted.',
+    load: 'A part of the console could not be loaded. The connection failed, or the console was updated.',
+    connection: 'The connection to the server failed. Check the network and try again.',
+    unknownOutcome: 'The connection failed before the server replied. It may have done what you asked for. Check before you try again.',
     whoCan: (project: string) => `An administrator of project ${project} can give it to you.`,
     whoCanCluster: 'An administrator of the cluster can give it to you.',
   },
@@ -281,6 +284,8 @@ export const text = {
     cancelBuild: 'Cancel build',
     rebuild: 'Rebuild',
     triggered: 'The server accepted it.',
+    failed: (action: string) => `${action}: the server refused it`,
+    unconfirmed: (action: string) => `${action}: not confirmed`,
   },
   commandLine: {
     title: 'Command line tools',

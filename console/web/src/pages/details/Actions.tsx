@@ -1,14 +1,14 @@
-import { Alert, AlertActionCloseButton, AlertGroup, Dropdown, DropdownItem, DropdownList, MenuToggle, type MenuToggleElement } from '@patternfly/react-core';
+import { Alert, AlertActionCloseButton, AlertActionLink, AlertGroup, Dropdown, DropdownItem, DropdownList, MenuToggle, type MenuToggleElement } from '@patternfly/react-core';
 import { useState, type Ref } from 'react';
 import { useNavigate } from 'react-router';
 import { pathOf, type Resource } from '../../api/discovery';
 import { useRights } from '../../api/hooks';
-import { remove } from '../../api/http';
+import { ConnectionError, remove } from '../../api/http';
 import type { LooseObject } from '../../api/types';
 import { words } from '../../app/navigation';
 import { text } from '../../text/en';
 import { Confirm } from '../../ui/Confirm';
-import { actionsOf } from './verbs';
+import { actionsOf, type Action } from './verbs';
 import { Scale } from './Scale';
 
 interface ActionsProps {
@@ -17,19 +17,32 @@ interface ActionsProps {
   object: LooseObject;
 }
 
+/** Result is how an action ended. */
+interface Result {
+  action: Action;
+  error?: Error;
+}
+
+function titleOf({ action, error }: Result): string {
+  if (!error) {
+    return text.workload.triggered;
+  }
+  return error instanceof ConnectionError ? text.workload.unconfirmed(action.label) : text.workload.failed(action.label);
+}
+
 /** Actions is the menu of what the user may do with an object. */
 export function Actions({ resource, project, object }: ActionsProps) {
   const rights = useRights(project);
   const navigate = useNavigate();
   const [open, setOpen] = useState(false);
   const [dialog, setDialog] = useState<'delete' | 'scale'>();
-  const [result, setResult] = useState<{ title: string; failed: boolean }>();
+  const [result, setResult] = useState<Result>();
   const name = object.metadata.name;
-  const run = (action: () => Promise<unknown>) => {
+  const run = (action: Action) => {
     setResult(undefined);
-    action().then(
-      () => setResult({ title: text.workload.triggered, failed: false }),
-      (error: Error) => setResult({ title: error.message, failed: true }),
+    action.run().then(
+      () => setResult({ action }),
+      (error: Error) => setResult({ action, error }),
     );
   };
   const actions = actionsOf(object, resource, rights);
@@ -53,7 +66,7 @@ export function Actions({ resource, project, object }: ActionsProps) {
       >
         <DropdownList>
           {actions.map((action) => (
-            <DropdownItem key={action.label} onClick={() => run(action.run)}>
+            <DropdownItem key={action.label} onClick={() => run(action)}>
               {action.label}
             </DropdownItem>
           ))}
@@ -67,7 +80,16 @@ export function Actions({ resource, project, object }: ActionsProps) {
       </Dropdown>
       {result && (
         <AlertGroup isToast isLiveRegion>
-          <Alert variant={result.failed ? 'danger' : 'success'} title={result.title} timeout={!result.failed} onTimeout={() => setResult(undefined)} actionClose={<AlertActionCloseButton onClose={() => setResult(undefined)} />} />
+          <Alert
+            variant={result.error ? 'danger' : 'success'}
+            title={titleOf(result)}
+            timeout={!result.error}
+            onTimeout={() => setResult(undefined)}
+            actionClose={<AlertActionCloseButton onClose={() => setResult(undefined)} />}
+            actionLinks={result.error instanceof ConnectionError && <AlertActionLink onClick={() => run(result.action)}>{text.retry}</AlertActionLink>}
+          >
+            {result.error?.message}
+          </Alert>
         </AlertGroup>
       )}
       {dialog === 'scale' && <Scale path={pathOf(resource, project, name)} current={(object.spec as { replicas?: number }).replicas ?? 1} close={() => setDialog(undefined)} />}

@@ -2,6 +2,7 @@ import type { ComponentType } from 'react';
 import { lazy } from 'react';
 import type { Resource } from '../../api/discovery';
 import type { LooseObject } from '../../api/types';
+import { persistent } from '../../app/load';
 import { text } from '../../text/en';
 
 /** TabProps are what each tab of an object gets. */
@@ -24,12 +25,12 @@ const podOwners = ['Deployment', 'DeploymentConfig', 'StatefulSet', 'DaemonSet',
 
 /** tabs are the tabs in their order. Each is loaded when it is opened. */
 export const tabs: Tab[] = [
-  { key: 'details', label: text.details.tabs.details, component: lazy(() => import('./Summary')) },
-  { key: 'pods', label: text.details.tabs.pods, kinds: podOwners, component: lazy(() => import('./Pods')) },
-  { key: 'logs', label: text.details.tabs.logs, kinds: ['Pod', 'Build'], component: lazy(() => import('./Logs')) },
-  { key: 'terminal', label: text.details.tabs.terminal, kinds: ['Pod'], component: lazy(() => import('./Terminal')) },
-  { key: 'yaml', label: text.details.tabs.yaml, component: lazy(() => import('./Yaml')) },
-  { key: 'events', label: text.details.tabs.events, component: lazy(() => import('./Events')) },
+  { key: 'details', label: text.details.tabs.details, component: lazy(persistent(() => import('./Summary'))) },
+  { key: 'pods', label: text.details.tabs.pods, kinds: podOwners, component: lazy(persistent(() => import('./Pods'))) },
+  { key: 'logs', label: text.details.tabs.logs, kinds: ['Pod', 'Build'], component: lazy(persistent(() => import('./Logs'))) },
+  { key: 'terminal', label: text.details.tabs.terminal, kinds: ['Pod'], component: lazy(persistent(() => import('./Terminal'))) },
+  { key: 'yaml', label: text.details.tabs.yaml, component: lazy(persistent(() => import('./Yaml'))) },
+  { key: 'events', label: text.details.tabs.events, component: lazy(persistent(() => import('./Events'))) },
 ];
 
 /** tabsOf returns the tabs of a kind. */

@@ -1,0 +1,48 @@
+import { persist } from '../api/fetch';
+import { text } from '../text/en';
+
+/** LoadError says that a part of the console could not be loaded. */
+export class LoadError extends Error {}
+
+/** brokenSheets are the style sheets of the page that the browser could not load. */
+const brokenSheets = new Set<HTMLLinkElement>();
+
+/** rememberBrokenSheets makes persistent loads repair the style sheets that fail from now on. */
+export function rememberBrokenSheets(): void {
+  const isSheet = (target: unknown) => target instanceof HTMLLinkElement && target.rel === 'stylesheet';
+  // The event does not bubble, but it can be captured.
+  window.addEventListener('error', (event) => isSheet(event.target) && brokenSheets.add(event.target as HTMLLinkElement), true);
+}
+
+/** repairSheets requests the broken style sheets again. */
+async function repairSheets(): Promise<void> {
+  await Promise.all([...brokenSheets].map(repairSheet));
+}
+
+function repairSheet(broken: HTMLLinkElement): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const link = broken.cloneNode() as HTMLLinkElement;
+    link.onload = () => resolve();
+    link.onerror = () => reject(new LoadError(link.href));
+    brokenSheets.delete(broken); // the capturing listener adds the link if it fails, too
+    broken.replaceWith(link);
+  });
+}
+
+/**
+ * persistent returns a function that loads a module of the console, and repeats the load if the
+ * network fails. The module loader does not request a style sheet twice, so that a second attempt
+ * alone would show a page without its styles.
+ */
+export function persistent<T>(load: () => Promise<T>): () => Promise<T> {
+  const attempt = async () => {
+    await repairSheets();
+    const module = await load();
+    await repairSheets();
+    return module;
+  };
+  return () =>
+    persist(attempt, () => true).catch((cause: Error) => {
+      throw new LoadError(text.failure.load, { cause });
+    });
+}

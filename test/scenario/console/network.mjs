@@ -1,0 +1,68 @@
+// The network fails all the time. The console repeats what it can, and offers to repeat the rest.
+import { address, expect, logIn, open, shoot } from './browser.mjs';
+
+const [project] = process.argv.slice(2);
+const root = `${address}/console/project/${project}`;
+
+await open(
+  async (page, context) => {
+    await logIn(page, 'developer', '/console/projects');
+    await page.getByRole('heading', { name: 'Projects', level: 1 }).waitFor();
+
+    // Every address fails once, except for that of the page itself, which browsers repeat.
+    const aborted = new Set();
+    const isSpared = (request) => request.isNavigationRequest() || request.url().endsWith('/boot.js');
+    await context.route('**/console/**', (route) => {
+      const request = route.request();
+      const key = `${request.method()} ${request.url()}`;
+      if (isSpared(request) || aborted.has(key)) {
+        return route.continue();
+      }
+      aborted.add(key);
+      return route.abort('connectionclosed');
+    });
+    const sockets = [];
+    await context.routeWebSocket('**/console/proxy/**', (socket) => {
+      socket.connectToServer();
+      sockets.push(socket);
+    });
+    await page.goto(`${root}/overview`);
+    const card = page.getByRole('region', { name: 'front' });
+    await card.getByRole('img', { name: '1 pod: 1 ready' }).waitFor();
+    await Promise.all(sockets.splice(0).map((socket) => socket.close()));
+    await card.getByRole('button', { name: 'Add a pod to front' }).click();
+    await card.getByRole('img', { name: '2 pods: 2 ready' }).waitFor();
+
+    // A page and a tab that were not loaded yet come with their styles.
+    await page.getByRole('button', { name: 'Builds' }).click();
+    await page.getByRole('link', { name: 'Build Configs' }).click();
+    await page.getByRole('link', { name: 'waits' }).click();
+    await page.getByRole('link', { name: 'YAML' }).or(page.getByRole('tab', { name: 'YAML' })).click();
+    await page.getByRole('textbox', { name: 'YAML editor' }).waitFor();
+    const sheets = await page.evaluate(() => [...document.querySelectorAll('link[rel="stylesheet"]')].map((link) => [link.href, link.sheet !== null]));
+    for (const [href, isLoaded] of sheets) {
+      expect(isLoaded, `style sheet ${href} is missing`);
+    }
+    const assets = [...aborted].filter((key) => key.includes('/assets/'));
+    expect(assets.some((key) => key.endsWith('.css')) && assets.some((key) => key.endsWith('.js')), `the test aborts only ${assets}`);
+
+    // What could happen twice is up to the user.
+    await page.getByRole('button', { name: 'Actions' }).click();
+    await page.getByRole('menuitem', { name: 'Start build' }).click();
+    await page.getByText('Start build: not confirmed').waitFor();
+    await page.getByText('It may have done what you asked for.').waitFor();
+    await shoot(page, 'not-confirmed');
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByText('The server accepted it.').waitFor();
+    await page.getByRole('link', { name: 'Builds', exact: true }).click();
+    await page.getByRole('link', { name: 'waits-1' }).waitFor();
+    expect((await page.getByRole('link', { name: /^waits-/ }).count()) === 1, 'the console repeated the start of a build');
+
+    // A console that does not load at all says so.
+    await context.unroute('**/console/**');
+    await context.route('**/console/{boot.js,assets/**}', (route) => route.abort('connectionclosed'));
+    await page.goto(`${root}/overview`);
+    await page.getByText('The web console does not load.').waitFor();
+  },
+  { expected: /net::ERR_CONNECTION_CLOSED/ },
+);
