@@ -3,6 +3,7 @@ package kit
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"time"
@@ -11,11 +12,19 @@ import (
 // playTimeout ends a script that hangs.
 const playTimeout = 5 * time.Minute
 
-// Play runs a script of Playwright in the cluster's network, which drives the distribution's
-// Chromium, and returns its output. The error contains the output of a script that fails. The
-// environment is NAME=value; CHROMIUM is the path of the browser.
-func (c *Cluster) Play(ctx context.Context, environment []string, script string, args ...string) (string, error) {
+// Play runs a script of Playwright, which drives the distribution's Chromium, and returns its
+// output. The error contains the output of a script that fails. The environment is NAME=value;
+// CHROMIUM is the path of the browser.
+//
+// The script runs on a machine of its own. In the network of a node, each pod that starts changes
+// the devices, and Chromium then aborts its requests.
+func (c *Cluster) Play(ctx context.Context, environment []string, script string, args ...string) (_ string, err error) {
 	c.t.Helper()
+	desktop, err := newMachine()
+	if err != nil {
+		return "", fmt.Errorf("run script %q: %w", script, err)
+	}
+	defer func() { err = errors.Join(err, desktop.remove()) }()
 	chromium, err := exec.LookPath("chromium")
 	if err != nil {
 		return "", fmt.Errorf("run script %q: %w", script, err)
@@ -27,7 +36,7 @@ func (c *Cluster) Play(ctx context.Context, environment []string, script string,
 	command.WaitDelay = 5 * time.Second
 	var output bytes.Buffer
 	command.Stdout, command.Stderr = &output, &output
-	if err := c.Do(command.Start); err != nil {
+	if err := desktop.Do(command.Start); err != nil {
 		return "", fmt.Errorf("run script %q: %w", script, err)
 	}
 	if err := command.Wait(); err != nil {

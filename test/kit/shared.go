@@ -63,9 +63,11 @@ func (c *Cluster) createNamespace() {
 	c.t.Helper()
 	namespaces := c.Client.CoreV1().Namespaces()
 	object := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.Namespace}}
-	if _, err := namespaces.Create(context.Background(), object, metav1.CreateOptions{}); err != nil {
-		c.t.Fatal(err)
-	}
+	// With -count, the namespace of the previous run can still be terminating.
+	c.WaitFor("namespace "+c.Namespace, func(ctx context.Context) error {
+		_, err := namespaces.Create(ctx, object, metav1.CreateOptions{})
+		return err
+	})
 	c.t.Cleanup(func() {
 		if c.t.Failed() {
 			c.diagnose(c.t)
