@@ -1,10 +1,10 @@
 import { HighlightStyle, syntaxHighlighting } from '@codemirror/language';
 import { yaml } from '@codemirror/lang-yaml';
-import { Annotation, EditorState } from '@codemirror/state';
+import { Annotation, Compartment, EditorState, type Text } from '@codemirror/state';
 import { EditorView } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
 import { basicSetup } from 'codemirror';
-import { useLayoutEffect, useRef } from 'react';
+import { useLayoutEffect, useRef, useState } from 'react';
 import { isDark } from '../app/theme';
 
 interface EditorProps {
@@ -27,6 +27,7 @@ const maxBytes = 4 << 20;
 export default function Editor({ label, value, readOnly = false, onChange }: EditorProps) {
   const host = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView>(undefined);
+  const [access] = useState(() => new Compartment());
   const changed = useRef(onChange);
   changed.current = onChange;
   useLayoutEffect(() => {
@@ -44,7 +45,7 @@ export default function Editor({ label, value, readOnly = false, onChange }: Edi
           basicSetup,
           syntaxHighlighting(highlighting(isDark())),
           yaml(),
-          EditorState.readOnly.of(readOnly),
+          access.of(EditorState.readOnly.of(readOnly)),
           EditorView.contentAttributes.of({ 'aria-label': label }),
           EditorView.theme({ '&': { fontSize: '0.8125rem' }, '.cm-content, .cm-gutters': { fontFamily: "'Red Hat Mono', monospace" } }, { dark: isDark() }),
           EditorView.domEventHandlers({ drop: (event, target) => dropFile(event, target) }),
@@ -59,17 +60,43 @@ export default function Editor({ label, value, readOnly = false, onChange }: Edi
     editor.scrollDOM.tabIndex = 0; // long lines can be scrolled by keyboard
     view.current = editor;
     return () => editor.destroy();
-    // The document is changed by the effect below, so that undo works.
-  }, [label, readOnly]);
+    // The effects below change the document and the access, so that cursor and history stay.
+  }, [label, access]);
+  useLayoutEffect(() => view.current?.dispatch({ effects: access.reconfigure(EditorState.readOnly.of(readOnly)) }), [access, readOnly]);
   // A later effect could see a document that has more than the value, because the user types on. It
   // would then take the new text away and move the cursor to the start.
   useLayoutEffect(() => {
     const editor = view.current;
     if (editor && editor.state.doc.toString() !== value) {
-      editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: value }, annotations: external.of(true) });
+      const { doc, selection } = editor.state;
+      const insert = editor.state.toText(value);
+      const { anchor, head } = selection.main;
+      editor.dispatch({
+        changes: { from: 0, to: doc.length, insert },
+        selection: { anchor: samePlace(doc, insert, anchor), head: samePlace(doc, insert, head) },
+        annotations: external.of(true),
+      });
     }
   }, [value]);
   return <div className="console-editor" ref={host} />;
+}
+
+/**
+ * samePlace returns where a position of a text is in a later text: in the nearest line that is the
+ * same, or else in the line with the same number.
+ */
+export function samePlace(before: Text, after: Text, position: number): number {
+  const line = before.lineAt(position);
+  const column = position - line.from;
+  for (let distance = 0; distance < Math.max(before.lines, after.lines); distance++) {
+    for (const number of [line.number - distance, line.number + distance]) {
+      if (number >= 1 && number <= after.lines && after.line(number).text === line.text) {
+        return after.line(number).from + column;
+      }
+    }
+  }
+  const { from, length } = after.line(Math.min(line.number, after.lines));
+  return from + Math.min(column, length);
 }
 
 /** dropFile inserts the text of a dropped file. */
