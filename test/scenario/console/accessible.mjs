@@ -18,6 +18,8 @@ const pages = {
   deployment: `/project/${project}/deployments.apps/front`,
   yaml: `/project/${project}/deployments.apps/front/yaml`,
   events: `/project/${project}/deployments.apps/front/events`,
+  membership: `/project/${project}/membership`,
+  quota: `/project/${project}/quota`,
   secrets: `/project/${project}/secrets`,
   'command-line': '/command-line',
   missing: '/project/none/of/these/pages',

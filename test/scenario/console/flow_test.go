@@ -33,6 +33,13 @@ func TestAnEndedSessionKeepsWhatWasTyped(t *testing.T) {
 	s.play("session.mjs", s.Namespace)
 }
 
+func TestAnAdministratorOfAProjectGivesRolesAndSeesItsQuota(t *testing.T) {
+	s := siteOf(t, kit.Shared(t))
+	s.application()
+	s.Apply(quota)
+	s.play("membership.mjs", s.Namespace)
+}
+
 func TestFailuresOfTheNetworkHeal(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	s.application()
@@ -57,6 +64,19 @@ func (s *site) newProject() string {
 	})
 	return name
 }
+
+// quota has the one service of the application.
+const quota = `
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: services}
+spec: {hard: {services: 1, pods: 10}}
+---
+apiVersion: v1
+kind: LimitRange
+metadata: {name: sizes}
+spec: {limits: [{type: Container, max: {memory: 1Gi}, defaultRequest: {memory: 64Mi}}]}
+`
 
 // waitingBuild is a build configuration whose builds find no node.
 const waitingBuild = `

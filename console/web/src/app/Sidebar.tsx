@@ -43,6 +43,8 @@ export function Sidebar({ project }: { project: string | undefined }) {
             {section.entries.map(item)}
           </NavExpandable>
         ))}
+        {project !== undefined && rights.may('list', '', 'resourcequotas') && item({ label: text.quota.title, path: `/project/${project}/quota` })}
+        {project !== undefined && rights.may('list', 'rbac.authorization.k8s.io', 'rolebindings') && item({ label: text.membership.title, path: `/project/${project}/membership` })}
         {project === undefined && administrator && !pathname.startsWith('/cluster') && item({ label: text.nav.administration, path: '/cluster/nodes' })}
       </NavList>
     </Nav>

@@ -1,8 +1,10 @@
 import { ClipboardCopy, Label } from '@patternfly/react-core';
 import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
 import type { ReactNode } from 'react';
+import type { QuotaStatus } from '../../api/quota';
 import type { Condition, LooseObject } from '../../api/types';
 import { text } from '../../text/en';
+import { QuotaDonuts } from '../../ui/QuotaDonuts';
 import { Secrets } from './Secrets';
 
 /** sectionsOf returns tables with the parts of objects of some kinds. */
@@ -15,7 +17,7 @@ export function sectionsOf(object: LooseObject): [title: string, section: ReactN
     case 'Secret':
       return [[text.details.tabs.data, <Secrets key="data" data={(object.data ?? {}) as Record<string, string>} />]];
     case 'ResourceQuota':
-      return [[text.sections.quota, <Quota key="quota" status={object.status as QuotaStatus | undefined} />]];
+      return [[text.sections.quota, <QuotaDonuts key="quota" status={object.status as QuotaStatus | undefined} />]];
     case 'ImageStream':
       return [[text.sections.tags, <Tags key="tags" status={object.status as StreamStatus | undefined} />]];
     case 'RoleBinding':
@@ -100,34 +102,6 @@ function Values({ values }: { values: Record<string, string> }) {
         </div>
       ))}
     </>
-  );
-}
-
-interface QuotaStatus {
-  hard?: Record<string, string>;
-  used?: Record<string, string>;
-}
-
-function Quota({ status }: { status: QuotaStatus | undefined }) {
-  return (
-    <Table aria-label={text.sections.quota} variant="compact">
-      <Thead>
-        <Tr>
-          <Th>{text.sections.resource}</Th>
-          <Th>{text.sections.used}</Th>
-          <Th>{text.sections.hard}</Th>
-        </Tr>
-      </Thead>
-      <Tbody>
-        {Object.entries(status?.hard ?? {}).map(([name, hard]) => (
-          <Tr key={name}>
-            <Td dataLabel={text.sections.resource}>{name}</Td>
-            <Td dataLabel={text.sections.used}>{status?.used?.[name] ?? '0'}</Td>
-            <Td dataLabel={text.sections.hard}>{hard}</Td>
-          </Tr>
-        ))}
-      </Tbody>
-    </Table>
   );
 }
 

@@ -1,0 +1,143 @@
+import { Card, CardBody, CardTitle, EmptyState, EmptyStateBody, Label, PageSection, Stack, StackItem, Title } from '@patternfly/react-core';
+import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
+import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { Link, useParams } from 'react-router';
+import { pathOf, type Resource, type Resources } from '../../api/discovery';
+import { useObjects, useResources } from '../../api/hooks';
+import { get } from '../../api/http';
+import { consumptionOf, limits, type ClusterQuota, type LimitRange, type QuotaStatus, type ResourceQuota } from '../../api/quota';
+import type { KubeObject } from '../../api/types';
+import { text } from '../../text/en';
+import { Failure } from '../../ui/Failure';
+import { Interrupted } from '../../ui/Interrupted';
+import { Loading } from '../../ui/Loading';
+import { QuotaDonuts } from '../../ui/QuotaDonuts';
+import { useTitle } from '../../ui/useTitle';
+import { linkTo } from '../ResourceList';
+
+const quotaID = 'resourcequotas';
+const clusterQuotaID = 'appliedclusterresourcequotas.quota.openshift.io';
+const limitRangeID = 'limitranges';
+
+/** Component shows what a project may consume, and what it does. */
+export function Component() {
+  const { project = '' } = useParams();
+  useTitle(text.quota.title, project);
+  const resources = useResources();
+  return resources ? <Page project={project} resources={resources} /> : <Loading />;
+}
+
+function Page({ project, resources }: { project: string; resources: Resources }) {
+  const path = (id: string) => {
+    const resource = resources.get(id);
+    return resource ? pathOf(resource, project) : '';
+  };
+  const quotas = useObjects<ResourceQuota>(path(quotaID));
+  const ranges = useObjects<LimitRange>(path(limitRangeID));
+  if (quotas.error && !quotas.loaded) {
+    return <Failure error={quotas.error} project={project} />;
+  }
+  const link = (id: string, object: KubeObject) => <Link to={linkTo(resources.get(id) as Resource, project, object.metadata.name)}>{object.metadata.name}</Link>;
+  const clusterQuotas = resources.get(clusterQuotaID);
+  return (
+    <>
+      <PageSection>
+        <Title headingLevel="h1">{text.quota.title}</Title>
+        <Interrupted snapshots={[quotas, ranges]} />
+      </PageSection>
+      <PageSection isFilled>
+        {!quotas.loaded || !ranges.loaded ? (
+          <Loading />
+        ) : (
+          <Stack hasGutter>
+            {quotas.items.length === 0 && ranges.items.length === 0 && (
+              <EmptyState headingLevel="h2" titleText={text.quota.empty}>
+                <EmptyStateBody>{text.quota.emptyBody}</EmptyStateBody>
+              </EmptyState>
+            )}
+            {quotas.items.map((quota) => (
+              <StackItem key={quota.metadata.uid}>
+                <Quota title={link(quotaID, quota)} scopes={quota.spec?.scopes} status={quota.status} />
+              </StackItem>
+            ))}
+            {clusterQuotas && <ClusterQuotas path={pathOf(clusterQuotas, project)} />}
+            {ranges.items.map((range) => (
+              <StackItem key={range.metadata.uid}>
+                <Card>
+                  <CardTitle component="h2">{link(limitRangeID, range)}</CardTitle>
+                  <CardBody>
+                    <Limits range={range} />
+                  </CardBody>
+                </Card>
+              </StackItem>
+            ))}
+          </Stack>
+        )}
+      </PageSection>
+    </>
+  );
+}
+
+/** ClusterQuotas shows the quotas over several projects that include this one. They cannot be watched. */
+function ClusterQuotas({ path }: { path: string }) {
+  const { data } = useQuery({ queryKey: [path], queryFn: () => get<{ items: ClusterQuota[] }>(path) });
+  return data?.items.map((quota) => (
+    <StackItem key={quota.metadata.name}>
+      <Quota title={text.quota.cluster(quota.metadata.name)} status={quota.status?.total} />
+    </StackItem>
+  ));
+}
+
+function Quota({ title, scopes, status }: { title: ReactNode; scopes?: string[]; status: QuotaStatus | undefined }) {
+  const exceeded = consumptionOf(status).filter(({ share }) => share >= 1);
+  return (
+    <Card>
+      <CardTitle component="h2">
+        {title}{' '}
+        {scopes?.map((scope) => (
+          <Label key={scope} variant="outline">
+            {scope}
+          </Label>
+        ))}
+        {exceeded.length > 0 && <Label color="red">{text.quota.reached(exceeded.map(({ resource }) => resource).join(', '))}</Label>}
+      </CardTitle>
+      <CardBody>
+        <QuotaDonuts status={status} />
+      </CardBody>
+    </Card>
+  );
+}
+
+function Limits({ range }: { range: LimitRange }) {
+  const rows = (range.spec?.limits ?? []).flatMap((item) => {
+    const names = new Set(limits.flatMap((limit) => Object.keys(item[limit] ?? {})));
+    return [...names].sort().map((resource) => ({ item, resource }));
+  });
+  return (
+    <Table aria-label={text.quota.limits(range.metadata.name)} variant="compact">
+      <Thead>
+        <Tr>
+          <Th>{text.details.type}</Th>
+          <Th>{text.sections.resource}</Th>
+          {limits.map((limit) => (
+            <Th key={limit}>{text.quota.columns[limit]}</Th>
+          ))}
+        </Tr>
+      </Thead>
+      <Tbody>
+        {rows.map(({ item, resource }) => (
+          <Tr key={`${item.type} ${resource}`}>
+            <Td dataLabel={text.details.type}>{item.type}</Td>
+            <Td dataLabel={text.sections.resource}>{resource}</Td>
+            {limits.map((limit) => (
+              <Td key={limit} dataLabel={text.quota.columns[limit]}>
+                {item[limit]?.[resource] ?? '-'}
+              </Td>
+            ))}
+          </Tr>
+        ))}
+      </Tbody>
+    </Table>
+  );
+}

@@ -1,0 +1,36 @@
+// An administrator of a project gives a role to a user and to a service account, and takes it away.
+import { address, expect, logIn, open } from './browser.mjs';
+
+const [project] = process.argv.slice(2);
+
+await open(async (page, context) => {
+  await logIn(page, 'developer', `/console/project/${project}/overview`);
+  await page.getByRole('link', { name: 'Membership' }).click();
+  await page.getByRole('tab', { name: /^Users \(1\)/ }).waitFor();
+  await page.getByLabel('Name').fill('ann');
+  await page.getByLabel('Role', { exact: true }).selectOption({ label: 'edit' });
+  await page.getByRole('button', { name: 'Add role' }).click();
+  await page.getByRole('tab', { name: /^Users \(2\)/ }).waitFor();
+  // Another window sees it live, and what the first one does then.
+  const other = await context.newPage();
+  await other.goto(`${address}/console/project/${project}/membership`);
+  await other.getByRole('button', { name: 'Remove role edit from ann' }).waitFor();
+  await page.getByRole('button', { name: 'Remove role edit from ann' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Remove role' }).click();
+  await other.getByRole('tab', { name: /^Users \(1\)/ }).waitFor();
+  await other.close();
+
+  await page.getByRole('tab', { name: /^Service accounts/ }).click();
+  await page.getByLabel('Name').fill('robot');
+  await page.getByLabel('Role', { exact: true }).selectOption({ label: 'view' });
+  await page.getByRole('button', { name: 'Add role' }).click();
+  await page.getByRole('cell', { name: `${project}/robot` }).or(page.getByRole('gridcell', { name: `${project}/robot` })).waitFor();
+
+  // The project's quota is near its end.
+  await page.getByRole('link', { name: 'Quota and limits' }).click();
+  await page.getByText('1 of 1', { exact: true }).waitFor();
+  await page.getByRole('img', { name: '100% used: 100 % used' }).waitFor();
+  await page.getByText('Limit reached: services').waitFor();
+  await page.getByRole('table', { name: 'Limits of sizes' }).or(page.getByRole('grid', { name: 'Limits of sizes' })).getByText('64Mi').waitFor();
+  expect((await page.getByText('Nothing limits this project').count()) === 0, 'the page says that nothing limits the project');
+});
