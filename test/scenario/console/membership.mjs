@@ -7,8 +7,8 @@ await open(async (page, context) => {
   await logIn(page, 'developer', `/console/project/${project}/overview`);
   await page.getByRole('link', { name: 'Membership' }).click();
   await page.getByRole('tab', { name: /^Users \(1\)/ }).waitFor();
-  await page.getByLabel('Name').fill('ann');
-  await page.getByLabel('Role', { exact: true }).selectOption({ label: 'edit' });
+  await page.locator('#member-name').fill('ann');
+  await page.locator('#member-role').selectOption({ label: 'edit' });
   await page.getByRole('button', { name: 'Add role' }).click();
   await page.getByRole('tab', { name: /^Users \(2\)/ }).waitFor();
   // Another window sees it live, and what the first one does then.
@@ -21,8 +21,8 @@ await open(async (page, context) => {
   await other.close();
 
   await page.getByRole('tab', { name: /^Service accounts/ }).click();
-  await page.getByLabel('Name').fill('robot');
-  await page.getByLabel('Role', { exact: true }).selectOption({ label: 'view' });
+  await page.locator('#member-name').fill('robot');
+  await page.locator('#member-role').selectOption({ label: 'view' });
   await page.getByRole('button', { name: 'Add role' }).click();
   await page.getByRole('cell', { name: `${project}/robot` }).or(page.getByRole('gridcell', { name: `${project}/robot` })).waitFor();
 

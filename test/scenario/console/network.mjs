@@ -37,7 +37,7 @@ await open(
     await page.getByRole('button', { name: 'Builds' }).click();
     await page.getByRole('link', { name: 'Build Configs' }).click();
     await page.getByRole('link', { name: 'waits' }).click();
-    await page.getByRole('link', { name: 'YAML' }).or(page.getByRole('tab', { name: 'YAML' })).click();
+    await page.getByRole('link', { name: 'YAML', exact: true }).or(page.getByRole('tab', { name: 'YAML', exact: true })).click();
     await page.getByRole('textbox', { name: 'YAML editor' }).waitFor();
     const sheets = await page.evaluate(() => [...document.querySelectorAll('link[rel="stylesheet"]')].map((link) => [link.href, link.sheet !== null]));
     for (const [href, isLoaded] of sheets) {

@@ -59,6 +59,18 @@ describe('Membership', () => {
     expect(requests[0]?.body?.subjects).toEqual([ann]);
   });
 
+  it('offers the roles for members of projects, and those of the project', async () => {
+    const roles = (names: string[]) => new Response(JSON.stringify({ items: names.map((name) => ({ metadata: { name } })) }));
+    vi.stubGlobal('fetch', (path: string) => Promise.resolve(path.endsWith('/clusterroles') ? roles(['cluster-admin', 'edit', 'system:image-puller', 'view']) : roles(['own'])));
+    expect((await rolesOf('shop')).map(({ ref }) => `${ref.kind} ${ref.name}`)).toEqual([
+      'ClusterRole admin',
+      'ClusterRole edit',
+      'ClusterRole view',
+      'Role own',
+      'ClusterRole system:image-puller',
+    ]);
+  });
+
   it('offers the common roles to users who may not list roles', async () => {
     vi.stubGlobal('fetch', () => Promise.resolve(new Response(JSON.stringify({ kind: 'Status', message: 'no' }), { status: 403 })));
     expect((await rolesOf('shop')).map(({ ref }) => ref.name)).toEqual(['admin', 'edit', 'view']);

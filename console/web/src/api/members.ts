@@ -122,8 +122,11 @@ export function removeRole(project: string, subject: Subject, role: RoleRef): Pr
   });
 }
 
-/** commonRoles are offered to users who may not list cluster roles. */
+/** commonRoles are offered first, and also to users who may not list cluster roles. */
 const commonRoles = ['admin', 'edit', 'view'];
+
+/** otherRoles are the other cluster roles for members of projects, as in 3.11. */
+const otherRoles = ['basic-user', 'system:deployer', 'system:image-builder', 'system:image-puller', 'system:image-pusher'];
 
 const descriptionKey = 'openshift.io/description';
 
@@ -133,7 +136,7 @@ export interface Role {
   description: string;
 }
 
-/** rolesOf returns the roles for members: the cluster's roles for people, and the project's own. */
+/** rolesOf returns the roles for members: some of the cluster, and all of the project. */
 export async function rolesOf(project: string): Promise<Role[]> {
   const list = async (path: string): Promise<KubeObject[]> => {
     try {
@@ -150,7 +153,7 @@ export async function rolesOf(project: string): Promise<Role[]> {
     ref: { apiGroup: group, kind, name: object.metadata.name },
     description: object.metadata.annotations?.[descriptionKey] ?? '',
   });
-  const offered = cluster.map(role('ClusterRole')).filter(({ ref }) => !ref.name.startsWith('system:'));
+  const offered = cluster.map(role('ClusterRole')).filter(({ ref }) => [...commonRoles, ...otherRoles].includes(ref.name));
   const missing = commonRoles.filter((name) => !offered.some(({ ref }) => ref.name === name));
   const common = missing.map((name) => ({ ref: { apiGroup: group, kind: 'ClusterRole' as const, name }, description: '' }));
   const rank = ({ ref }: Role) => (commonRoles.includes(ref.name) ? commonRoles.indexOf(ref.name) : commonRoles.length);
