@@ -50,6 +50,7 @@ func TestFailuresOfTheNetworkHeal(t *testing.T) {
 func TestPagesAreAccessible(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	s.application()
+	s.Apply(quota)
 	s.play("accessible.mjs", s.Namespace)
 }
 
