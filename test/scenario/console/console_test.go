@@ -1,5 +1,6 @@
-// Package console proves on a real cluster, in a real browser, that people can work with the web
-// console, and that attackers cannot use it.
+// Package console proves on a real cluster that people can work with the web console, and that
+// attackers cannot use it. People use Chromium, on a machine of its own (kit.Play); each flow of
+// theirs is a script of Playwright in this folder. Attackers send requests without a browser.
 package console
 
 import (
