@@ -27,7 +27,7 @@ export async function open(flow, { expected, ...options } = {}) {
     context.on('weberror', (error) => problems.push(String(error.error().stack)));
     context.on('console', (message) => {
       if (message.type() === 'error' && !isExpected(message.text()) && !expected?.test(message.text())) {
-        problems.push(message.text());
+        problems.push(`${message.text()} at ${message.location().url}`);
       }
     });
     const page = await context.newPage();
@@ -46,9 +46,13 @@ export async function open(flow, { expected, ...options } = {}) {
   }
 }
 
-/** isExpected reports whether an error is one that a flow causes, such as a request without a session. */
+/**
+ * isExpected reports whether an error is one that a flow causes, such as a request without a session.
+ * The API server closes the connection after each response to a stranger, such as a page of a login,
+ * and with it sometimes the next request. The console repeats it, or else the flow misses its result.
+ */
 function isExpected(text) {
-  return /status of (401|403|404|409|422)/.test(text) || /WebSocket connection to .* failed/.test(text);
+  return /status of (401|403|404|409|422)/.test(text) || /WebSocket connection to .* failed/.test(text) || /net::ERR_CONNECTION_CLOSED/.test(text);
 }
 
 /** logIn opens a page of the console and logs in on the pages of the OAuth server. */
