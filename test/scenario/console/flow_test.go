@@ -42,6 +42,12 @@ func TestAnAdministratorOfAProjectGivesRolesAndSeesItsQuota(t *testing.T) {
 	s.play("membership.mjs", s.Namespace)
 }
 
+func TestAPersonCreatesAndChangesObjectsByForms(t *testing.T) {
+	s := siteOf(t, kit.Shared(t))
+	s.application()
+	s.play("forms.mjs", s.Namespace)
+}
+
 func TestFailuresOfTheNetworkHeal(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	s.application()

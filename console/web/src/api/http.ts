@@ -107,6 +107,11 @@ export async function merge<T>(path: string, patch: unknown): Promise<T> {
   return (await send('PATCH', path, patch, { contentType: 'application/merge-patch+json' })).json() as Promise<T>;
 }
 
+/** patch changes an object by a JSON patch. */
+export async function patch<T>(path: string, operations: object[]): Promise<T> {
+  return (await send('PATCH', path, operations, { contentType: 'application/json-patch+json' })).json() as Promise<T>;
+}
+
 export async function remove(path: string): Promise<void> {
   await send('DELETE', path, { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy: 'Background' });
 }

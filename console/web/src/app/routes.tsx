@@ -40,6 +40,7 @@ export const router = createBrowserRouter(
                 { path: 'project/:project/import', lazy: persistent(() => import('../pages/Import')) },
                 { path: 'project/:project/membership', lazy: persistent(() => import('../pages/membership/Membership')) },
                 { path: 'project/:project/quota', lazy: persistent(() => import('../pages/quota/Quota')) },
+                { path: 'project/:project/create/:resource', lazy: persistent(() => import('../pages/forms/CreateObject')) },
                 { path: 'project/:project/:resource', lazy: persistent(() => import('../pages/ResourceList')) },
                 { path: 'project/:project/:resource/:name', lazy: persistent(() => import('../pages/details/Details')) },
                 { path: 'project/:project/:resource/:name/:tab', lazy: persistent(() => import('../pages/details/Details')) },

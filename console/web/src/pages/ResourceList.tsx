@@ -13,6 +13,7 @@ import { Interrupted } from '../ui/Interrupted';
 import { Loading } from '../ui/Loading';
 import { ResourceTable } from '../ui/ResourceTable';
 import { useTitle } from '../ui/useTitle';
+import { isForm } from './forms/ids';
 import { Component as NotFound } from './NotFound';
 
 /** Component lists the objects of a resource in a project or in the cluster. */
@@ -72,7 +73,7 @@ function List({ project, resource, resources }: { project: string | undefined; r
             </ToolbarItem>
             {mayCreate && project !== undefined && (
               <ToolbarItem>
-                <Button variant="secondary" onClick={() => void navigate(`/project/${project}/import?kind=${resource.id}`)}>
+                <Button variant="secondary" onClick={() => void navigate(isForm(resource.id) ? `/project/${project}/create/${resource.id}` : `/project/${project}/import?kind=${resource.id}`)}>
                   {text.list.create(words(resource.kind))}
                 </Button>
               </ToolbarItem>

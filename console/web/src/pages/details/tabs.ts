@@ -23,12 +23,17 @@ export interface Tab {
 
 const podOwners = ['Deployment', 'DeploymentConfig', 'StatefulSet', 'DaemonSet', 'ReplicaSet', 'ReplicationController', 'Job'];
 
+/** templateOwners are the kinds whose pod template can be changed. */
+const templateOwners = ['Deployment', 'DeploymentConfig', 'StatefulSet', 'DaemonSet', 'CronJob'];
+
 /** tabs are the tabs in their order. Each is loaded when it is opened. */
 export const tabs: Tab[] = [
   { key: 'details', label: text.details.tabs.details, component: lazy(persistent(() => import('./Summary'))) },
   { key: 'pods', label: text.details.tabs.pods, kinds: podOwners, component: lazy(persistent(() => import('./Pods'))) },
+  { key: 'history', label: text.details.tabs.history, kinds: ['Deployment', 'DeploymentConfig'], component: lazy(persistent(() => import('./History'))) },
   { key: 'logs', label: text.details.tabs.logs, kinds: ['Pod', 'Build'], component: lazy(persistent(() => import('./Logs'))) },
   { key: 'terminal', label: text.details.tabs.terminal, kinds: ['Pod'], component: lazy(persistent(() => import('./Terminal'))) },
+  { key: 'environment', label: text.details.tabs.environment, kinds: templateOwners, component: lazy(persistent(() => import('./Environment'))) },
   { key: 'yaml', label: text.details.tabs.yaml, component: lazy(persistent(() => import('./Yaml'))) },
   { key: 'events', label: text.details.tabs.events, component: lazy(persistent(() => import('./Events'))) },
 ];

@@ -1,0 +1,68 @@
+import { patch, post, put } from './http';
+import type { KubeObject, LooseObject } from './types';
+import type { Container } from './workloads';
+
+/** Revision is an earlier or the current version of a workload's pod template. */
+export interface Revision extends KubeObject {
+  spec?: { replicas?: number; template?: { metadata?: { labels?: Record<string, string> }; spec?: { containers?: Container[] } } };
+}
+
+/** Included says what a rollback takes from a revision besides the pod template. */
+export interface Included {
+  replicas: boolean;
+  strategy: boolean;
+  triggers: boolean;
+}
+
+const keys = {
+  revision: 'deployment.kubernetes.io/revision',
+  cause: 'kubernetes.io/change-cause',
+  config: 'openshift.io/deployment-config.name',
+  version: 'openshift.io/deployment-config.latest-version',
+  phase: 'openshift.io/deployment.phase',
+  reason: 'openshift.io/deployment.status-reason',
+};
+
+const annotation = (object: KubeObject, key: string) => object.metadata.annotations?.[key] ?? '';
+
+export const numberOf = (revision: Revision) => Number(annotation(revision, keys.version) || annotation(revision, keys.revision) || 0);
+export const phaseOf = (revision: Revision) => annotation(revision, keys.phase);
+export const causeOf = (revision: Revision) => annotation(revision, keys.cause) || annotation(revision, keys.reason);
+
+/** revisionsPath is the collection with the revisions of a workload. */
+export function revisionsPath(object: LooseObject): string {
+  const namespace = encodeURIComponent(object.metadata.namespace ?? '');
+  return object.kind === 'DeploymentConfig' ? `/api/v1/namespaces/${namespace}/replicationcontrollers` : `/apis/apps/v1/namespaces/${namespace}/replicasets`;
+}
+
+/** revisionsOf returns the revisions of a workload, newest first. */
+export function revisionsOf(object: LooseObject, all: Revision[]): Revision[] {
+  const { name, uid } = object.metadata;
+  const isOwn = (revision: Revision) =>
+    object.kind === 'DeploymentConfig' ? annotation(revision, keys.config) === name : revision.metadata.ownerReferences?.some((owner) => owner.uid === uid) === true;
+  return all.filter(isOwn).sort((a, b) => numberOf(b) - numberOf(a));
+}
+
+const hashLabel = 'pod-template-hash';
+
+/** rollBack gives a workload the pod template of a revision. */
+export async function rollBack(path: string, object: LooseObject, to: Revision, included: Included): Promise<void> {
+  if (object.kind === 'DeploymentConfig') {
+    const spec = {
+      from: { name: to.metadata.name },
+      includeTemplate: true,
+      includeReplicationMeta: included.replicas,
+      includeStrategy: included.strategy,
+      includeTriggers: included.triggers,
+    };
+    const request = { apiVersion: object.apiVersion, kind: 'DeploymentConfigRollback', name: object.metadata.name, spec };
+    await put(path, await post(path + '/rollback', request, { repeatable: true }));
+    return;
+  }
+  const template = to.spec?.template;
+  const { [hashLabel]: _, ...labels } = template?.metadata?.labels ?? {};
+  await patch(path, [
+    { op: 'test', path: '/metadata/resourceVersion', value: object.metadata.resourceVersion },
+    { op: 'replace', path: '/spec/template', value: { ...template, metadata: { ...template?.metadata, labels } } },
+  ]);
+}

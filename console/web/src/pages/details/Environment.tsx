@@ -1,0 +1,106 @@
+import { ActionGroup, Alert, Button, Form, Grid, GridItem, TextInput, Toolbar, ToolbarContent, ToolbarItem } from '@patternfly/react-core';
+import { useState, type FormEvent } from 'react';
+import { pathOf } from '../../api/discovery';
+import { useRights } from '../../api/hooks';
+import { patch } from '../../api/http';
+import { text } from '../../text/en';
+import { ContainerSelect } from '../../ui/ContainerSelect';
+import { containersOf, describe, isValid, patchOf, variablesOf, type Variable } from './environment';
+import type { TabProps } from './tabs';
+
+/** Environment is the tab with the environment variables of the containers of a workload. */
+export default function Environment(props: TabProps) {
+  const containers = containersOf(props.object);
+  const [name, setName] = useState(containers[0]?.name);
+  const index = containers.findIndex((container) => container.name === name);
+  return (
+    <>
+      {containers.length > 1 && (
+        <Toolbar>
+          <ToolbarContent>
+            <ToolbarItem>
+              <ContainerSelect containers={containers.map((container) => container.name)} value={name} onChange={setName} />
+            </ToolbarItem>
+          </ToolbarContent>
+        </Toolbar>
+      )}
+      {index >= 0 && <Variables key={name} {...props} index={index} />}
+    </>
+  );
+}
+
+function Variables({ resource, project, object, index }: TabProps & { index: number }) {
+  const rights = useRights(project);
+  const [base, setBase] = useState(object);
+  const current = variablesOf(containersOf(base)[index]);
+  const [edited, setEdited] = useState<Variable[]>();
+  const [result, setResult] = useState<{ error?: Error }>();
+  const mayPatch = rights.may('patch', resource.group, resource.name, object.metadata.name);
+  const variables = edited ?? variablesOf(containersOf(object)[index]);
+  const rows = variables.length === 0 && mayPatch ? [{ name: '', value: '' }] : variables;
+  const hasChanged = edited !== undefined && JSON.stringify(variablesOf(containersOf(object)[index])) !== JSON.stringify(current);
+  const edit = (next: Variable[]) => {
+    if (edited === undefined) {
+      setBase(object);
+    }
+    setEdited(next);
+    setResult(undefined);
+  };
+  const set = (at: number, part: Partial<Variable>) => edit(rows.map((row, i) => (i === at ? { ...row, ...part } : row)));
+  const save = (event: FormEvent) => {
+    event.preventDefault();
+    // Changes of the status make a new version, too. Only those of the environment are conflicts.
+    patch(pathOf(resource, project, object.metadata.name), patchOf(hasChanged ? base : object, index, variables)).then(
+      () => {
+        setEdited(undefined);
+        setResult({});
+      },
+      (error: Error) => setResult({ error }),
+    );
+  };
+  return (
+    <Form onSubmit={save}>
+      {rows.map((variable, at) => (
+        <Grid hasGutter md={4} key={at}>
+          <GridItem>
+            <TextInput aria-label={text.environment.name(at + 1)} placeholder={text.name} autoComplete="off" readOnlyVariant={mayPatch ? undefined : 'default'} value={variable.name} onChange={(_, name) => set(at, { name })} />
+          </GridItem>
+          <GridItem>
+            <TextInput
+              aria-label={text.environment.value(at + 1)}
+              placeholder={text.forms.value}
+              autoComplete="off"
+              readOnlyVariant={mayPatch && !variable.reference ? undefined : 'default'}
+              value={variable.reference ? describe(variable.reference) : variable.value}
+              onChange={(_, value) => set(at, { value })}
+            />
+          </GridItem>
+          {mayPatch && (
+            <GridItem>
+              <Button variant="link" isDisabled={variables.length === 0} onClick={() => edit(variables.filter((_, i) => i !== at))}>
+                {text.environment.remove(at + 1)}
+              </Button>
+            </GridItem>
+          )}
+        </Grid>
+      ))}
+      {rows.length === 0 && <p>{text.none}</p>}
+      {edited && edited.length > 0 && !isValid(edited) && <Alert isInline variant="warning" title={text.environment.invalid} />}
+      {hasChanged && <Alert isInline variant="warning" isLiveRegion title={text.editor.changed} />}
+      {result && <Alert isInline isLiveRegion variant={result.error ? 'danger' : 'success'} title={result.error?.message ?? text.editor.saved} />}
+      {mayPatch && (
+        <ActionGroup>
+          <Button type="submit" isDisabled={edited === undefined || !isValid(edited)}>
+            {text.save}
+          </Button>
+          <Button variant="secondary" onClick={() => edit([...variables, { name: '', value: '' }])}>
+            {text.environment.add}
+          </Button>
+          <Button variant="link" isDisabled={edited === undefined} onClick={() => setEdited(undefined)}>
+            {text.editor.reload}
+          </Button>
+        </ActionGroup>
+      )}
+    </Form>
+  );
+}

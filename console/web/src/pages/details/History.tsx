@@ -1,0 +1,125 @@
+import { Alert, Button, Checkbox, EmptyState, Label, Modal, ModalBody, ModalFooter, ModalHeader } from '@patternfly/react-core';
+import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
+import { useState } from 'react';
+import { Link } from 'react-router';
+import { pathOf } from '../../api/discovery';
+import { causeOf, numberOf, phaseOf, revisionsOf, revisionsPath, rollBack, type Included, type Revision } from '../../api/history';
+import { useObjects, useRights } from '../../api/hooks';
+import { text } from '../../text/en';
+import { Age } from '../../ui/Age';
+import { Loading } from '../../ui/Loading';
+import type { TabProps } from './tabs';
+
+/** History is the tab with the revisions of a workload. It rolls the workload back to one. */
+export default function History({ resource, project, object }: TabProps) {
+  const rights = useRights(project);
+  const { items, loaded } = useObjects<Revision>(revisionsPath(object));
+  const [chosen, setChosen] = useState<Revision>();
+  if (!loaded) {
+    return <Loading />;
+  }
+  const revisions = revisionsOf(object, items);
+  if (revisions.length === 0) {
+    return <EmptyState titleText={text.history.empty} />;
+  }
+  const id = object.kind === 'DeploymentConfig' ? 'replicationcontrollers' : 'replicasets.apps';
+  const mayChange = rights.may('update', resource.group, resource.name, object.metadata.name) && rights.may('patch', resource.group, resource.name, object.metadata.name);
+  return (
+    <>
+      <Table aria-label={text.details.tabs.history} variant="compact">
+        <Thead>
+          <Tr>
+            <Th>{text.history.revision}</Th>
+            <Th>{text.name}</Th>
+            <Th>{text.pod.image}</Th>
+            <Th>{text.workload.replicas}</Th>
+            <Th>{text.details.reason}</Th>
+            <Th>{text.age}</Th>
+            <Th screenReaderText={text.actions} />
+          </Tr>
+        </Thead>
+        <Tbody>
+          {revisions.map((revision, index) => (
+            <Tr key={revision.metadata.uid}>
+              <Td dataLabel={text.history.revision}>
+                {numberOf(revision)} {index === 0 && <Label color="blue">{text.history.current}</Label>} {phaseOf(revision) && <Label>{phaseOf(revision)}</Label>}
+              </Td>
+              <Td dataLabel={text.name}>
+                <Link to={`/project/${project}/${id}/${revision.metadata.name}`}>{revision.metadata.name}</Link>
+              </Td>
+              <Td dataLabel={text.pod.image} className="console-mono" modifier="breakWord">
+                {(revision.spec?.template?.spec?.containers ?? []).map((container) => (
+                  <div key={container.name}>{container.image}</div>
+                ))}
+              </Td>
+              <Td dataLabel={text.workload.replicas}>{revision.spec?.replicas ?? 0}</Td>
+              <Td dataLabel={text.details.reason}>{causeOf(revision) || '-'}</Td>
+              <Td dataLabel={text.age}>
+                <Age of={revision.metadata.creationTimestamp} />
+              </Td>
+              <Td isActionCell>
+                {index > 0 && mayChange && (
+                  <Button variant="link" onClick={() => setChosen(revision)}>
+                    {text.history.rollBack(numberOf(revision))}
+                  </Button>
+                )}
+              </Td>
+            </Tr>
+          ))}
+        </Tbody>
+      </Table>
+      {chosen && (
+        <RollBack
+          revision={chosen}
+          withChoice={object.kind === 'DeploymentConfig'}
+          run={(included) => rollBack(pathOf(resource, project, object.metadata.name), object, chosen, included)}
+          close={() => setChosen(undefined)}
+        />
+      )}
+    </>
+  );
+}
+
+interface RollBackProps {
+  revision: Revision;
+  withChoice: boolean;
+  run: (included: Included) => Promise<void>;
+  close: () => void;
+}
+
+/** RollBack asks what a rollback includes. */
+function RollBack({ revision, withChoice, run, close }: RollBackProps) {
+  const [included, setIncluded] = useState<Included>({ replicas: false, strategy: false, triggers: false });
+  const [error, setError] = useState<Error>();
+  const [busy, setBusy] = useState(false);
+  const title = text.history.rollBack(numberOf(revision));
+  const confirm = () => {
+    setBusy(true);
+    setError(undefined);
+    run(included).then(close, (cause: Error) => {
+      setError(cause);
+      setBusy(false);
+    });
+  };
+  return (
+    <Modal variant="small" isOpen onClose={close} aria-labelledby="roll-back-title" aria-describedby="roll-back-body">
+      <ModalHeader title={title} labelId="roll-back-title" />
+      <ModalBody id="roll-back-body">
+        <p>{text.history.body}</p>
+        {withChoice &&
+          (Object.keys(included) as (keyof Included)[]).map((key) => (
+            <Checkbox key={key} id={`include-${key}`} label={text.history.included[key]} isChecked={included[key]} onChange={(_, checked) => setIncluded({ ...included, [key]: checked })} />
+          ))}
+        {error && <Alert isInline variant="danger" title={error.message} />}
+      </ModalBody>
+      <ModalFooter>
+        <Button onClick={confirm} isLoading={busy} isDisabled={busy}>
+          {text.history.confirm}
+        </Button>
+        <Button variant="link" onClick={close}>
+          {text.cancel}
+        </Button>
+      </ModalFooter>
+    </Modal>
+  );
+}

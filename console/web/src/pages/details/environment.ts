@@ -1,0 +1,56 @@
+import type { Container } from '../../api/workloads';
+import type { LooseObject } from '../../api/types';
+
+/** Variable is an environment variable. reference describes a value that is elsewhere. */
+export interface Variable {
+  name: string;
+  value: string;
+  reference?: unknown;
+}
+
+const namePattern = /^[-._a-zA-Z][-._a-zA-Z0-9]*$/;
+
+/** containersPath is the path of the containers in a workload. */
+export function containersPath(kind: string): string[] {
+  return kind === 'CronJob' ? ['spec', 'jobTemplate', 'spec', 'template', 'spec', 'containers'] : ['spec', 'template', 'spec', 'containers'];
+}
+
+/** containersOf returns the containers of a workload. */
+export function containersOf(object: LooseObject): Container[] {
+  let value: unknown = object;
+  for (const key of containersPath(object.kind)) {
+    value = (value as Record<string, unknown> | undefined)?.[key];
+  }
+  return Array.isArray(value) ? (value as Container[]) : [];
+}
+
+/** variablesOf returns the environment variables of a container. */
+export function variablesOf(container: Container | undefined): Variable[] {
+  return (container?.env ?? []).map(({ name, value, valueFrom }) => ({ name, value: value ?? '', ...(valueFrom ? { reference: valueFrom } : {}) }));
+}
+
+/** describe names what a reference refers to, such as secretKeyRef db/password. */
+export function describe(reference: unknown): string {
+  const [kind, fields] = Object.entries(reference as Record<string, Record<string, unknown>>)[0] ?? ['', {}];
+  const words = ['name', 'key', 'fieldPath', 'containerName', 'resource'].map((key) => fields[key]).filter((word) => typeof word === 'string');
+  return `${kind} ${words.join('/')}`;
+}
+
+/** isValid reports whether names are valid and unique. */
+export function isValid(variables: Variable[]): boolean {
+  const names = variables.map(({ name }) => name);
+  return names.every((name) => namePattern.test(name)) && new Set(names).size === names.length;
+}
+
+/**
+ * patchOf returns the JSON patch that sets the variables of a container. It fails if the object has
+ * changed since it was read.
+ */
+export function patchOf(object: LooseObject, index: number, variables: Variable[]): object[] {
+  const path = '/' + [...containersPath(object.kind), index, 'env'].join('/');
+  const value = variables.map(({ name, value: text, reference }) => (reference ? { name, valueFrom: reference } : { name, value: text }));
+  return [
+    { op: 'test', path: '/metadata/resourceVersion', value: object.metadata.resourceVersion },
+    { op: 'add', path, value },
+  ];
+}

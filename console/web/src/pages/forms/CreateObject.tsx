@@ -1,0 +1,101 @@
+import { ActionGroup, Alert, Button, Form as Fields, FormGroup, FormHelperText, HelperText, HelperTextItem, PageSection, TextInput, Title } from '@patternfly/react-core';
+import { useState, type FormEvent } from 'react';
+import { useNavigate, useParams } from 'react-router';
+import { pathOf, type Resource } from '../../api/discovery';
+import { useResources } from '../../api/hooks';
+import { create } from '../../api/http';
+import { words } from '../../app/navigation';
+import { text } from '../../text/en';
+import { Loading } from '../../ui/Loading';
+import { useTitle } from '../../ui/useTitle';
+import { Component as NotFound } from '../NotFound';
+import { linkTo } from '../ResourceList';
+import { forms } from './forms';
+import { isForm } from './ids';
+import { InputField } from './InputField';
+import { initialValues, isComplete, shownInputs, type Form } from './model';
+
+/** Component creates an object by a form. */
+export function Component() {
+  const { project = '', resource: id = '' } = useParams();
+  const resources = useResources();
+  const resource = resources?.get(id);
+  const form = isForm(id) ? forms[id] : undefined;
+  if (!resources) {
+    return <Loading />;
+  }
+  return resource && form ? <CreateObject key={`${project} ${id}`} project={project} resource={resource} form={form} /> : <NotFound />;
+}
+
+const namePattern = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
+
+function CreateObject({ project, resource, form }: { project: string; resource: Resource; form: Form }) {
+  const title = text.list.create(words(resource.kind));
+  useTitle(title, project);
+  const navigate = useNavigate();
+  const [name, setName] = useState('');
+  const [values, setValues] = useState(() => initialValues(form));
+  const [error, setError] = useState<Error>();
+  const [busy, setBusy] = useState(false);
+  const isInvalid = name !== '' && !namePattern.test(name);
+  const isReady = name !== '' && !isInvalid && isComplete(form, values);
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (!isReady) {
+      return;
+    }
+    setBusy(true);
+    setError(undefined);
+    const object = form.object(values);
+    const version = object.apiVersion.split('/').pop() ?? resource.version;
+    create(pathOf({ ...resource, version }, project), name, { ...object, metadata: { name, namespace: project } }).then(
+      () => navigate(linkTo(resource, project, name)),
+      (cause: Error) => {
+        setError(cause);
+        setBusy(false);
+      },
+    );
+  };
+  return (
+    <>
+      <PageSection>
+        <Title headingLevel="h1">{title}</Title>
+      </PageSection>
+      <PageSection isFilled>
+        <Fields onSubmit={submit} isWidthLimited>
+          <FormGroup label={text.name} isRequired fieldId="object-name">
+            <TextInput
+              id="object-name"
+              isRequired
+              autoComplete="off"
+              value={name}
+              validated={isInvalid ? 'error' : 'default'}
+              aria-describedby="object-name-help"
+              onChange={(_, value) => setName(value)}
+            />
+            <FormHelperText>
+              <HelperText id="object-name-help">
+                <HelperTextItem variant={isInvalid ? 'error' : 'default'}>{isInvalid ? text.forms.nameInvalid : text.forms.nameHelp}</HelperTextItem>
+              </HelperText>
+            </FormHelperText>
+          </FormGroup>
+          {shownInputs(form, values).map((input) => (
+            <InputField key={input.key} input={input} project={project} values={values} change={(value) => setValues({ ...values, [input.key]: value })} />
+          ))}
+          {error && <Alert isInline variant="danger" isLiveRegion title={error.message} />}
+          <ActionGroup>
+            <Button type="submit" isDisabled={busy || !isReady} isLoading={busy}>
+              {text.create}
+            </Button>
+            <Button variant="secondary" onClick={() => void navigate(`/project/${project}/import?kind=${resource.id}`)}>
+              {text.forms.byYAML}
+            </Button>
+            <Button variant="link" onClick={() => void navigate(-1)}>
+              {text.cancel}
+            </Button>
+          </ActionGroup>
+        </Fields>
+      </PageSection>
+    </>
+  );
+}

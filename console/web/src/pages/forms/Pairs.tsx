@@ -1,0 +1,34 @@
+import { Button, Grid, GridItem, TextArea, TextInput } from '@patternfly/react-core';
+import { text } from '../../text/en';
+
+interface PairsProps {
+  label: string;
+  pairs: [key: string, value: string][];
+  change: (pairs: [key: string, value: string][]) => void;
+}
+
+/** Pairs edits keys with their values. It always has a row to fill in. */
+export function Pairs({ label, pairs, change }: PairsProps) {
+  const rows: [string, string][] = pairs.length === 0 ? [['', '']] : pairs;
+  const set = (index: number, pair: [string, string]) => change(rows.map((row, i) => (i === index ? pair : row)));
+  return (
+    <Grid hasGutter role="group" aria-label={label}>
+      {rows.map(([key, value], index) => (
+        <GridItem key={index}>
+          <Grid hasGutter md={4}>
+            <TextInput aria-label={text.forms.pairKey(index + 1)} placeholder={text.forms.key} autoComplete="off" value={key} onChange={(_, changed) => set(index, [changed, value])} />
+            <TextArea aria-label={text.forms.pairValue(index + 1)} placeholder={text.forms.value} rows={1} resizeOrientation="vertical" value={value} onChange={(_, changed) => set(index, [key, changed])} />
+            <Button variant="link" isDisabled={pairs.length === 0} onClick={() => change(rows.filter((_, i) => i !== index))}>
+              {text.forms.removePair(index + 1)}
+            </Button>
+          </Grid>
+        </GridItem>
+      ))}
+      <GridItem>
+        <Button variant="secondary" onClick={() => change([...rows, ['', '']])}>
+          {text.forms.addPair}
+        </Button>
+      </GridItem>
+    </Grid>
+  );
+}

@@ -1,0 +1,47 @@
+import { text } from '../../text/en';
+import type { Form, Source } from './model';
+
+const t = text.forms.autoscaler;
+
+/** kinds are the workloads that can be scaled, by their apiVersion and collection. */
+const kinds: Record<string, [apiVersion: string, collection: string]> = {
+  Deployment: ['apps/v1', 'deployments'],
+  DeploymentConfig: ['apps.openshift.io/v1', 'deploymentconfigs'],
+  StatefulSet: ['apps/v1', 'statefulsets'],
+};
+
+const targets = (kind: string): Source => ({
+  path: (project) => `/apis/${kinds[kind]?.[0]}/namespaces/${encodeURIComponent(project)}/${kinds[kind]?.[1]}`,
+  choices: (items) => items.map(({ metadata: { name } }) => ({ value: name, label: name })),
+});
+
+const count = (least: number) => (value: string) => (/^\d+$/.test(value) && Number(value) >= least ? undefined : t.countInvalid(least));
+
+/** autoscalerForm scales a workload by the processor time that its pods use. */
+export const autoscalerForm: Form = {
+  inputs: [
+    { key: 'kind', label: t.kind, type: 'select', choices: Object.keys(kinds).map((value) => ({ value, label: value })) },
+    ...Object.keys(kinds).map((kind) => ({
+      key: `target${kind}`,
+      label: kind,
+      type: 'select' as const,
+      required: true,
+      choices: [{ value: '', label: text.forms.route.choose }],
+      source: targets(kind),
+      isShown: (values: Readonly<Record<string, string>>) => values.kind === kind,
+    })),
+    { key: 'min', label: t.min, type: 'number', required: true, initial: '1', problem: count(1) },
+    { key: 'max', label: t.max, type: 'number', required: true, initial: '3', problem: count(1) },
+    { key: 'cpu', label: t.cpu, type: 'number', required: true, initial: '80', help: t.cpuHelp, problem: count(1) },
+  ],
+  object: (values) => ({
+    apiVersion: 'autoscaling/v2',
+    kind: 'HorizontalPodAutoscaler',
+    spec: {
+      scaleTargetRef: { apiVersion: kinds[values.kind ?? '']?.[0], kind: values.kind, name: values[`target${values.kind}`] },
+      minReplicas: Number(values.min),
+      maxReplicas: Number(values.max),
+      metrics: [{ type: 'Resource', resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: Number(values.cpu) } } }],
+    },
+  }),
+};

@@ -1,0 +1,32 @@
+import { quantity } from '../../api/quantity';
+import { text } from '../../text/en';
+import { present, type Form } from './model';
+
+const t = text.forms.claim;
+const modes = ['ReadWriteOnce', 'ReadWriteMany', 'ReadOnlyMany', 'ReadWriteOncePod'];
+
+const defaultKey = 'storageclass.kubernetes.io/is-default-class';
+
+/** claimForm requests storage. */
+export const claimForm: Form = {
+  inputs: [
+    {
+      key: 'class',
+      label: text.facts.storageClass,
+      type: 'select',
+      choices: [{ value: '', label: t.defaultClass }],
+      source: {
+        path: () => '/apis/storage.k8s.io/v1/storageclasses',
+        choices: (items) =>
+          items.map(({ metadata }) => ({ value: metadata.name, label: metadata.annotations?.[defaultKey] === 'true' ? t.isDefault(metadata.name) : metadata.name })),
+      },
+    },
+    { key: 'mode', label: text.facts.accessModes, type: 'select', choices: modes.map((value) => ({ value, label: t.modes[value] ?? value })) },
+    { key: 'size', label: t.size, required: true, initial: '1Gi', help: t.sizeHelp, problem: (value) => (quantity(value) > 0 ? undefined : t.sizeInvalid) },
+  ],
+  object: (values) => ({
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    spec: { accessModes: [values.mode], resources: { requests: { storage: values.size } }, ...present({ storageClassName: values.class }) },
+  }),
+};

@@ -1,0 +1,14 @@
+import { autoscalerForm } from './autoscaler';
+import { claimForm } from './claim';
+import type { FormID } from './ids';
+import type { Form } from './model';
+import { routeForm } from './route';
+import { secretForm } from './secret';
+
+/** forms are the forms for new objects, by the ids of resources. */
+export const forms: Readonly<Record<FormID, Form>> = {
+  secrets: secretForm,
+  persistentvolumeclaims: claimForm,
+  'routes.route.openshift.io': routeForm,
+  'horizontalpodautoscalers.autoscaling': autoscalerForm,
+};

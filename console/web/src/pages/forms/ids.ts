@@ -1,0 +1,9 @@
+/** formIDs are the resources that have a form. Lists need them before a form is loaded. */
+export const formIDs = ['secrets', 'persistentvolumeclaims', 'routes.route.openshift.io', 'horizontalpodautoscalers.autoscaling'] as const;
+
+export type FormID = (typeof formIDs)[number];
+
+/** isForm reports whether a resource has a form. */
+export function isForm(id: string): id is FormID {
+  return (formIDs as readonly string[]).includes(id);
+}

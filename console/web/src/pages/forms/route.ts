@@ -1,0 +1,62 @@
+import type { KubeObject } from '../../api/types';
+import { text } from '../../text/en';
+import { present, type Choice, type Form, type Source, type Values } from './model';
+
+const t = text.forms.route;
+
+interface Service extends KubeObject {
+  spec?: { ports?: { name?: string; port: number; targetPort?: string | number }[] };
+}
+
+const path = (project: string) => `/api/v1/namespaces/${encodeURIComponent(project)}/services`;
+
+const services: Source = { path, choices: (items) => items.map(({ metadata: { name } }) => ({ value: name, label: name })) };
+
+/** ports are the ports of the chosen service. The target of a route is a name or number of a pod's port. */
+const ports: Source = {
+  path,
+  choices: (items, values) => {
+    const service = items.find(({ metadata }) => metadata.name === values.service) as Service | undefined;
+    return (service?.spec?.ports ?? []).map(({ name, port, targetPort }): Choice => {
+      const target = String(targetPort ?? port);
+      return { value: name ?? target, label: `${port} → ${target}` };
+    });
+  },
+};
+
+const isSecure = ({ termination }: Values) => termination !== '';
+const hasCertificate = ({ termination }: Values) => termination === 'edge' || termination === 'reencrypt';
+
+/** routeForm publishes one service, or two that share the requests. */
+export const routeForm: Form = {
+  inputs: [
+    { key: 'host', label: text.facts.hostName, help: t.hostHelp, problem: (value) => (/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(value) ? undefined : t.hostInvalid) },
+    { key: 'path', label: t.path, isShown: ({ termination }) => termination !== 'passthrough', problem: (value) => (value.startsWith('/') ? undefined : t.pathInvalid) },
+    { key: 'service', label: t.service, type: 'select', required: true, choices: [{ value: '', label: t.choose }], source: services },
+    { key: 'port', label: t.port, type: 'select', choices: [{ value: '', label: t.anyPort }], source: ports },
+    { key: 'other', label: t.other, type: 'select', choices: [{ value: '', label: text.none }], source: services, help: t.otherHelp },
+    { key: 'share', label: t.share, type: 'slider', initial: '50', isShown: ({ other }) => other !== '' },
+    { key: 'termination', label: text.facts.tls, type: 'select', choices: ['', 'edge', 'passthrough', 'reencrypt'].map((value) => ({ value, label: t.terminations[value] ?? value })) },
+    { key: 'insecure', label: t.insecure, type: 'select', isShown: isSecure, choices: ['', 'Redirect', 'Allow'].map((value) => ({ value, label: t.insecures[value] ?? value })) },
+    { key: 'certificate', label: text.forms.secret.certificate, type: 'area', isShown: hasCertificate, help: t.certificateHelp },
+    { key: 'key', label: text.forms.secret.key, type: 'area', isShown: hasCertificate },
+    { key: 'authority', label: t.authority, type: 'area', isShown: hasCertificate },
+    { key: 'destination', label: t.destination, type: 'area', isShown: ({ termination }) => termination === 'reencrypt' },
+  ],
+  object: (values) => ({ apiVersion: 'route.openshift.io/v1', kind: 'Route', spec: spec(values) }),
+};
+
+function spec(values: Values) {
+  const share = Number(values.share);
+  const split = values.other !== '';
+  const { termination = '' } = values;
+  const files = hasCertificate(values) ? { certificate: values.certificate, key: values.key, caCertificate: values.authority } : {};
+  const destination = termination === 'reencrypt' ? { destinationCACertificate: values.destination } : {};
+  return {
+    ...present({ host: values.host, path: termination === 'passthrough' ? '' : values.path }),
+    to: { kind: 'Service', name: values.service, ...(split ? { weight: 100 - share } : {}) },
+    ...(split ? { alternateBackends: [{ kind: 'Service', name: values.other, weight: share }] } : {}),
+    ...(values.port === '' ? {} : { port: { targetPort: /^\d+$/.test(values.port ?? '') ? Number(values.port) : values.port } }),
+    ...(termination === '' ? {} : { tls: { termination, ...present({ insecureEdgeTerminationPolicy: values.insecure, ...files, ...destination }) } }),
+  };
+}

@@ -1,0 +1,79 @@
+// A person creates a secret, a claim, a route with two services and an autoscaler by forms.
+import { address, expect, logIn, open } from './browser.mjs';
+
+const [project] = process.argv.slice(2);
+const root = `${address}/console/project/${project}`;
+
+await open(async (page) => {
+  const create = page.getByRole('button', { name: 'Create', exact: true });
+  const input = (name) => page.locator(`#input-${name}`);
+  const read = (path) =>
+    page.evaluate(async (target) => {
+      const { csrf } = await (await fetch('/console/session')).json();
+      return (await fetch('/console/proxy' + target, { headers: { 'X-CSRF-Token': csrf } })).json();
+    }, path);
+
+  await logIn(page, 'developer', `/console/project/${project}/secrets`);
+  await page.getByRole('button', { name: 'Create Secret' }).click();
+  await page.locator('#object-name').fill('pull');
+  await input('kind').selectOption('registry');
+  await input('server').fill('registry.example.com');
+  await input('username').fill('ann');
+  expect(await create.isDisabled(), 'the form can be sent without a password');
+  await input('password').fill('secret words');
+  await create.click();
+  await page.getByRole('heading', { name: 'pull', level: 1 }).waitFor();
+  const secret = await read(`/api/v1/namespaces/${project}/secrets/pull`);
+  expect(secret.type === 'kubernetes.io/dockerconfigjson' && atob(secret.data['.dockerconfigjson']).includes('"password":"secret words"'), JSON.stringify(secret));
+
+  await page.goto(`${root}/persistentvolumeclaims`);
+  await page.getByRole('button', { name: 'Create Persistent Volume Claim' }).click();
+  await page.locator('#object-name').fill('data');
+  await input('size').fill('much');
+  await page.getByText('Write a quantity such as').waitFor();
+  await input('size').fill('16Mi');
+  await create.click();
+  await page.getByRole('heading', { name: 'data', level: 1 }).waitFor();
+  await page.getByText('16Mi').first().waitFor();
+
+  await page.goto(`${root}/routes.route.openshift.io`);
+  await page.getByRole('button', { name: 'Create Route' }).click();
+  await page.locator('#object-name').fill('both');
+  await input('service').selectOption('front');
+  await input('port').selectOption('8080');
+  await input('other').selectOption('front');
+  await page.getByRole('spinbutton', { name: 'Share of the second service' }).fill('30');
+  await page.keyboard.press('Enter');
+  await input('termination').selectOption('edge');
+  await input('insecure').selectOption('Redirect');
+  await create.click();
+  await page.getByRole('heading', { name: 'both', level: 1 }).waitFor();
+  const route = await read(`/apis/route.openshift.io/v1/namespaces/${project}/routes/both`);
+  expect(route.spec.to.weight === 70 && route.spec.alternateBackends[0].weight === 30 && route.spec.tls.insecureEdgeTerminationPolicy === 'Redirect', JSON.stringify(route.spec));
+
+  await page.goto(`${root}/horizontalpodautoscalers.autoscaling`);
+  await page.getByRole('button', { name: 'Create Horizontal Pod Autoscaler' }).click();
+  await page.locator('#object-name').fill('front');
+  await input('targetDeployment').selectOption('front');
+  await create.click();
+  await page.getByRole('heading', { name: 'front', level: 1 }).waitFor();
+  const scaler = await read(`/apis/autoscaling/v2/namespaces/${project}/horizontalpodautoscalers/front`);
+  expect(scaler.spec.scaleTargetRef.name === 'front' && scaler.spec.maxReplicas === 3, JSON.stringify(scaler.spec));
+
+  // The environment of a container is edited, and kept apart from references.
+  await page.goto(`${root}/deployments.apps/front/environment`);
+  await page.getByRole('textbox', { name: 'Name 1' }).fill('GREETING');
+  await page.getByRole('textbox', { name: 'Value 1' }).fill('hello');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('Saved.').waitFor();
+  const workload = await read(`/apis/apps/v1/namespaces/${project}/deployments/front`);
+  expect(JSON.stringify(workload.spec.template.spec.containers[0].env) === '[{"name":"GREETING","value":"hello"}]', JSON.stringify(workload.spec.template.spec));
+
+  // That change can be taken back.
+  await page.getByRole('link', { name: 'History' }).or(page.getByRole('tab', { name: 'History' })).click();
+  await page.getByRole('button', { name: 'Roll back to revision 1' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Roll back', exact: true }).click();
+  await page.getByRole('button', { name: 'Roll back to revision 2' }).waitFor();
+  const rolledBack = await read(`/apis/apps/v1/namespaces/${project}/deployments/front`);
+  expect(rolledBack.spec.template.spec.containers[0].env === undefined, JSON.stringify(rolledBack.spec.template.spec));
+});
