@@ -48,6 +48,16 @@ func TestAPersonCreatesAndChangesObjectsByForms(t *testing.T) {
 	s.play("forms.mjs", s.Namespace)
 }
 
+func TestAPersonSeesTheLayersOfAnImage(t *testing.T) {
+	s := siteOf(t, kit.Shared(t))
+	s.MustSlipway("oc", "adm", "policy", "add-role-to-user", "view", "developer", "-n", s.Namespace)
+	s.OC("create", "imagestream", "app")
+	if _, err := s.TryOCWithInput(image, "create", "-f", "-"); err != nil {
+		t.Fatal(err)
+	}
+	s.play("layers.mjs", s.Namespace)
+}
+
 func TestFailuresOfTheNetworkHeal(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	s.application()
@@ -85,6 +95,21 @@ apiVersion: v1
 kind: LimitRange
 metadata: {name: sizes}
 spec: {limits: [{type: Container, max: {memory: 1Gi}, defaultRequest: {memory: 64Mi}}]}
+`
+
+// image has two layers, of 1 and 2 MiB.
+const image = `
+apiVersion: image.openshift.io/v1
+kind: ImageStreamMapping
+metadata: {name: app}
+tag: latest
+image:
+  metadata: {name: "sha256:1111111111111111111111111111111111111111111111111111111111111111"}
+  dockerImageReference: registry.example.com/me/app@sha256:1111111111111111111111111111111111111111111111111111111111111111
+  dockerImageMetadata: {kind: DockerImage, apiVersion: "1.0", Architecture: amd64, Config: {Cmd: [run, --it]}}
+  dockerImageLayers:
+  - {name: "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", size: 1048576, mediaType: application/vnd.oci.image.layer.v1.tar}
+  - {name: "sha256:bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb", size: 2097152, mediaType: application/vnd.oci.image.layer.v1.tar}
 `
 
 // waitingBuild is a build configuration whose builds find no node.

@@ -45,6 +45,7 @@ export function Sidebar({ project }: { project: string | undefined }) {
         ))}
         {project !== undefined && rights.may('list', '', 'resourcequotas') && item({ label: text.quota.title, path: `/project/${project}/quota` })}
         {project !== undefined && rights.may('list', 'rbac.authorization.k8s.io', 'rolebindings') && item({ label: text.membership.title, path: `/project/${project}/membership` })}
+        {project === undefined && pathname.startsWith('/cluster') && cluster.may('get', '', 'nodes/proxy') && item({ label: text.drivers.title, path: '/cluster/storage-drivers' })}
         {project === undefined && administrator && !pathname.startsWith('/cluster') && item({ label: text.nav.administration, path: '/cluster/nodes' })}
       </NavList>
     </Nav>

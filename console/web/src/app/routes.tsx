@@ -44,6 +44,7 @@ export const router = createBrowserRouter(
                 { path: 'project/:project/:resource', lazy: persistent(() => import('../pages/ResourceList')) },
                 { path: 'project/:project/:resource/:name', lazy: persistent(() => import('../pages/details/Details')) },
                 { path: 'project/:project/:resource/:name/:tab', lazy: persistent(() => import('../pages/details/Details')) },
+                { path: 'cluster/storage-drivers', lazy: persistent(() => import('../pages/cluster/StorageDrivers')) },
                 { path: 'cluster/:resource', lazy: persistent(() => import('../pages/ResourceList')) },
                 { path: 'cluster/:resource/:name', lazy: persistent(() => import('../pages/details/Details')) },
                 { path: 'cluster/:resource/:name/:tab', lazy: persistent(() => import('../pages/details/Details')) },

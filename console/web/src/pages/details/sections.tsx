@@ -1,11 +1,13 @@
-import { ClipboardCopy, Label } from '@patternfly/react-core';
+import { Button, ClipboardCopy, Label } from '@patternfly/react-core';
 import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
-import type { ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import type { QuotaStatus } from '../../api/quota';
 import type { Condition, LooseObject } from '../../api/types';
 import { text } from '../../text/en';
 import { QuotaDonuts } from '../../ui/QuotaDonuts';
+import { Layers } from './Layers';
 import { Secrets } from './Secrets';
+import { VolumeFailures } from './VolumeFailures';
 
 /** sectionsOf returns tables with the parts of objects of some kinds. */
 export function sectionsOf(object: LooseObject): [title: string, section: ReactNode][] {
@@ -19,7 +21,7 @@ export function sectionsOf(object: LooseObject): [title: string, section: ReactN
     case 'ResourceQuota':
       return [[text.sections.quota, <QuotaDonuts key="quota" status={object.status as QuotaStatus | undefined} />]];
     case 'ImageStream':
-      return [[text.sections.tags, <Tags key="tags" status={object.status as StreamStatus | undefined} />]];
+      return [[text.sections.tags, <Tags key="tags" stream={object} />]];
     case 'RoleBinding':
     case 'ClusterRoleBinding':
       return [[text.sections.subjects, <Subjects key="subjects" object={object} />]];
@@ -42,6 +44,8 @@ function podSections(pod: LooseObject): [string, ReactNode][] {
   const unscheduled = status?.conditions?.find((c) => c.type === 'PodScheduled' && c.status === 'False');
   if (unscheduled?.message) {
     sections.push([text.pod.waiting, <p key="waiting">{unscheduled.message}</p>]);
+  } else if ((pod.status as { phase?: string } | undefined)?.phase === 'Pending') {
+    sections.push([text.pod.waiting, <VolumeFailures key="volumes" pod={pod} />]);
   }
   const containers = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
   if (containers.length > 0) {
@@ -110,31 +114,42 @@ interface StreamStatus {
   tags?: { tag: string; items?: { image: string; dockerImageReference: string; created: string }[]; conditions?: Condition[] }[];
 }
 
-function Tags({ status }: { status: StreamStatus | undefined }) {
+function Tags({ stream }: { stream: LooseObject }) {
+  const status = stream.status as StreamStatus | undefined;
+  const [image, setImage] = useState<string>();
+  const { name, namespace = '' } = stream.metadata;
   return (
-    <Table aria-label={text.sections.tags} variant="compact">
-      <Thead>
-        <Tr>
-          <Th>{text.sections.tag}</Th>
-          <Th>{text.pod.image}</Th>
-          <Th>{text.details.status}</Th>
-        </Tr>
-      </Thead>
-      <Tbody>
-        {(status?.tags ?? []).map((tag) => {
-          const failure = tag.conditions?.find((c) => c.status === 'False');
-          return (
-            <Tr key={tag.tag}>
-              <Td dataLabel={text.sections.tag}>{tag.tag}</Td>
-              <Td dataLabel={text.pod.image} className="console-mono">
-                {tag.items?.[0]?.dockerImageReference ?? '-'}
-              </Td>
-              <Td dataLabel={text.details.status}>{failure ? <Label color="red">{failure.message ?? failure.reason}</Label> : <Label color="green">{text.sections.imported}</Label>}</Td>
-            </Tr>
-          );
-        })}
-      </Tbody>
-    </Table>
+    <>
+      <Table aria-label={text.sections.tags} variant="compact">
+        <Thead>
+          <Tr>
+            <Th>{text.sections.tag}</Th>
+            <Th>{text.pod.image}</Th>
+            <Th>{text.details.status}</Th>
+          </Tr>
+        </Thead>
+        <Tbody>
+          {(status?.tags ?? []).map((tag) => {
+            const failure = tag.conditions?.find((c) => c.status === 'False');
+            return (
+              <Tr key={tag.tag}>
+                <Td dataLabel={text.sections.tag}>{tag.tag}</Td>
+                <Td dataLabel={text.pod.image} className="console-mono">
+                  {tag.items?.[0]?.dockerImageReference ?? '-'}{' '}
+                  {tag.items?.[0] && (
+                    <Button variant="link" isInline onClick={() => setImage(tag.items?.[0]?.image)}>
+                      {text.image.show(tag.tag)}
+                    </Button>
+                  )}
+                </Td>
+                <Td dataLabel={text.details.status}>{failure ? <Label color="red">{failure.message ?? failure.reason}</Label> : <Label color="green">{text.sections.imported}</Label>}</Td>
+              </Tr>
+            );
+          })}
+        </Tbody>
+      </Table>
+      {image && <Layers key={image} namespace={namespace} stream={name} image={image} close={() => setImage(undefined)} />}
+    </>
   );
 }
 

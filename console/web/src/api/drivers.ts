@@ -1,0 +1,77 @@
+import { get, send } from './http';
+import { samplesOf, type Sample } from './metrics';
+import type { KubeObject } from './types';
+
+/** Driver is what a node has measured of a FlexVolume driver since the node started. */
+export interface Driver {
+  node: string;
+  name: string;
+  calls: number;
+  /** meanSeconds is NaN without a call. */
+  meanSeconds: number;
+  inFlight: number;
+  /** failures are the failed calls by operation and kind, such as mount: timeout. */
+  failures: { operation: string; kind: string; count: number }[];
+}
+
+const prefix = 'slipway_flexvolume_operation';
+
+/** driversOf reads the metrics of a node. */
+export function driversOf(node: string, metrics: string): Driver[] {
+  const drivers = new Map<string, { samples: Sample[] }>();
+  for (const sample of samplesOf(metrics, prefix)) {
+    const name = sample.labels.driver ?? '';
+    const driver = drivers.get(name) ?? { samples: [] };
+    driver.samples.push(sample);
+    drivers.set(name, driver);
+  }
+  return [...drivers]
+    .map(([name, { samples }]) => {
+      const sum = (metric: string) => samples.filter((sample) => sample.name === prefix + metric).reduce((total, sample) => total + sample.value, 0);
+      const failures = samples
+        .filter((sample) => sample.name === prefix + '_errors_total' && sample.value > 0)
+        .map(({ labels, value }) => ({ operation: labels.operation ?? '', kind: labels.kind ?? '', count: value }));
+      return { node, name, calls: sum('_seconds_count'), meanSeconds: sum('_seconds_sum') / sum('_seconds_count'), inFlight: sum('s_in_flight'), failures };
+    })
+    .sort((a, b) => a.name.localeCompare(b.name));
+}
+
+/** Drivers are the drivers of all nodes. unreachable names the nodes that did not reply. */
+export interface Drivers {
+  drivers: Driver[];
+  unreachable: { node: string; reason: string }[];
+}
+
+/** readDrivers asks the kubelets of all nodes. */
+export async function readDrivers(): Promise<Drivers> {
+  const { items } = await get<{ items: KubeObject[] }>('/api/v1/nodes');
+  const result: Drivers = { drivers: [], unreachable: [] };
+  await Promise.all(
+    items.map(async ({ metadata: { name } }) => {
+      try {
+        const response = await send('GET', `/api/v1/nodes/${encodeURIComponent(name)}/proxy/metrics`, undefined, { accept: 'text/plain' });
+        result.drivers.push(...driversOf(name, await response.text()));
+      } catch (error) {
+        result.unreachable.push({ node: name, reason: (error as Error).message });
+      }
+    }),
+  );
+  return result;
+}
+
+/** volumeReasons are the reasons of events about volumes that a pod cannot use. */
+export const volumeReasons = ['FailedMount', 'FailedAttachVolume', 'FailedMapVolume'];
+
+export interface VolumeEvent extends KubeObject {
+  reason?: string;
+  message?: string;
+  involvedObject: { kind: string; namespace?: string; name: string; uid?: string };
+  series?: { lastObservedTime?: string };
+  lastTimestamp?: string | null;
+  eventTime?: string | null;
+}
+
+/** isVolumeFailure reports whether an event says why a volume is not usable. */
+export function isVolumeFailure(event: VolumeEvent): boolean {
+  return volumeReasons.includes(event.reason ?? '');
+}

@@ -1,0 +1,14 @@
+// A person looks at the layers of an image.
+import { logIn, open } from './browser.mjs';
+
+const [project] = process.argv.slice(2);
+
+await open(async (page) => {
+  await logIn(page, 'developer', `/console/project/${project}/imagestreams.image.openshift.io/app`);
+  await page.getByRole('button', { name: 'Layers of latest' }).click();
+  const layers = page.getByRole('region', { name: /^Layers of sha256:/ });
+  await layers.getByText('run --it').waitFor();
+  await layers.getByText('2 layers, 3.0 MiB').waitFor();
+  await layers.getByRole('button', { name: 'Close' }).click();
+  await layers.waitFor({ state: 'detached' });
+});

@@ -1,0 +1,22 @@
+// An administrator finds out why a pod with a FlexVolume waits.
+import { logIn, open } from './browser.mjs';
+
+const [project] = process.argv.slice(2);
+const failure = /the file server does not answer/;
+
+await open(async (page) => {
+  // The developer may see the project's objects. The pod says what it waits for.
+  await logIn(page, 'developer', `/console/project/${project}/pods/reader`);
+  await page.getByRole('heading', { name: 'Why this pod waits' }).waitFor();
+  await page.getByText('A volume cannot be mounted').waitFor();
+  await page.getByText(failure).first().waitFor();
+
+  await page.getByRole('link', { name: 'Slipway' }).click();
+  await page.getByRole('link', { name: 'Cluster administration' }).click();
+  await page.getByRole('link', { name: 'Storage drivers' }).click();
+  const row = page.getByRole('row', { name: /example\.com\/broken/ });
+  await row.getByText(/^mount: failure \(\d+\)$/).waitFor();
+  await page.getByRole('grid', { name: 'Volumes that fail' }).or(page.getByRole('table', { name: 'Volumes that fail' })).getByText(failure).first().waitFor();
+  await page.getByRole('link', { name: `Pod ${project}/reader` }).first().click();
+  await page.getByRole('heading', { name: 'reader', level: 1 }).waitFor();
+});

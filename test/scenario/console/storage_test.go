@@ -1,0 +1,59 @@
+package console
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+func TestAnAdministratorFindsWhyAFlexVolumeDoesNotMount(t *testing.T) {
+	s := siteOf(t, kit.Shared(t))
+	s.MustSlipway("oc", "adm", "policy", "add-cluster-role-to-user", "cluster-admin", "developer")
+	t.Cleanup(func() { s.MustSlipway("oc", "adm", "policy", "remove-cluster-role-from-user", "cluster-admin", "developer") })
+	dir := filepath.Join(s.VolumePluginDir, "example.com~broken")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	hidden := filepath.Join(dir, ".broken")
+	if err := os.WriteFile(hidden, []byte(brokenDriver), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(hidden, filepath.Join(dir, "broken")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	s.Apply(unmountable)
+	s.play("storage.mjs", s.Namespace)
+}
+
+// brokenDriver is a driver whose server is never there.
+const brokenDriver = `#!/bin/sh
+case $1 in
+init) echo '{"status": "Success", "capabilities": {"attach": false}}' ;;
+mount) echo '{"status": "Failure", "message": "the file server does not answer"}'; exit 1 ;;
+unmount) echo '{"status": "Success"}' ;;
+*) echo '{"status": "Not supported"}' ;;
+esac
+`
+
+const unmountable = `
+apiVersion: v1
+kind: Pod
+metadata: {name: reader}
+spec:
+  terminationGracePeriodSeconds: 0
+  containers:
+  - name: reader
+    image: ` + kit.ToolsImage + `
+    command: [sleep, "1000"]
+    volumeMounts: [{name: files, mountPath: /files}]
+  volumes:
+  - name: files
+    flexVolume: {driver: example.com/broken}
+`
