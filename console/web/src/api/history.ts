@@ -1,4 +1,4 @@
-import { patch, post, put } from './http';
+import { patch, post, put, unchanged } from './http';
 import type { KubeObject, LooseObject } from './types';
 import type { Container } from './workloads';
 
@@ -62,7 +62,7 @@ export async function rollBack(path: string, object: LooseObject, to: Revision, 
   const template = to.spec?.template;
   const { [hashLabel]: _, ...labels } = template?.metadata?.labels ?? {};
   await patch(path, [
-    { op: 'test', path: '/metadata/resourceVersion', value: object.metadata.resourceVersion },
+    unchanged(object),
     { op: 'replace', path: '/spec/template', value: { ...template, metadata: { ...template?.metadata, labels } } },
   ]);
 }

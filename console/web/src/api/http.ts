@@ -1,5 +1,6 @@
 import { persistentFetch } from './fetch';
 import { session } from './session';
+import type { KubeObject } from './types';
 import { text } from '../text/en';
 
 /** proxy is the path of the API on the console's origin. */
@@ -105,6 +106,16 @@ export async function put<T>(path: string, body: unknown): Promise<T> {
 /** merge changes fields of an object by a JSON merge patch. */
 export async function merge<T>(path: string, patch: unknown): Promise<T> {
   return (await send('PATCH', path, patch, { contentType: 'application/merge-patch+json' })).json() as Promise<T>;
+}
+
+/**
+ * unchanged is the operation of a JSON patch that fails if the specification of an object has changed
+ * since it was read. Its status may change.
+ */
+export function unchanged({ metadata }: KubeObject): object {
+  return metadata.generation === undefined
+    ? { op: 'test', path: '/metadata/resourceVersion', value: metadata.resourceVersion }
+    : { op: 'test', path: '/metadata/generation', value: metadata.generation };
 }
 
 /** patch changes an object by a JSON patch. */

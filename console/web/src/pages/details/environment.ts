@@ -1,3 +1,4 @@
+import { unchanged } from '../../api/http';
 import type { Container } from '../../api/workloads';
 import type { LooseObject } from '../../api/types';
 
@@ -43,14 +44,14 @@ export function isValid(variables: Variable[]): boolean {
 }
 
 /**
- * patchOf returns the JSON patch that sets the variables of a container. It fails if the object has
- * changed since it was read.
+ * patchOf returns the JSON patch that sets the variables of a container. It fails if the
+ * specification has changed since it was read.
  */
 export function patchOf(object: LooseObject, index: number, variables: Variable[]): object[] {
   const path = '/' + [...containersPath(object.kind), index, 'env'].join('/');
   const value = variables.map(({ name, value: text, reference }) => (reference ? { name, valueFrom: reference } : { name, value: text }));
   return [
-    { op: 'test', path: '/metadata/resourceVersion', value: object.metadata.resourceVersion },
+    unchanged(object),
     { op: 'add', path, value },
   ];
 }
