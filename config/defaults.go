@@ -131,6 +131,39 @@ func defaultImages(c *MasterConfig, dataDir string) {
 	fill(&c.Slipway.Registry.ProjectQuota, "50Gi")
 }
 
+// usersFile returns the htpasswd file of the default provider.
+func usersFile(dataDir string) string { return filepath.Join(dataDir, "users.htpasswd") }
+
+// defaultOAuth completes oauthConfig. A configuration without oauthConfig gets a provider with
+// users in a file. With an oauthConfig without providers, no user can log in.
+func defaultOAuth(c *MasterConfig, dataDir string) {
+	if c.OAuthConfig == nil {
+		if c.AuthConfig.OAuthMetadataFile != "" {
+			return
+		}
+		raw := fmt.Sprintf(`{"apiVersion":"v1","kind":"HTPasswdPasswordIdentityProvider","file":%q}`, usersFile(dataDir))
+		c.OAuthConfig = &legacyv1.OAuthConfig{IdentityProviders: []legacyv1.IdentityProvider{
+			{Name: "htpasswd_auth", UseAsChallenger: true, UseAsLogin: true, MappingMethod: "claim"},
+		}}
+		c.OAuthConfig.IdentityProviders[0].Provider.Raw = []byte(raw)
+	}
+	oauth := c.OAuthConfig
+	fill(&oauth.MasterPublicURL, c.MasterPublicURL)
+	fill(&oauth.GrantConfig.Method, legacyv1.GrantHandlerAuto)
+	fill(&oauth.GrantConfig.ServiceAccountMethod, legacyv1.GrantHandlerPrompt)
+	if oauth.SessionConfig == nil {
+		oauth.SessionConfig = &legacyv1.SessionConfig{}
+	}
+	fill(&oauth.SessionConfig.SessionSecretsFile, filepath.Join(dataDir, "session-secrets.yaml"))
+	fill(&oauth.SessionConfig.SessionName, "ssn")
+	fill(&oauth.SessionConfig.SessionMaxAgeSeconds, 300)
+	fill(&oauth.TokenConfig.AuthorizeTokenMaxAgeSeconds, 300)
+	fill(&oauth.TokenConfig.AccessTokenMaxAgeSeconds, 86400)
+	for i := range oauth.IdentityProviders {
+		fill(&oauth.IdentityProviders[i].MappingMethod, "claim")
+	}
+}
+
 // DefaultNode completes the keys that c omits with OpenShift 3's defaults, as far as Slipway's node
 // has the same components. dataDir is absolute. hostName is the machine's name as a DNS subdomain.
 // nodeIP and networkConfig.mtu stay empty because the address of the machine can change between
