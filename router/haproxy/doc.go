@@ -6,7 +6,9 @@
 //     no process.
 //   - Process: process.go starts, watches and ends HAProxy, orphans.go finds one whose router was
 //     killed, files.go writes its files, and runtime.go sends commands to its runtime interface.
-//   - Engine: a state machine that makes HAProxy serve the newest Config.
+//   - Engine: a state machine that makes HAProxy serve the newest Config. engine.go has its
+//     settings and what the router calls, machine.go its states. next, a pure function in
+//     machine.go, decides when a HAProxy starts.
 //
 // The runtime interface supports changes of servers, tables and certificates (plan.go, served.go,
 // servers.go, certificates.go), and spare backends serve new routes (spare.go). Such changes apply

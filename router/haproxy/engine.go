@@ -2,8 +2,6 @@ package haproxy
 
 import (
 	"cmp"
-	"context"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -136,86 +134,6 @@ func (e *Engine) ask(command string) (string, error) {
 // Page returns the path of the socket that serves HAProxy's statistics page.
 func (e *Engine) Page() string { return filepath.Join(e.Dir, "run", "stats.sock") }
 
-// running is the state of an engine.
-type running struct {
-	process   *process
-	orphans   []*process // of an engine that was killed, until the next process takes over
-	served    *served    // state of process; nil until it serves
-	files     map[string][]byte
-	remaining map[string][]byte // remaining files of routes
-	reloaded  time.Time
-	reload    *reload        // in progress, or nil
-	former    []*process     // processes that still have connections
-	demand    map[string]int // required spare backends by shape
-	number    int            // count of reloads
-	failed    int            // consecutive failed reloads
-	retry     time.Time      // earliest time of the next reload
-}
-
-// Run runs HAProxy from the first configuration until ctx ends. It calls ready when HAProxy serves.
-// It restarts a HAProxy that ends.
-func (e *Engine) Run(ctx context.Context, ready func()) error {
-	for _, dir := range []string{"conf", "run", certificatesDir, authoritiesDir} {
-		if err := os.MkdirAll(filepath.Join(e.Dir, dir), 0o700); err != nil {
-			return fmt.Errorf("make directory of the router: %w", err)
-		}
-	}
-	// HAProxy's user connects to sockets in these directories, from the first one as its working
-	// directory. The modes of the sockets say who can.
-	for _, dir := range []string{e.Dir, filepath.Join(e.Dir, "run")} {
-		if err := makeSearchable(dir); err != nil {
-			return fmt.Errorf("let HAProxy's user search the directory of the router: %w", err)
-		}
-	}
-	now, err := e.begin()
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if now.reload != nil {
-			now.reload.cancel()
-			e.finish(now, <-now.reload.done)
-		}
-		stopAll(slices.Concat(now.former, now.before()), e.Grace)
-	}()
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		var ended <-chan struct{}
-		if now.process != nil {
-			ended = now.process.ended
-		}
-		var reloaded <-chan error
-		if now.reload != nil {
-			reloaded = now.reload.done
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-e.wake():
-		case <-timer.C:
-		case err := <-reloaded:
-			if err = e.finish(now, err); err != nil && ctx.Err() == nil {
-				slog.Error("HAProxy does not serve the newest configuration", "error", err,
-					"retryAfter", time.Until(now.retry).Round(time.Second))
-			}
-		case <-ended:
-			if now.reload == nil { // otherwise the next process might have taken over
-				slog.Error("HAProxy ended and is restarted", "error", now.process.ending(),
-					"output", now.process.output.String())
-			}
-			now.process, now.served = nil, nil
-		}
-		if now.served != nil {
-			ready()
-			ready = func() {}
-		}
-		if wait := e.step(ctx, now); wait > 0 {
-			timer.Reset(wait)
-		}
-	}
-}
-
 // manyFormer is the number of former processes above which the time between reloads grows.
 const manyFormer = 8
 
@@ -234,82 +152,6 @@ func (e *Engine) endOldest(now *running) {
 		stopAll(now.former[:extra], 0)
 		now.former = slices.Delete(now.former, 0, extra)
 	}
-}
-
-// begin finds the processes and the files of routes of earlier engines. Files that are no longer
-// needed are removed later.
-func (e *Engine) begin() (*running, error) {
-	now := &running{files: map[string][]byte{}, demand: map[string]int{}}
-	for _, pattern := range []string{certificatesDir + "*", authoritiesDir + "*"} {
-		paths, err := filepath.Glob(filepath.Join(e.Dir, pattern))
-		if err != nil {
-			return nil, fmt.Errorf("look for files of routes: %w", err)
-		}
-		for _, path := range paths {
-			now.files[filepath.Join(filepath.Dir(pattern), filepath.Base(path))] = nil
-		}
-	}
-	var err error
-	if e.Outlive {
-		now.orphans, err = orphans(e.Dir)
-	}
-	return now, err
-}
-
-// before returns the processes that the next process takes over from.
-func (r *running) before() []*process {
-	if r.process != nil {
-		return []*process{r.process}
-	}
-	return slices.DeleteFunc(r.orphans, func(p *process) bool { return !p.alive() })
-}
-
-// minBackoff is the delay before another start of a HAProxy that does not start.
-const minBackoff = time.Second
-
-// step brings HAProxy closer to the desired configuration. wait is the delay until the next step,
-// or 0 if an event triggers it.
-func (e *Engine) step(ctx context.Context, now *running) (wait time.Duration) {
-	now.former = slices.DeleteFunc(now.former, func(p *process) bool { return !p.alive() })
-	config, number := e.desiredConfig()
-	if config == nil {
-		return 0
-	}
-	if now.served == nil {
-		wait = max(minBackoff-time.Since(now.reloaded), time.Until(now.retry))
-		if wait <= 0 && now.reload == nil {
-			e.start(ctx, now, config, number)
-		}
-		return max(wait, 0)
-	}
-	all, err := now.served.change(config, e.Script != "")
-	if all && err == nil {
-		e.reach(number)
-	}
-	if err != nil && now.reload == nil { // otherwise the next process might have taken over
-		slog.Warn("HAProxy cannot be changed while it runs and is reloaded", "error", err)
-	}
-	if now.reload != nil {
-		return 0
-	}
-	if err := now.tidy(e.Dir); err != nil {
-		slog.Warn("files of routes cannot be removed and HAProxy is reloaded", "error", err)
-	}
-	if all && now.served.settled() {
-		return 0
-	}
-	interval := e.interval(len(now.former))
-	due := now.reloaded.Add(interval)
-	if earliest := now.served.since.Add(interval); all && !now.served.scarce() && earliest.After(due) {
-		due = earliest
-	}
-	if now.retry.After(due) {
-		due = now.retry
-	}
-	if wait = time.Until(due); wait <= 0 {
-		e.start(ctx, now, config, number)
-	}
-	return max(wait, 0)
 }
 
 // makeSearchable lets every user search a directory. A directory that is searchable is left alone:

@@ -1,0 +1,203 @@
+package haproxy
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// running is the state of an engine.
+type running struct {
+	process   *process
+	orphans   []*process // of an engine that was killed, until the next process takes over
+	served    *served    // state of process; nil until it serves
+	files     map[string][]byte
+	remaining map[string][]byte // remaining files of routes
+	reloaded  time.Time
+	reload    *reload        // in progress, or nil
+	former    []*process     // processes that still have connections
+	demand    map[string]int // required spare backends by shape
+	number    int            // count of reloads
+	failed    int            // consecutive failed reloads
+	retry     time.Time      // earliest time of the next reload
+}
+
+// Run runs HAProxy from the first configuration until ctx ends. It calls ready when HAProxy serves.
+// It restarts a HAProxy that ends.
+func (e *Engine) Run(ctx context.Context, ready func()) error {
+	for _, dir := range []string{"conf", "run", certificatesDir, authoritiesDir} {
+		if err := os.MkdirAll(filepath.Join(e.Dir, dir), 0o700); err != nil {
+			return fmt.Errorf("make directory of the router: %w", err)
+		}
+	}
+	// HAProxy's user connects to sockets in these directories, from the first one as its working
+	// directory. The modes of the sockets say who can.
+	for _, dir := range []string{e.Dir, filepath.Join(e.Dir, "run")} {
+		if err := makeSearchable(dir); err != nil {
+			return fmt.Errorf("let HAProxy's user search the directory of the router: %w", err)
+		}
+	}
+	now, err := e.begin()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if now.reload != nil {
+			now.reload.cancel()
+			e.finish(now, <-now.reload.done)
+		}
+		stopAll(slices.Concat(now.former, now.before()), e.Grace)
+	}()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		var ended <-chan struct{}
+		if now.process != nil {
+			ended = now.process.ended
+		}
+		var reloaded <-chan error
+		if now.reload != nil {
+			reloaded = now.reload.done
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-e.wake():
+		case <-timer.C:
+		case err := <-reloaded:
+			if err = e.finish(now, err); err != nil && ctx.Err() == nil {
+				slog.Error("HAProxy does not serve the newest configuration", "error", err,
+					"retryAfter", time.Until(now.retry).Round(time.Second))
+			}
+		case <-ended:
+			if now.reload == nil { // otherwise the next process might have taken over
+				slog.Error("HAProxy ended and is restarted", "error", now.process.ending(),
+					"output", now.process.output.String())
+			}
+			now.process, now.served = nil, nil
+		}
+		if now.served != nil {
+			ready()
+			ready = func() {}
+		}
+		if wait := e.step(ctx, now); wait > 0 {
+			timer.Reset(wait)
+		}
+	}
+}
+
+// begin finds the processes and the files of routes of earlier engines. Files that are no longer
+// needed are removed later.
+func (e *Engine) begin() (*running, error) {
+	now := &running{files: map[string][]byte{}, demand: map[string]int{}}
+	for _, pattern := range []string{certificatesDir + "*", authoritiesDir + "*"} {
+		paths, err := filepath.Glob(filepath.Join(e.Dir, pattern))
+		if err != nil {
+			return nil, fmt.Errorf("look for files of routes: %w", err)
+		}
+		for _, path := range paths {
+			now.files[filepath.Join(filepath.Dir(pattern), filepath.Base(path))] = nil
+		}
+	}
+	var err error
+	if e.Outlive {
+		now.orphans, err = orphans(e.Dir)
+	}
+	return now, err
+}
+
+// before returns the processes that the next process takes over from.
+func (r *running) before() []*process {
+	if r.process != nil {
+		return []*process{r.process}
+	}
+	return slices.DeleteFunc(r.orphans, func(p *process) bool { return !p.alive() })
+}
+
+// minBackoff is the delay before another start of a HAProxy that does not start.
+const minBackoff = time.Second
+
+// step brings HAProxy closer to the desired configuration: with commands to the running process,
+// and with a reload if they are not enough. wait is the delay until the next step, or 0 if an event
+// triggers it.
+func (e *Engine) step(ctx context.Context, now *running) (wait time.Duration) {
+	now.former = slices.DeleteFunc(now.former, func(p *process) bool { return !p.alive() })
+	config, number := e.desiredConfig()
+	if config == nil {
+		return 0
+	}
+	s := situation{serving: now.served != nil, reloading: now.reload != nil, reloaded: now.reloaded, retry: now.retry}
+	if s.serving {
+		s.complete = e.apply(now, config, number)
+		s.settled, s.scarce, s.since = now.served.settled(), now.served.scarce(), now.served.since
+		s.interval = e.interval(len(now.former))
+	}
+	wait, reload := s.next(time.Now())
+	if reload {
+		e.start(ctx, now, config, number)
+	}
+	return wait
+}
+
+// apply applies the changes that the runtime interface supports. complete reports whether HAProxy
+// then serves all of the configuration.
+func (e *Engine) apply(now *running, config *Config, number int) (complete bool) {
+	complete, err := now.served.change(config, e.Script != "")
+	if complete && err == nil {
+		e.reach(number)
+	}
+	if now.reload != nil { // the next process might have taken over
+		return complete
+	}
+	if err != nil {
+		slog.Warn("HAProxy cannot be changed while it runs and is reloaded", "error", err)
+	}
+	if err := now.tidy(e.Dir); err != nil {
+		slog.Warn("files of routes cannot be removed and HAProxy is reloaded", "error", err)
+	}
+	return complete
+}
+
+// situation is what the next transition in the diagram of the package depends on, once there is a
+// configuration.
+type situation struct {
+	serving   bool // a HAProxy serves
+	reloading bool // the next HAProxy starts
+	complete  bool // HAProxy serves all of the desired configuration
+	settled   bool // it serves it without spare backends
+	scarce    bool // few spare backends are left
+	// since is when the first spare backend came into use.
+	since time.Time
+	// reloaded is the start of the last reload, retry the end of the backoff.
+	reloaded, retry time.Time
+	// interval is the minimum time between reloads.
+	interval time.Duration
+}
+
+// next decides whether to start a HAProxy. If not, wait is the delay until the decision can change
+// without an event; 0 means never.
+func (s situation) next(now time.Time) (wait time.Duration, start bool) {
+	if s.reloading || s.serving && s.complete && s.settled {
+		return 0, false
+	}
+	due := s.reloaded.Add(minBackoff)
+	if s.serving {
+		due = s.reloaded.Add(s.interval)
+		if collected := s.since.Add(s.interval); s.complete && !s.scarce {
+			due = later(due, collected) // one reload for all changes of an interval
+		}
+	}
+	wait = later(due, s.retry).Sub(now)
+	return max(wait, 0), wait <= 0
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
