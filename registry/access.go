@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -178,9 +179,9 @@ func (s *server) allowed(w http.ResponseWriter, r *http.Request, right kubeautho
 	switch {
 	case ok:
 		return true
-	case err == errUnknown:
+	case errors.Is(err, errUnknown):
 		challenge(w, r, errcode.ErrorCodeUnauthorized.WithMessage(err.Error()))
-	case err == errBusy:
+	case errors.Is(err, errBusy):
 		serveBusy(w, err.Error())
 	case err != nil:
 		serveError(w, errcode.ErrorCodeUnavailable.WithMessage("the API server did not answer: "+err.Error()))
@@ -218,7 +219,7 @@ func (s *server) serveToken(w http.ResponseWriter, r *http.Request) {
 	c := callerOf(r)
 	token := anonymousToken
 	if c.known && !c.anonymous() {
-		if err := s.authenticate(r.Context(), c); err == errBusy {
+		if err := s.authenticate(r.Context(), c); errors.Is(err, errBusy) {
 			serveBusy(w, err.Error())
 			return
 		} else if err != nil {
@@ -240,7 +241,7 @@ func (s *server) serveBase(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !c.anonymous() {
-		if err := s.authenticate(r.Context(), c); err == errBusy {
+		if err := s.authenticate(r.Context(), c); errors.Is(err, errBusy) {
 			serveBusy(w, err.Error())
 			return
 		} else if err != nil {

@@ -54,7 +54,7 @@ func (s *Standalone) Run(ctx context.Context, ready func()) error {
 	}
 	defer func() { _ = handler.shutdown() }()
 	if reason := risk(s.Settings); reason != "" {
-		slog.Warn("registry is open", "part", s.Name(), "address", s.Settings.HTTP.Addr, "why", reason)
+		slog.Warn("registry is open", "component", s.Name(), "address", s.Settings.HTTP.Addr, "why", reason)
 	}
 	network := s.Settings.HTTP.Net
 	if network == "" {

@@ -254,7 +254,7 @@ func (t *tally) count(info *resource.Info, changed bool, err error) {
 		}
 	}
 	switch {
-	case err == errIgnored:
+	case errors.Is(err, errIgnored):
 		t.ignored++
 	case err != nil:
 		t.failed++

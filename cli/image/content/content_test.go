@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http/httptest"
 	"os"
@@ -104,7 +105,7 @@ func image(t *testing.T, platform string, layers ...[]byte) v1.Image {
 	t.Helper()
 	image := empty.Image
 	for _, content := range layers {
-		layer, err := tarball.LayerFromReader(bytes.NewReader(content))
+		layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil })
 		if err == nil {
 			image, err = mutate.AppendLayers(image, layer)
 		}
