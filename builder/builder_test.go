@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"maps"
@@ -192,7 +193,7 @@ func (s *fixture) mustBuild(spec buildv1.CommonSpec, upload io.Reader) (pushedIm
 	defer content.Close()
 	for archive := tar.NewReader(content); ; {
 		header, err := archive.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return got, log
 		}
 		if err != nil {

@@ -124,8 +124,8 @@ func (l otherNamespaceLister) Get(name string) (*corev1.PersistentVolumeClaim, e
 	}
 	pv, err := l.volumes.Get(claim.Spec.VolumeName)
 	if err != nil {
-		// %v hides "not found", which upstream would not retry
-		return nil, fmt.Errorf("find volume of claim %s/%s: %v", claim.Namespace, name, err)
+		// not wrapped: upstream would not retry after "not found"
+		return nil, fmt.Errorf("find volume of claim %s/%s: %s", claim.Namespace, name, err.Error())
 	}
 	if pv.Spec.FlexVolume != nil {
 		return nil, apierrors.NewNotFound(corev1.Resource("persistentvolumeclaims"), name)

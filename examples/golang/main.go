@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"html"
 	"log"
@@ -13,6 +14,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 )
 
 //go:embed page.html
@@ -25,7 +27,7 @@ func main() {
 	version = strings.TrimSpace(version)
 	http.HandleFunc("/", page)
 	http.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	server := &http.Server{Addr: ":" + environment("PORT", "8080")}
+	server := &http.Server{Addr: ":" + environment("PORT", "8080"), ReadHeaderTimeout: 10 * time.Second}
 
 	// Requests that are being answered are answered before the end.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
@@ -36,7 +38,7 @@ func main() {
 		ended <- server.Shutdown(context.Background())
 	}()
 	log.Printf("version %s listens at %s", version, server.Addr)
-	if err := server.ListenAndServe(); err != http.ErrServerClosed {
+	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
 		log.Fatal(err)
 	}
 	if err := <-ended; err != nil {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -54,7 +55,7 @@ func readEvents(out io.Writer, events io.Reader) (testRun, error) {
 			}
 			run.add(e)
 		}
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return run, nil
 		}
 		if err != nil {

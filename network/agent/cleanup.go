@@ -70,7 +70,7 @@ func removeNamespaces(dir string) error {
 		}
 		path := filepath.Join(dir, entry.Name())
 		// EINVAL: not a mount point.
-		if err := unix.Unmount(path, unix.MNT_DETACH); err != nil && err != unix.EINVAL && err != unix.ENOENT {
+		if err := unix.Unmount(path, unix.MNT_DETACH); err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) {
 			errs = append(errs, fmt.Errorf("unmount network namespace %q: %w", path, err))
 			continue
 		}

@@ -220,7 +220,7 @@ func (s *source) explain(err error) error {
 func decompress(file io.Reader) (io.ReadCloser, error) {
 	buffered := bufio.NewReaderSize(file, 1<<16)
 	start, err := buffered.Peek(4)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	plain := io.NopCloser(buffered)
@@ -247,11 +247,11 @@ func checkTar(stream io.ReadCloser) (io.ReadCloser, error) {
 	const magicOffset, magic = 257, "ustar"
 	buffered := bufio.NewReader(stream)
 	start, err := buffered.Peek(magicOffset + len(magic))
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		stream.Close()
 		return nil, err
 	}
-	if err == io.EOF || string(start[magicOffset:]) != magic {
+	if errors.Is(err, io.EOF) || string(start[magicOffset:]) != magic {
 		stream.Close()
 		return nil, errors.New("not an archive of images: expected the output of docker save, podman save or skopeo (tar, tar.gz or tar.zst)")
 	}

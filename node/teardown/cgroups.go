@@ -87,7 +87,7 @@ func removeCgroup(dir string) error {
 		cgroups := tree(dir)
 		slices.Reverse(cgroups)
 		for _, cgroup := range cgroups {
-			if err := unix.Rmdir(cgroup); err != nil && err != unix.ENOENT {
+			if err := unix.Rmdir(cgroup); err != nil && !errors.Is(err, unix.ENOENT) {
 				errs = append(errs, fmt.Errorf("cgroup %q remains: %w%s", cgroup, err, occupants(cgroup)))
 			}
 		}

@@ -53,7 +53,7 @@ func Mounts(dirs ...string) error {
 // unmount unmounts the mount at point. With lazy, it detaches a busy mount.
 func unmount(point string, lazy bool) error {
 	err := unix.Unmount(point, unix.UMOUNT_NOFOLLOW)
-	if err == nil || err == unix.EINVAL || err == unix.ENOENT {
+	if err == nil || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) {
 		return nil // EINVAL: not a mount point anymore
 	}
 	if !lazy {

@@ -67,7 +67,7 @@ func End(ctx context.Context, list []Process) error {
 	}()
 	for _, p := range list {
 		descriptor, err := unix.PidfdOpen(p.PID, 0)
-		if err == unix.ESRCH {
+		if errors.Is(err, unix.ESRCH) {
 			continue
 		}
 		if err != nil {

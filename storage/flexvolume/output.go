@@ -136,7 +136,7 @@ func parseOne(text []byte, redact func(string) string) (response, *responseError
 	case err != nil:
 		return response{}, &responseError{KindNoAnswer, "it printed no JSON: " + err.Error()}
 	}
-	if _, err := decoder.Token(); err != io.EOF {
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return response{}, &responseError{KindNoise, "it printed text after its response"}
 	}
 	return resp, nil

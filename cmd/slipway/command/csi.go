@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -95,7 +96,7 @@ func (h *httpServer) Run(ctx context.Context, ready func()) error {
 	server := &http.Server{Handler: h.handler, ReadHeaderTimeout: 10 * time.Second}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	ready()
-	if err := server.Serve(h.listener); err != http.ErrServerClosed {
+	if err := server.Serve(h.listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve metrics and health: %w", err)
 	}
 	return nil
