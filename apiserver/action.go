@@ -3,7 +3,6 @@ package apiserver
 import (
 	"context"
 	"fmt"
-	"reflect"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,7 +19,7 @@ type Action[T runtime.Object] struct {
 
 // New creates an empty body.
 func (Action[T]) New() runtime.Object {
-	return reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
+	return newObject[T]()
 }
 
 // Destroy does nothing: an action holds no resources.

@@ -25,11 +25,12 @@ import (
 // their own access tokens. It excludes tokens whose name is the token itself.
 func ownTokens() apiserver.Served {
 	return apiserver.Virtual{Plural: "useroauthaccesstokens", New: func(deps apiserver.Deps) (rest.Storage, error) {
-		return &own{stores: deps.Stores, table: apiserver.Table(tokenColumns())}, nil
+		return &own{Unstored: apiserver.Unstored[*oauthv1.UserOAuthAccessToken]{Singular: "useroauthaccesstoken"}, stores: deps.Stores, table: apiserver.Table(tokenColumns())}, nil
 	}}
 }
 
 type own struct {
+	apiserver.Unstored[*oauthv1.UserOAuthAccessToken]
 	stores map[schema.GroupResource]*registry.Store
 	table  rest.TableConvertor
 }
@@ -43,20 +44,8 @@ var (
 	_ rest.SingularNameProvider = &own{}
 )
 
-// New creates an empty object.
-func (o *own) New() runtime.Object { return &oauthv1.UserOAuthAccessToken{} }
-
 // NewList creates an empty list.
 func (o *own) NewList() runtime.Object { return &oauthv1.UserOAuthAccessTokenList{} }
-
-// Destroy does nothing.
-func (o *own) Destroy() {}
-
-// NamespaceScoped returns false: tokens are cluster-scoped.
-func (o *own) NamespaceScoped() bool { return false }
-
-// GetSingularName returns the singular name.
-func (o *own) GetSingularName() string { return "useroauthaccesstoken" }
 
 // ConvertToTable returns the same table as the resource of all tokens.
 func (o *own) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {

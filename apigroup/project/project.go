@@ -75,6 +75,7 @@ func (f *feature) newProjects(deps apiserver.Deps) (registry.Storage, error) {
 func (f *feature) newRequests(deps apiserver.Deps) (registry.Storage, error) {
 	objects := newWriter(deps)
 	return &requests{
+		Unstored:       apiserver.Unstored[*projectv1.ProjectRequest]{Singular: "projectrequest"},
 		TableConvertor: registry.NewDefaultTableConvertor(projectv1.Resource("projectrequests")),
 		settings:       f.settings, authorizer: deps.Authorizer, objects: objects, observer: f.observer,
 	}, nil

@@ -25,6 +25,7 @@ import (
 // project is checked for the project. The change then goes to the namespace through the API server,
 // so that its admission applies too.
 type projects struct {
+	apiserver.Unstored[*projectv1.Project]
 	rest.TableConvertor
 	observer   *observer
 	namespaces corelisters.NamespaceLister
@@ -40,6 +41,7 @@ var (
 func newProjects(observer *observer, visibility *visibility, client kubernetes.Interface) *projects {
 	type column = apiserver.Column[*projectv1.Project]
 	return &projects{
+		Unstored: apiserver.Unstored[*projectv1.Project]{Singular: "project"},
 		TableConvertor: apiserver.Table([]column{
 			{Name: "Display Name", Description: "Name for people", Value: func(p *projectv1.Project) any { return p.Annotations[displayNameAnnotation] }},
 			{Name: "Status", Description: "Phase of the project", Value: func(p *projectv1.Project) any { return string(p.Status.Phase) }},
@@ -51,20 +53,8 @@ func newProjects(observer *observer, visibility *visibility, client kubernetes.I
 	}
 }
 
-// New creates an empty project.
-func (p *projects) New() runtime.Object { return &projectv1.Project{} }
-
 // NewList creates an empty list.
 func (p *projects) NewList() runtime.Object { return &projectv1.ProjectList{} }
-
-// Destroy does nothing.
-func (p *projects) Destroy() {}
-
-// NamespaceScoped returns false: projects are cluster-scoped.
-func (p *projects) NamespaceScoped() bool { return false }
-
-// GetSingularName returns the singular name.
-func (p *projects) GetSingularName() string { return "project" }
 
 // ShortNames returns none: `oc project` is a command.
 func (p *projects) ShortNames() []string { return nil }

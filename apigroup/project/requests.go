@@ -23,6 +23,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/slipway-platform/slipway/apigroup/project/standard"
+	"github.com/slipway-platform/slipway/apiserver"
 )
 
 // defaultMessage is sent to users who may not request projects, unless another message is
@@ -32,6 +33,7 @@ const defaultMessage = "You may not request a new project via this API."
 // requests is the resource projectrequests. Creating a request creates a project from a template
 // for the user. Listing requests reports whether the user may request a project.
 type requests struct {
+	apiserver.Unstored[*projectv1.ProjectRequest]
 	rest.TableConvertor
 	settings   *Settings
 	authorizer authorizer.Authorizer
@@ -44,20 +46,8 @@ var (
 	_ rest.Lister  = &requests{}
 )
 
-// New creates an empty request.
-func (r *requests) New() runtime.Object { return &projectv1.ProjectRequest{} }
-
 // NewList creates an empty status.
 func (r *requests) NewList() runtime.Object { return &metav1.Status{} }
-
-// Destroy does nothing.
-func (r *requests) Destroy() {}
-
-// NamespaceScoped returns false: requests are cluster-scoped.
-func (r *requests) NamespaceScoped() bool { return false }
-
-// GetSingularName returns the singular name.
-func (r *requests) GetSingularName() string { return "projectrequest" }
 
 // List succeeds if the user may request projects. Otherwise it fails with the configured message.
 func (r *requests) List(ctx context.Context, _ *internalversion.ListOptions) (runtime.Object, error) {

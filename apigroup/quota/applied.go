@@ -21,6 +21,7 @@ import (
 
 // applied serves the quotas that select a namespace.
 type applied struct {
+	apiserver.Unstored[*quotav1.AppliedClusterResourceQuota]
 	rest.TableConvertor
 	namespaces corelisters.NamespaceLister
 	quotas     *registry.Store
@@ -35,6 +36,7 @@ var (
 
 func newApplied(deps apiserver.Deps) *applied {
 	return &applied{
+		Unstored: apiserver.Unstored[*quotav1.AppliedClusterResourceQuota]{Singular: "appliedclusterresourcequota", Namespaced: true},
 		TableConvertor: apiserver.Table([]apiserver.Column[*quotav1.AppliedClusterResourceQuota]{
 			{Name: "Label Selector", Description: "Labels of the projects", Value: func(q *quotav1.AppliedClusterResourceQuota) any {
 				return labelText(&q.Spec.Selector)
@@ -48,20 +50,8 @@ func newApplied(deps apiserver.Deps) *applied {
 	}
 }
 
-// New creates an empty object.
-func (a *applied) New() runtime.Object { return &quotav1.AppliedClusterResourceQuota{} }
-
 // NewList creates an empty list.
 func (a *applied) NewList() runtime.Object { return &quotav1.AppliedClusterResourceQuotaList{} }
-
-// Destroy does nothing.
-func (a *applied) Destroy() {}
-
-// NamespaceScoped returns true: the result depends on the namespace.
-func (a *applied) NamespaceScoped() bool { return true }
-
-// GetSingularName returns the singular name.
-func (a *applied) GetSingularName() string { return "appliedclusterresourcequota" }
 
 // Get returns a quota if it selects the namespace.
 func (a *applied) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {

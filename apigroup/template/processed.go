@@ -11,10 +11,13 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/slipway-platform/slipway/apigroup/template/process"
+	"github.com/slipway-platform/slipway/apiserver"
 )
 
 // processed is the action that processes a template.
-type processed struct{}
+type processed struct {
+	apiserver.Unstored[*templatev1.Template]
+}
 
 var (
 	_ rest.Creater              = &processed{}
@@ -23,18 +26,6 @@ var (
 
 	_ rest.GroupVersionKindProvider = &processed{}
 )
-
-// New creates an empty template.
-func (*processed) New() runtime.Object { return &templatev1.Template{} }
-
-// Destroy does nothing.
-func (*processed) Destroy() {}
-
-// NamespaceScoped returns true: a template is processed for a namespace.
-func (*processed) NamespaceScoped() bool { return true }
-
-// GetSingularName returns the singular name.
-func (*processed) GetSingularName() string { return "processedtemplate" }
 
 // GroupVersionKind distinguishes the resource from templates, which have the same wire type.
 func (*processed) GroupVersionKind(gv schema.GroupVersion) schema.GroupVersionKind {

@@ -29,7 +29,7 @@ func Feature(offered []string) apiserver.Feature {
 		Resources: []apiserver.Served{
 			templates(), instances(), brokerInstances(),
 			apiserver.Virtual{Plural: "processedtemplates", New: func(apiserver.Deps) (rest.Storage, error) {
-				return &processed{}, nil
+				return &processed{apiserver.Unstored[*templatev1.Template]{Singular: "processedtemplate", Namespaced: true}}, nil
 			}},
 		},
 	}}}

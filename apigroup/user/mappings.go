@@ -23,13 +23,14 @@ import (
 // have many identities.
 func mappings() apiserver.Served {
 	return apiserver.Virtual{Plural: "useridentitymappings", New: func(deps apiserver.Deps) (rest.Storage, error) {
-		return &mapping{stores: deps.Stores, table: apiserver.Table([]apiserver.Column[*userv1.UserIdentityMapping]{
+		return &mapping{Unstored: apiserver.Unstored[*userv1.UserIdentityMapping]{Singular: "useridentitymapping"}, stores: deps.Stores, table: apiserver.Table([]apiserver.Column[*userv1.UserIdentityMapping]{
 			{Name: "User Name", Description: "User of the identity", Value: func(m *userv1.UserIdentityMapping) any { return m.User.Name }},
 		})}, nil
 	}}
 }
 
 type mapping struct {
+	apiserver.Unstored[*userv1.UserIdentityMapping]
 	stores map[schema.GroupResource]*registry.Store
 	table  rest.TableConvertor
 }
@@ -41,18 +42,6 @@ var (
 	_ rest.Scoper               = &mapping{}
 	_ rest.SingularNameProvider = &mapping{}
 )
-
-// New creates an empty object.
-func (m *mapping) New() runtime.Object { return &userv1.UserIdentityMapping{} }
-
-// Destroy does nothing.
-func (m *mapping) Destroy() {}
-
-// NamespaceScoped returns false: mappings are cluster-scoped.
-func (m *mapping) NamespaceScoped() bool { return false }
-
-// GetSingularName returns the singular name.
-func (m *mapping) GetSingularName() string { return "useridentitymapping" }
 
 // ConvertToTable returns the table of mappings.
 func (m *mapping) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {

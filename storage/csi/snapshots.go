@@ -15,7 +15,7 @@ import (
 func (t *term) snapshots() error {
 	_, err := t.client.Discovery().ServerResourcesForGroupVersion(snapshotv1.SchemeGroupVersion.String())
 	if apierrors.IsNotFound(err) {
-		slog.Warn("snapshots are not served: the API server lacks the CRDs of " + snapshotv1.GroupName + "; install them and restart")
+		slog.Warn("snapshots are not served: the API server lacks their CRDs; install them and restart", "group", snapshotv1.GroupName)
 		return nil
 	}
 	if err != nil {
