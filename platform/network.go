@@ -12,6 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/network/agent"
 	"github.com/slipway-platform/slipway/network/dns"
 	"github.com/slipway-platform/slipway/network/idle"
+	"github.com/slipway-platform/slipway/network/policy"
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
@@ -31,20 +32,35 @@ func (h *Host) network() (component.Component, error) {
 	}
 	cluster, _ := h.Master.ClusterNetwork()
 	return &agent.Agent{
-		NodeName:    h.Node.NodeName,
-		Client:      client,
-		Bridge:      h.Node.Slipway.Bridge,
-		NFTTable:    h.Node.Slipway.NFTTable,
-		ClusterCIDR: cluster,
-		ServiceCIDR: h.Master.ServiceNetwork(),
-		ConfDir:     h.cniConfDir(),
-		BinDir:      programs.Dir,
-		StateDir:    h.path("cni", "state"),
-		MTU:         int(h.Node.NetworkConfig.MTU),
-		DNSDevice:   h.Node.Slipway.DNSDevice,
-		DNSIP:       dnsIP,
+		NodeName:     h.Node.NodeName,
+		Client:       client,
+		Bridge:       h.Node.Slipway.Bridge,
+		NFTTable:     h.Node.Slipway.NFTTable,
+		ClusterCIDR:  cluster,
+		ServiceCIDR:  h.Master.ServiceNetwork(),
+		ConfDir:      h.cniConfDir(),
+		BinDir:       programs.Dir,
+		StateDir:     h.cniStateDir(),
+		PolicySocket: h.policySocket(),
+		MTU:          int(h.Node.NetworkConfig.MTU),
+		DNSDevice:    h.Node.Slipway.DNSDevice,
+		DNSIP:        dnsIP,
 	}, nil
 }
+
+// networkPolicy returns the component that enforces network policies for the pods of the node.
+func (h *Host) networkPolicy() (component.Component, error) {
+	client, err := clientFor(h.credentials.AgentKubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return &policy.Enforcer{
+		NodeName: h.Node.NodeName, Client: client, Table: h.PolicyTable(),
+		Socket: h.policySocket(), LeaseDir: agent.LeaseDir(h.cniStateDir()),
+	}, nil
+}
+
+func (h *Host) cniStateDir() string { return h.path("cni", "state") }
 
 func (h *Host) cniConfDir() string { return h.path("cni", "conf") }
 

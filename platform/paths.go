@@ -55,5 +55,10 @@ func (h *Host) platformCgroup() string { return path.Join(h.Node.Slipway.CgroupR
 
 func (h *Host) cgroup(process string) string { return path.Join(h.platformCgroup(), process) }
 
+// PolicyTable returns the nftables table of network policies.
+func (h *Host) PolicyTable() string { return h.Node.Slipway.NFTTable + "-policy" }
+
+func (h *Host) policySocket() string { return h.path("cni", "policy.sock") }
+
 // IdleTable returns the nftables table of connections to idle services.
 func (h *Host) IdleTable() string { return h.Node.Slipway.NFTTable + "-idle" }

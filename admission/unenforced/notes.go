@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	networkv1 "github.com/openshift/api/network/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
@@ -17,7 +16,6 @@ import (
 // `slipway status`.
 func Resources() []schema.GroupVersionResource {
 	return []schema.GroupVersionResource{
-		networkingv1.SchemeGroupVersion.WithResource("networkpolicies"),
 		networkv1.GroupVersion.WithResource("egressnetworkpolicies"),
 	}
 }

@@ -48,6 +48,8 @@ type Agent struct {
 	ConfDir     string               // directory of the runtime's CNI configuration
 	BinDir      string               // directory of CNI plugins; must contain slipway-cni
 	StateDir    string               // directory of the plugin's address leases
+	// PolicySocket is the socket of package policy; optional.
+	PolicySocket string
 	// Bytes; the default is the MTU of the default route's device.
 	MTU           int
 	DNSDevice     string        // device for DNSIP, such as slipway-dns; optional with DNSIP

@@ -20,11 +20,11 @@ import (
 
 // CleanupConfig lists what Cleanup removes. Empty fields are skipped.
 type CleanupConfig struct {
-	Bridge    string   // also removes the pod devices on it
-	Devices   []string // other devices, such as those of the DNS server and of hostaddr
-	NFTTable  string   // in the families ip and netdev
-	IdleTable string   // of package idle, in family ip
-	NetnsDir  string   // where the container runtime creates network namespaces named cni-*
+	Bridge   string   // also removes the pod devices on it
+	Devices  []string // other devices, such as those of the DNS server and of hostaddr
+	NFTTable string   // in the families ip and netdev
+	Tables   []string // of other components, in family ip
+	NetnsDir string   // where the container runtime creates network namespaces named cni-*
 }
 
 // Cleanup removes the complete network from the host: pods' network namespaces, devices, our
@@ -36,8 +36,8 @@ func Cleanup(ctx context.Context, l CleanupConfig) error {
 	if l.NFTTable != "" {
 		tables = append(tables, nat.Table{Family: knftables.IPv4Family, Name: l.NFTTable}, nat.Table{Family: knftables.NetDevFamily, Name: l.NFTTable})
 	}
-	if l.IdleTable != "" {
-		tables = append(tables, nat.Table{Family: knftables.IPv4Family, Name: l.IdleTable})
+	for _, name := range l.Tables {
+		tables = append(tables, nat.Table{Family: knftables.IPv4Family, Name: name})
 	}
 	errs := []error{removeNamespaces(l.NetnsDir), removePodDevices(l.Bridge)}
 	for _, name := range append([]string{l.Bridge}, l.Devices...) {

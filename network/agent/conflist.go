@@ -15,6 +15,9 @@ import (
 // networkName is the network's name in the CNI configuration, and of the plugin's state directory.
 const networkName = "slipway"
 
+// LeaseDir returns the directory of the plugin's leases in the agent's state directory.
+func LeaseDir(stateDir string) string { return cni.LeaseDir(stateDir, networkName) }
+
 func (a *Agent) configFile() string { return filepath.Join(a.ConfDir, "10-slipway.conflist") }
 
 func (a *Agent) pluginConfig(subnet netip.Prefix) cni.Config {
@@ -28,6 +31,7 @@ func (a *Agent) pluginConfig(subnet netip.Prefix) cni.Config {
 		PodCIDR:      subnet,
 		StateDir:     a.StateDir,
 		NFTTable:     a.NFTTable,
+		PolicySocket: a.PolicySocket,
 		Hairpin:      true,
 	}
 }

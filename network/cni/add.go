@@ -25,6 +25,10 @@ func add(args *skel.CmdArgs) error {
 	if err != nil {
 		return err
 	}
+	name, err := podNameOf(args)
+	if err != nil {
+		return err
+	}
 	unlock, err := c.leases.lockShared()
 	if err != nil {
 		return err
@@ -35,7 +39,7 @@ func add(args *skel.CmdArgs) error {
 	if err != nil {
 		return types.NewError(types.ErrTryAgainLater, err.Error(), "the network agent has not created the bridge yet")
 	}
-	l, err := c.leases.reserve(lease{Device: c.device, Container: args.ContainerID, Interface: args.IfName, Ports: ports})
+	l, err := c.leases.reserve(lease{Device: c.device, Container: args.ContainerID, Interface: args.IfName, Pod: name, Ports: ports})
 	if err != nil {
 		return err
 	}
@@ -50,6 +54,9 @@ func add(args *skel.CmdArgs) error {
 func (c *call) attach(bridge netlink.Link, l lease) (*current.Result, error) {
 	host, pod, err := c.createVeth(bridge, l)
 	if err != nil {
+		return nil, err
+	}
+	if err := c.config.awaitPolicy(l); err != nil {
 		return nil, err
 	}
 	if err := c.config.publish(l); err != nil {

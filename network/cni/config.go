@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
-	"path/filepath"
 	"strings"
 
 	"github.com/containernetworking/cni/pkg/types"
@@ -27,6 +26,9 @@ type Config struct {
 	// StateDir contains the leases, in a directory with the network's name.
 	StateDir string `json:"stateDir"`
 	NFTTable string `json:"nftTable"` // table of package nat
+	// PolicySocket is the Unix socket of the component that enforces network policies. If set, ADD
+	// succeeds only when the component enforces the policies of the new pod.
+	PolicySocket string `json:"policySocket,omitempty"`
 	// Hairpin makes the bridge send frames back to their own port.
 	Hairpin bool `json:"hairpin,omitempty"`
 
@@ -84,7 +86,7 @@ func (c Config) validate() error {
 }
 
 func (c Config) leases() leases {
-	return leases{dir: filepath.Join(c.StateDir, c.Name), subnet: c.PodCIDR.Masked()}
+	return leases{dir: LeaseDir(c.StateDir, c.Name), subnet: c.PodCIDR.Masked()}
 }
 
 // ports returns the IPv4 port mappings. As in the CNI project's own plugin, a mapping for an IPv6

@@ -22,6 +22,7 @@ type lease struct {
 	Device    string     `json:"device"` // host end of the veth; empty if the file is corrupt
 	Container string     `json:"container"`
 	Interface string     `json:"interface"`
+	Pod       podName    `json:"pod,omitzero"`
 	Ports     []nat.Port `json:"ports,omitempty"`
 }
 

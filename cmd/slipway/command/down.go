@@ -176,11 +176,11 @@ func (h teardownHost) withContainerd(ctx context.Context, do func(context.Contex
 
 func (h teardownHost) removeNetwork(ctx context.Context) error {
 	return agent.Cleanup(ctx, agent.CleanupConfig{
-		Bridge:    h.Node.Slipway.Bridge,
-		Devices:   []string{h.Node.Slipway.DNSDevice, platform.OfflineDevice},
-		NFTTable:  h.Node.Slipway.NFTTable,
-		IdleTable: h.IdleTable(),
-		NetnsDir:  filepath.Join(h.ContainerdState(), "netns"),
+		Bridge:   h.Node.Slipway.Bridge,
+		Devices:  []string{h.Node.Slipway.DNSDevice, platform.OfflineDevice},
+		NFTTable: h.Node.Slipway.NFTTable,
+		Tables:   []string{h.IdleTable(), h.PolicyTable()},
+		NetnsDir: filepath.Join(h.ContainerdState(), "netns"),
 	})
 }
 

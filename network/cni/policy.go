@@ -1,0 +1,90 @@
+package cni
+
+import (
+	"encoding/json"
+	"errors"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"time"
+
+	"github.com/containernetworking/cni/pkg/skel"
+	"github.com/containernetworking/cni/pkg/types"
+)
+
+// policyTimeout limits the wait for the component that enforces network policies.
+const (
+	policyTimeout = 20 * time.Second
+	policyPoll    = 50 * time.Millisecond
+)
+
+// podName identifies the pod of a lease. It is empty for other containers.
+type podName struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	UID       string `json:"uid"`
+}
+
+// Pod is a pod with an address on this host. Its name is empty if an earlier version of the plugin
+// created the lease.
+type Pod struct {
+	podName
+	Address netip.Addr `json:"address"`
+}
+
+// PolicyResponse is the response at Config.PolicySocket to the JSON form of a Pod.
+type PolicyResponse struct {
+	Error string `json:"error,omitempty"` // empty when the policies of the pod are enforced
+}
+
+// ListPods returns the pods with an address. dir is the directory of the network's leases.
+func ListPods(dir string) ([]Pod, error) {
+	leases, err := leases{dir: dir}.list()
+	var pods []Pod
+	for _, l := range leases {
+		pods = append(pods, Pod{l.Pod, l.Address})
+	}
+	return pods, err
+}
+
+// LeaseDir returns the directory of the leases of a network.
+func LeaseDir(stateDir, network string) string { return filepath.Join(stateDir, network) }
+
+// podNameOf returns the pod that the container runtime names in CNI_ARGS.
+func podNameOf(args *skel.CmdArgs) (podName, error) {
+	var pod struct {
+		types.CommonArgs
+		K8S_POD_NAMESPACE, K8S_POD_NAME, K8S_POD_UID types.UnmarshallableString //nolint:revive // keys of CNI_ARGS
+	}
+	pod.IgnoreUnknown = true
+	if err := types.LoadArgs(args.Args, &pod); err != nil {
+		return podName{}, types.NewError(types.ErrInvalidEnvironmentVariables, "read CNI_ARGS: "+err.Error(), "")
+	}
+	return podName{string(pod.K8S_POD_NAMESPACE), string(pod.K8S_POD_NAME), string(pod.K8S_POD_UID)}, nil
+}
+
+// awaitPolicy waits until the policies of a new pod are enforced. No process of the pod runs yet.
+func (c Config) awaitPolicy(l lease) error {
+	if c.PolicySocket == "" {
+		return nil
+	}
+	deadline := time.Now().Add(policyTimeout)
+	conn, err := net.Dial("unix", c.PolicySocket)
+	for ; err != nil && time.Now().Before(deadline); conn, err = net.Dial("unix", c.PolicySocket) {
+		time.Sleep(policyPoll) // the node's process is starting
+	}
+	if err != nil {
+		return types.NewError(types.ErrTryAgainLater, "wait for network policies: "+err.Error(), "the component network-policy of the node is not running")
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(deadline)
+	var response PolicyResponse
+	err = errors.Join(json.NewEncoder(conn).Encode(Pod{l.Pod, l.Address}), json.NewDecoder(conn).Decode(&response))
+	if err == nil && response.Error != "" {
+		err = errors.New(response.Error)
+	}
+	if err != nil {
+		return types.NewError(types.ErrTryAgainLater, "wait for network policies: "+err.Error(), "")
+	}
+	return nil
+}

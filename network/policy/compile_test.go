@@ -1,0 +1,168 @@
+package policy
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/yaml"
+)
+
+// shop is a cluster: two projects, pods of this node and pods of another node.
+func shop() snapshot {
+	http := []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}}
+	return snapshot{
+		namespaces: map[string]labels.Set{"shop": {"team": "blue"}, "bank": {"team": "red"}},
+		pods: []pod{
+			{namespace: "shop", labels: labels.Set{"app": "web"}, ports: http, address: netip.MustParseAddr("10.128.0.2"), local: true},
+			{namespace: "shop", labels: labels.Set{"app": "db"}, address: netip.MustParseAddr("10.128.0.3"), local: true},
+			{namespace: "shop", labels: labels.Set{"app": "web"}, ports: http, address: netip.MustParseAddr("10.129.0.2")},
+			{namespace: "bank", labels: labels.Set{"app": "web"}, address: netip.MustParseAddr("10.128.0.4"), local: true},
+		},
+	}
+}
+
+// policyOf returns a policy of the project shop from the YAML form of its spec.
+func policyOf(t *testing.T, name, spec string) *networkingv1.NetworkPolicy {
+	t.Helper()
+	policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
+	if err := yaml.UnmarshalStrict([]byte(spec), &policy.Spec); err != nil {
+		t.Fatal(err)
+	}
+	return policy
+}
+
+// text returns the rules that the packets of a pod pass, with the names of chains and sets replaced
+// by their content.
+func (r *ruleset) text(d direction, address string) string {
+	name, isolated := r.pods[d][netip.MustParseAddr(address)]
+	if !isolated {
+		return "not isolated"
+	}
+	var lines []string
+	for _, rule := range r.chains[name].rules {
+		target, isJump := strings.CutPrefix(rule, "jump ")
+		if !isJump {
+			lines = append(lines, rule)
+			continue
+		}
+		for _, rule := range r.chains[target].rules {
+			for name, set := range r.sets {
+				rule = strings.ReplaceAll(rule, "@"+name, "["+strings.Join(sortedKeys(set.elements), ", ")+"]")
+			}
+			lines = append(lines, rule)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestCompile(t *testing.T) {
+	for _, c := range []struct {
+		name, spec string
+		direction  direction
+		pod, want  string
+	}{
+		{"deny by default", `{podSelector: {}, policyTypes: [Ingress]}`, ingress, "10.128.0.3", "counter drop"},
+		{"ingress only", `{podSelector: {}, policyTypes: [Ingress]}`, egress, "10.128.0.3", "not isolated"},
+		{"another project", `{podSelector: {}, policyTypes: [Ingress]}`, ingress, "10.128.0.4", "not isolated"},
+		{"pod of another node", `{podSelector: {}, policyTypes: [Ingress]}`, ingress, "10.129.0.2", "not isolated"},
+		{"pod that is not selected", `{podSelector: {matchLabels: {app: web}}}`, ingress, "10.128.0.3", "not isolated"},
+		{"everything", `{podSelector: {}, ingress: [{}]}`, ingress, "10.128.0.2", "accept\ncounter drop"},
+		{"same project", `{podSelector: {}, ingress: [{from: [{podSelector: {}}]}]}`, ingress, "10.128.0.3",
+			"ip saddr [10.128.0.2, 10.128.0.3, 10.129.0.2] accept\ncounter drop"},
+		{"pods of the same project", `{podSelector: {}, ingress: [{from: [{podSelector: {matchLabels: {app: web}}}]}]}`, ingress, "10.128.0.3",
+			"ip saddr [10.128.0.2, 10.129.0.2] accept\ncounter drop"},
+		{"other projects", `{podSelector: {}, ingress: [{from: [{namespaceSelector: {matchLabels: {team: red}}}]}]}`, ingress, "10.128.0.3",
+			"ip saddr [10.128.0.4] accept\ncounter drop"},
+		{"combined selectors", `{podSelector: {}, ingress: [{from: [{namespaceSelector: {}, podSelector: {matchLabels: {app: web}}}]}]}`, ingress, "10.128.0.3",
+			"ip saddr [10.128.0.2, 10.128.0.4, 10.129.0.2] accept\ncounter drop"},
+		{"selectors of separate peers", `{podSelector: {}, ingress: [{from: [{namespaceSelector: {matchLabels: {team: red}}}, {podSelector: {matchLabels: {app: db}}}]}]}`,
+			ingress, "10.128.0.3", "ip saddr [10.128.0.4] accept\nip saddr [10.128.0.3] accept\ncounter drop"},
+		{"ports", `{podSelector: {}, ingress: [{ports: [{port: 443}, {port: 80, protocol: TCP}, {port: 8000, endPort: 8100}, {port: 53, protocol: UDP}, {port: 7, protocol: SCTP}]}]}`,
+			ingress, "10.128.0.3", "sctp dport { 7 } accept\ntcp dport { 80, 443, 8000-8100 } accept\nudp dport { 53 } accept\ncounter drop"},
+		{"overlapping ports", `{podSelector: {}, ingress: [{ports: [{port: 80}, {port: 70, endPort: 81}, {port: 82}]}]}`,
+			ingress, "10.128.0.3", "tcp dport { 70-82 } accept\ncounter drop"},
+		{"all ports of a protocol", `{podSelector: {}, ingress: [{ports: [{protocol: UDP}, {port: 5, protocol: UDP}]}]}`,
+			ingress, "10.128.0.3", "meta l4proto udp accept\ncounter drop"},
+		{"named port", `{podSelector: {}, ingress: [{ports: [{port: http}]}]}`, ingress, "10.128.0.2",
+			"ip daddr . tcp dport [10.128.0.2 . 8080, 10.129.0.2 . 8080] accept\ncounter drop"},
+		{"unknown named port", `{podSelector: {}, ingress: [{ports: [{port: ftp}]}]}`, ingress, "10.128.0.2", "ip daddr . tcp dport [] accept\ncounter drop"},
+		{"blocks", `{podSelector: {}, ingress: [{from: [{ipBlock: {cidr: 10.0.0.0/8}}, {ipBlock: {cidr: 10.1.0.0/16}}, {ipBlock: {cidr: "fd00::/8"}}]}]}`,
+			ingress, "10.128.0.3", "ip saddr { 10.0.0.0/8 } accept\ncounter drop"},
+		{"block with exceptions", `{podSelector: {}, ingress: [{from: [{ipBlock: {cidr: 10.0.0.0/8, except: [10.1.2.0/24, 10.1.0.0/16]}}], ports: [{port: 1}]}]}`,
+			ingress, "10.128.0.3", "ip saddr 10.0.0.0/8 ip saddr != { 10.1.0.0/16 } tcp dport { 1 } accept\ncounter drop"},
+		{"only an IPv6 block", `{podSelector: {}, ingress: [{from: [{ipBlock: {cidr: "fd00::/8"}}]}]}`, ingress, "10.128.0.3", "counter drop"},
+		{"egress", `{podSelector: {}, policyTypes: [Egress], egress: [{to: [{podSelector: {matchLabels: {app: web}}}], ports: [{port: http}]}]}`, egress, "10.128.0.3",
+			"ip daddr [10.128.0.2, 10.129.0.2] ip daddr . tcp dport [10.128.0.2 . 8080, 10.129.0.2 . 8080] accept\ncounter drop"},
+		{"egress does not isolate ingress", `{podSelector: {}, policyTypes: [Egress]}`, ingress, "10.128.0.3", "not isolated"},
+		{"egress by its rules", `{podSelector: {}, egress: [{}]}`, egress, "10.128.0.3", "accept\ncounter drop"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := shop()
+			s.policies = []*networkingv1.NetworkPolicy{policyOf(t, "one", c.spec)}
+			if diff := cmp.Diff(c.want, compile(s).text(c.direction, c.pod)); diff != "" {
+				t.Errorf("rules of %s (-want +got):\n%s", c.pod, diff)
+			}
+		})
+	}
+}
+
+func TestCompileAddsUpPolicies(t *testing.T) {
+	s := shop()
+	s.policies = []*networkingv1.NetworkPolicy{
+		policyOf(t, "none", `{podSelector: {}, policyTypes: [Ingress, Egress]}`),
+		policyOf(t, "web", `{podSelector: {matchLabels: {app: web}}, ingress: [{ports: [{port: 80}]}]}`),
+	}
+	r := compile(s)
+	for pod, want := range map[string]string{"10.128.0.2": "tcp dport { 80 } accept\ncounter drop", "10.128.0.3": "counter drop"} {
+		if got := r.text(ingress, pod); got != want {
+			t.Errorf("ingress of %s: got %q, want %q", pod, got, want)
+		}
+	}
+	if got := r.text(egress, "10.128.0.2"); got != "counter drop" {
+		t.Errorf("egress: got %q", got)
+	}
+}
+
+func TestUnknownPodIsIsolatedInProjectsWithPolicies(t *testing.T) {
+	s := shop()
+	s.policies = []*networkingv1.NetworkPolicy{policyOf(t, "db", `{podSelector: {matchLabels: {app: db}}, ingress: [{from: [{podSelector: {}}]}]}`)}
+	s.pods = append(s.pods,
+		pod{namespace: "shop", address: netip.MustParseAddr("10.128.0.8"), local: true, unknown: true},
+		pod{namespace: "bank", address: netip.MustParseAddr("10.128.0.9"), local: true, unknown: true})
+	r := compile(s)
+	for _, d := range []direction{egress, ingress} {
+		if got := r.text(d, "10.128.0.8"); got != "counter drop" {
+			t.Errorf("%s of a pod of a project with policies: got %q", d, got)
+		}
+		if got := r.text(d, "10.128.0.9"); got != "not isolated" {
+			t.Errorf("%s of a pod of a project without policies: got %q", d, got)
+		}
+	}
+	if got := r.text(ingress, "10.128.0.3"); strings.Contains(got, "10.128.0.8") {
+		t.Errorf("an unknown pod is a peer: %q", got)
+	}
+}
+
+func TestManyPodsShareRules(t *testing.T) {
+	s := snapshot{namespaces: map[string]labels.Set{"shop": {}}}
+	address := netip.MustParseAddr("10.128.0.2")
+	for range 400 {
+		s.pods = append(s.pods, pod{namespace: "shop", labels: labels.Set{"app": "web"}, address: address, local: true})
+		address = address.Next()
+	}
+	s.policies = []*networkingv1.NetworkPolicy{policyOf(t, "web", `{podSelector: {}, ingress: [{from: [{podSelector: {matchLabels: {app: web}}}]}]}`)}
+	r := compile(s)
+	rules := 0
+	for _, chain := range r.chains {
+		rules += len(chain.rules)
+	}
+	if rules != 3 {
+		t.Errorf("400 pods that may reach each other need %d rules, want 3", rules)
+	}
+}

@@ -1,0 +1,104 @@
+package policy
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/slipway-platform/slipway/network/cni"
+)
+
+const (
+	// labelTimeout limits the wait for the labels of a new pod. The kubelet and this component watch
+	// pods separately, so either can be first. Afterwards, the pod is isolated until they arrive.
+	labelTimeout = 2 * time.Second
+	labelPoll    = 20 * time.Millisecond
+	// requestTimeout limits the time to read a request and to write the response.
+	requestTimeout = 10 * time.Second
+)
+
+// server answers the CNI plugin, one pod per connection.
+type server struct {
+	listener net.Listener
+	requests chan chan<- error
+	objects  *objects
+	tasks    sync.WaitGroup
+}
+
+// listen creates the socket, which only root can use.
+func listen(path string, o *objects) (*server, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("create directory of socket: %w", err)
+	}
+	if err := os.RemoveAll(path); err != nil {
+		return nil, fmt.Errorf("remove socket of an earlier process: %w", err)
+	}
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("create socket: %w", err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		listener.Close()
+		return nil, fmt.Errorf("restrict socket: %w", err)
+	}
+	return &server{listener: listener, requests: make(chan chan<- error), objects: o}, nil
+}
+
+// serve accepts connections until close.
+func (s *server) serve(ctx context.Context) {
+	for {
+		conn, err := s.listener.Accept()
+		if err != nil {
+			return // closed
+		}
+		s.tasks.Go(func() {
+			defer conn.Close()
+			_ = conn.SetDeadline(time.Now().Add(requestTimeout))
+			var pod cni.Pod
+			if err := json.NewDecoder(conn).Decode(&pod); err != nil {
+				return
+			}
+			var response cni.PolicyResponse
+			if err := s.await(ctx, pod); err != nil {
+				response.Error = err.Error()
+			}
+			_ = json.NewEncoder(conn).Encode(response) // the plugin fails without a response
+		})
+	}
+}
+
+// await waits until the kernel enforces the policies of a new pod.
+func (s *server) await(ctx context.Context, pod cni.Pod) error {
+	if policies, err := s.objects.policies.GetIndexer().ByIndex(cache.NamespaceIndex, pod.Namespace); err == nil && len(policies) > 0 {
+		// After the timeout, the pod is isolated.
+		_ = wait.PollUntilContextTimeout(ctx, labelPoll, labelTimeout, true, func(context.Context) (bool, error) {
+			return s.objects.find(pod) != nil, nil
+		})
+	}
+	done := make(chan error, 1)
+	select {
+	case s.requests <- done:
+	case <-ctx.Done():
+		return errStopped
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return errStopped
+	}
+}
+
+// close stops the server and waits for its connections, whose context must have ended.
+func (s *server) close() {
+	s.listener.Close()
+	s.tasks.Wait()
+}

@@ -1,0 +1,185 @@
+package pod
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// projects is the shared cluster with two projects: the test's, which has policies, and another.
+type projects struct {
+	*kit.Cluster
+	other *kit.Cluster
+}
+
+// newProjects creates both projects with a pod "client" in each, and a server with the label
+// role=frontend in the test's, which listens on the ports 80 and 8080.
+func newProjects(t *testing.T) projects {
+	t.Helper()
+	c := kit.Shared(t)
+	p := projects{c, c.In(c.Namespace + "-other")}
+	c.OC("create", "namespace", p.other.Namespace)
+	t.Cleanup(func() { c.OC("delete", "namespace", p.other.Namespace, "--wait=false") })
+	web := strings.NewReplacer("app: web", "app: web, role: frontend", "exec httpd", "httpd -p 80 -h /tmp/www && exec httpd").Replace(server("web"))
+	p.Apply(web)
+	p.Apply(task("client"))
+	p.other.Apply(task("client"))
+	p.WaitPodRunning("web")
+	p.WaitPodRunning("client")
+	p.other.WaitPodRunning("client")
+	return p
+}
+
+// url returns the address of a port of the server.
+func (p projects) url(port int) string {
+	return fmt.Sprintf("http://%s:%d/", p.Pod("web").Status.PodIP, port)
+}
+
+// waitBlocked waits until a request from a pod fails.
+func waitBlocked(c *kit.Cluster, pod, url string) {
+	c.WaitFor(fmt.Sprintf("no response of %s to pod %s of %s", url, pod, c.Namespace), func(context.Context) error {
+		if page, err := c.TryOC("exec", pod, "--", "timeout", "2", "wget", "-q", "-O", "-", url); err == nil {
+			return fmt.Errorf("the response is %q", page)
+		}
+		return nil
+	})
+}
+
+// The policies of OpenShift 3.11 Cluster Administration, Enabling NetworkPolicy.
+const (
+	denyByDefault = `
+kind: NetworkPolicy
+apiVersion: networking.k8s.io/v1
+metadata:
+  name: deny-by-default
+spec:
+  podSelector:
+  ingress: []
+`
+	allowSameNamespace = `
+kind: NetworkPolicy
+apiVersion: networking.k8s.io/v1
+metadata:
+  name: allow-same-namespace
+spec:
+  podSelector:
+  ingress:
+  - from:
+    - podSelector: {}
+`
+	allowHTTP = `
+kind: NetworkPolicy
+apiVersion: networking.k8s.io/v1
+metadata:
+  name: allow-http-and-https
+spec:
+  podSelector:
+    matchLabels:
+      role: frontend
+  ingress:
+  - ports:
+    - protocol: TCP
+      port: 80
+    - protocol: TCP
+      port: 443
+`
+	allowFromLabel = `
+kind: NetworkPolicy
+apiVersion: networking.k8s.io/v1
+metadata:
+  name: allow-from-labeled-namespace
+spec:
+  podSelector:
+  ingress:
+  - from:
+    - namespaceSelector:
+        matchLabels:
+          name: default
+`
+)
+
+func TestPoliciesOfTheGuideIsolatePods(t *testing.T) {
+	p := newProjects(t)
+	p.other.WaitFetch("client", p.url(8080), "I am web")
+
+	p.Apply(denyByDefault)
+	waitBlocked(p.Cluster, "client", p.url(8080))
+	waitBlocked(p.other, "client", p.url(80))
+	// The node reaches its pods: probes succeed, and so do routes.
+	if page := fetch(t, p.Cluster, p.Pod("web").Status.PodIP+":8080"); page != "I am web\n" {
+		t.Errorf("page %q", page)
+	}
+
+	p.Apply(allowSameNamespace)
+	p.WaitFetch("client", p.url(8080), "I am web")
+	waitBlocked(p.other, "client", p.url(80))
+
+	p.Apply(allowHTTP)
+	p.other.WaitFetch("client", p.url(80), "I am web")
+	waitBlocked(p.other, "client", p.url(8080))
+
+	p.Apply(allowFromLabel)
+	p.OC("label", "namespace", p.other.Namespace, "name=default")
+	p.other.WaitFetch("client", p.url(8080), "I am web")
+	p.OC("label", "namespace", p.other.Namespace, "name-")
+	waitBlocked(p.other, "client", p.url(8080))
+	p.OC("label", "pod", "web", "role=backend", "--overwrite")
+	waitBlocked(p.other, "client", p.url(80))
+
+	p.OC("delete", "networkpolicy", "--all")
+	p.other.WaitFetch("client", p.url(8080), "I am web")
+}
+
+func TestPolicyPrecedesTheFirstPacketOfAPod(t *testing.T) {
+	p := newProjects(t)
+	p.other.Apply(`
+kind: NetworkPolicy
+apiVersion: networking.k8s.io/v1
+metadata: {name: no-egress}
+spec: {podSelector: {}, policyTypes: [Egress]}
+`)
+	const count = 5
+	for i := range count {
+		p.other.Apply(fmt.Sprintf(`
+apiVersion: v1
+kind: Pod
+metadata: {name: hasty-%d}
+spec:
+  restartPolicy: Never
+  containers:
+  - name: task
+    image: %s
+    command: [sh, -c, "timeout 3 wget -q -O - %s || echo blocked"]
+`, i, kit.ToolsImage, p.url(8080)))
+	}
+	for i := range count {
+		name := fmt.Sprintf("hasty-%d", i)
+		p.WaitFor("the end of pod "+name, func(context.Context) error {
+			if phase := p.other.Pod(name).Status.Phase; phase != "Succeeded" {
+				return fmt.Errorf("its phase is %s", phase)
+			}
+			return nil
+		})
+		if log := p.other.OC("logs", name); log != "blocked\n" {
+			t.Errorf("pod %s had a connection before its policy: %q", name, log)
+		}
+	}
+}
+
+func TestPoliciesOutliveTheProcessOfTheNode(t *testing.T) {
+	p := newProjects(t)
+	p.Apply(denyByDefault)
+	waitBlocked(p.other, "client", p.url(8080))
+	p.Kill("node")
+	if answer, err := p.other.TryOC("exec", "client", "--", "timeout", "2", "wget", "-q", "-O", "-", p.url(8080)); err == nil {
+		t.Errorf("while the process starts: %q", answer)
+	}
+	p.Apply(server("late"))
+	p.WaitPodRunning("late")
+	waitBlocked(p.other, "client", fmt.Sprintf("http://%s:8080/", p.Pod("late").Status.PodIP))
+	p.Apply(allowSameNamespace)
+	p.WaitFetch("client", p.url(8080), "I am web")
+}
