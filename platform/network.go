@@ -107,7 +107,7 @@ func (h *Host) idling() (component.Component, error) {
 	}
 	enabled := h.Node.EnableUnidling
 	return &idle.Proxy{
-		Client: client, Table: h.IdleTable(), Host: h.Node.NodeName, Disabled: enabled != nil && !*enabled,
+		Client: client, Table: h.IdleTable(), Host: h.Node.NodeName, Policed: policy.Isolation(h.PolicyTable()), Disabled: enabled != nil && !*enabled,
 	}, nil
 }
 

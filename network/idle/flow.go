@@ -144,7 +144,7 @@ func (s *flows) remove(f *datagramFlow) {
 // deliver waits for an endpoint and sends it the flow's datagrams until ctx ends. Responses are
 // sent from the service's address.
 func (h *holder) deliver(ctx context.Context, f *datagramFlow) error {
-	endpoint, err := h.waker.endpoint(ctx, f.target)
+	endpoint, err := h.waker.endpointFor(ctx, f.client.Addr().Unmap(), f.target)
 	if err != nil {
 		return err
 	}

@@ -98,7 +98,11 @@ func (h *holder) hold(ctx context.Context, client *net.TCPConn) {
 	defer h.limit.release(tgt.service)
 	holdCtx, stop := context.WithTimeout(ctx, holdTimeout)
 	defer stop()
-	server, err := h.reach(holdCtx, tgt)
+	source, err := netip.ParseAddrPort(client.RemoteAddr().String())
+	if err != nil {
+		return // TCP over IPv4 has such addresses
+	}
+	server, err := h.reach(holdCtx, source.Addr().Unmap(), tgt)
 	if err != nil {
 		slog.Info("gave up connection to idle service", "service", tgt.service, "error", err)
 		return
@@ -112,11 +116,11 @@ func (h *holder) hold(ctx context.Context, client *net.TCPConn) {
 	copyBoth(client, server.(*net.TCPConn))
 }
 
-// reach connects to an endpoint. It wakes the service if there is none.
-func (h *holder) reach(ctx context.Context, tgt target) (net.Conn, error) {
+// reach connects to an endpoint for a client. It wakes the service if there is none.
+func (h *holder) reach(ctx context.Context, client netip.Addr, tgt target) (net.Conn, error) {
 	dialer := net.Dialer{Timeout: dialTimeout}
 	for {
-		endpoint, err := h.waker.endpoint(ctx, tgt)
+		endpoint, err := h.waker.endpointFor(ctx, client, tgt)
 		if err != nil {
 			return nil, err
 		}

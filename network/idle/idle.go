@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -35,6 +36,10 @@ type Proxy struct {
 	Table string
 	// Host is the node's name for events.
 	Host string
+	// Policed, if set, reports whether network policies can restrict packets from a client to an
+	// endpoint. Such packets are not forwarded, because they would come from the node, which
+	// policies do not restrict. The client's next attempts reach the endpoint directly.
+	Policed func(ctx context.Context, client, endpoint netip.Addr) (bool, error)
 	// Disabled means that the component only removes its table: the service proxy rejects
 	// connections to services without pods, idle or not.
 	Disabled bool

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { hosttest.Main(m) }
 
 // idleService makes a cluster with one idle service, on TCP port 80 and UDP port 53, and runs the
 // proxy.
-func idleService(t *testing.T) (pod hosttest.Namespace, client *fake.Clientset) {
+func idleService(t *testing.T, policed func(context.Context, netip.Addr, netip.Addr) (bool, error)) (pod hosttest.Namespace, client *fake.Clientset) {
 	pod = hosttest.NewNamespace(t, "pod")
 	t.Cleanup(pod.Delete)
 	pod.Connect(t, "10.128.0.1/24", "10.128.0.2/24")
@@ -43,7 +43,7 @@ func idleService(t *testing.T) (pod hosttest.Namespace, client *fake.Clientset) 
 			{Name: "http", Port: 80, NodePort: 30080}, {Name: "names", Port: 53, NodePort: 30053, Protocol: corev1.ProtocolUDP},
 		}},
 	})
-	p := &Proxy{Client: client, Table: "slipway-idle", Host: "host"}
+	p := &Proxy{Client: client, Table: "slipway-idle", Host: "host", Policed: policed}
 	componenttest.Run(t, p.Run)
 	return pod, client
 }
@@ -105,7 +105,7 @@ func dial(t *testing.T, from hosttest.Namespace, network, address string) (conn 
 }
 
 func TestConnectionsAreHeld(t *testing.T) {
-	pod, client := idleService(t)
+	pod, client := idleService(t, nil)
 	conns := []net.Conn{dial(t, pod, "tcp4", "172.30.0.1:80"), dial(t, pod, "tcp4", "10.128.0.1:30080"), dial(t, hosttest.Host(), "tcp4", "10.128.0.1:30080")}
 	waitForEvent(t, client)
 	serve(t, client)
@@ -122,8 +122,25 @@ func TestConnectionsAreHeld(t *testing.T) {
 	}
 }
 
+func TestConnectionsThatPoliciesCanRestrictAreClosed(t *testing.T) {
+	pod, client := idleService(t, func(_ context.Context, client, endpoint netip.Addr) (bool, error) {
+		return client.String() == "10.128.0.2" && endpoint.String() == "127.0.0.2", nil
+	})
+	restricted, free := dial(t, pod, "tcp4", "172.30.0.1:80"), dial(t, hosttest.Host(), "tcp4", "10.128.0.1:30080")
+	serve(t, client)
+	if n, err := restricted.Read(make([]byte, 1)); err == nil {
+		t.Errorf("the connection of the pod got %d bytes", n)
+	}
+	if _, err := free.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := free.Read(make([]byte, 1)); err != nil {
+		t.Errorf("the connection of the host: %v", err)
+	}
+}
+
 func TestDatagramsAreHeld(t *testing.T) {
-	pod, client := idleService(t)
+	pod, client := idleService(t, nil)
 	conns := []net.Conn{dial(t, pod, "udp4", "172.30.0.1:53"), dial(t, pod, "udp4", "172.30.0.1:53"), dial(t, pod, "udp4", "10.128.0.1:30053"),
 		dial(t, hosttest.Host(), "udp4", "172.30.0.1:53"), dial(t, hosttest.Host(), "udp4", "10.128.0.1:30053")}
 	long := strings.Repeat("long ", 5000) // needs fragments

@@ -28,6 +28,9 @@ const (
 	eventInterval = 5 * time.Second
 )
 
+// errPoliced means that network policies can restrict the packets of a client.
+var errPoliced = errors.New("network policies apply; the client must connect again")
+
 // errNoEndpoints means that the service has no endpoints.
 var errNoEndpoints = errors.New("service has no endpoints")
 
@@ -54,6 +57,20 @@ func (w *waker) endpoint(ctx context.Context, tgt target) (netip.AddrPort, error
 			}
 		}
 	}
+}
+
+// endpointFor returns one of a service's endpoints for a client. It fails with errPoliced if
+// network policies can restrict the client's packets to it.
+func (w *waker) endpointFor(ctx context.Context, client netip.Addr, tgt target) (netip.AddrPort, error) {
+	endpoint, err := w.endpoint(ctx, tgt)
+	if err != nil || w.proxy.Policed == nil {
+		return endpoint, err
+	}
+	policed, err := w.proxy.Policed(ctx, client, endpoint.Addr())
+	if err == nil && policed {
+		err = errPoliced
+	}
+	return endpoint, err
 }
 
 // wake polls for endpoints for eventInterval and creates one event that they are needed. Other

@@ -1,8 +1,8 @@
 // Package policy enforces the network policies of pods (networking.k8s.io/v1) on a node.
 //
 // A pod that a policy selects is isolated: its connections in the direction of the policy are
-// dropped unless a policy allows them. The rules are in an nftables table at the forward hook, which
-// all packets between pods, and between pods and other hosts, pass:
+// dropped unless a policy allows them. The rules are in an nftables table at the forward hook,
+// which all packets between pods, and between pods and other hosts, pass:
 //
 //	packet ── egress chain ── ingress chain ── pod
 //	          map: source      map: destination
@@ -13,15 +13,16 @@
 //	            ├─ jump: chain of policy 2
 //	            └─ drop
 //
-// The CNI plugin calls the component before a pod starts (see cni.Config.PolicySocket). It succeeds when the rules for
-// the pod are in the kernel, so no packet precedes them. The component identifies the pods of its
-// node by the plugin's leases, not by status.podIP, which arrives later and can be stale. If it does
-// not know the labels of a pod, in a project with policies, it drops all packets of the pod.
+// The CNI plugin calls the component before a pod starts (see cni.Config.PolicySocket). The call
+// returns when the rules for the pod are in the kernel, so no packet precedes them. The component
+// identifies the pods of its node by the plugin's leases, not by status.podIP, which arrives later
+// and can be stale. If it does not know the labels of a pod, in a project with policies, it drops
+// all packets of the pod.
 //
 // If the component ends, the kernel keeps enforcing the rules, and no pod starts.
 //
 // Source: Kubernetes documentation, Network Policies; OpenShift Container Platform 3.11 Cluster
-// Administration, Managing Networking, Enabling Network Policy.
+// Administration, Enabling NetworkPolicy.
 package policy
 
 import (

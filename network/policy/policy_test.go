@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -274,7 +275,7 @@ func TestReusedAddressHasNoRightsOfItsFormerPod(t *testing.T) {
 	}
 }
 
-func TestRemovedTableIsCreatedAgain(t *testing.T) {
+func TestTableIsReadAndCreatedAgain(t *testing.T) {
 	f := newFixture(t)
 	table, err := openTable(f.enforcer.Table)
 	f.must(err)
@@ -287,6 +288,14 @@ func TestRemovedTableIsCreatedAgain(t *testing.T) {
 			t.Fatalf("nft %v: %v: %s", arguments, err, out)
 		}
 		return string(out)
+	}
+	for pair, want := range map[[2]string]bool{
+		{"10.128.0.2", "10.128.0.4"}: true, {"10.128.0.4", "10.128.0.2"}: true, {"10.128.0.4", "10.129.0.2"}: false,
+	} {
+		isolated, err := Isolation(f.enforcer.Table)(t.Context(), netip.MustParseAddr(pair[0]), netip.MustParseAddr(pair[1]))
+		if err != nil || isolated != want {
+			t.Errorf("isolation of %v: %t, %v, want %t", pair, isolated, err, want)
+		}
 	}
 	before := nft("list", "table", "ip", f.enforcer.Table)
 	nft("delete", "table", "ip", f.enforcer.Table)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 
 	"sigs.k8s.io/knftables"
@@ -55,6 +56,28 @@ func (t *table) check(ctx context.Context) error {
 		t.current = nil
 	}
 	return nil
+}
+
+// Isolation returns a function that reports whether network policies can restrict packets from one
+// pod to another, by the table of an Enforcer: it isolates the sender for egress or the receiver
+// for ingress.
+func Isolation(name string) func(ctx context.Context, from, to netip.Addr) (bool, error) {
+	return func(ctx context.Context, from, to netip.Addr) (bool, error) {
+		t, err := openTable(name)
+		if err != nil {
+			return false, err
+		}
+		for d, address := range map[direction]netip.Addr{egress: from, ingress: to} {
+			pods, err := t.nft.ListElements(ctx, "map", d.podMap())
+			if err != nil {
+				return false, fmt.Errorf("list isolated pods: %w", err)
+			}
+			if slices.ContainsFunc(pods, func(e *knftables.Element) bool { return e.Key[0] == address.String() }) {
+				return true, nil
+			}
+		}
+		return false, nil
+	}
 }
 
 // create replaces the table with one that contains only the chains at the hook.

@@ -152,7 +152,7 @@ spec:
   containers:
   - name: task
     image: %s
-    command: [sh, -c, "timeout 3 wget -q -O - %s || echo blocked"]
+    command: [sh, -c, "wget -T 3 -q -O - %s 2>/dev/null || echo blocked"]
 `, i, kit.ToolsImage, p.url(8080)))
 	}
 	for i := range count {
