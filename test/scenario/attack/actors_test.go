@@ -67,10 +67,21 @@ func actorsOf(project, foreign, node string) []actor {
 	return actors
 }
 
-// grant gives the actors their roles in their own project.
+// rightOf are rights of the service accounts whose roles the platform binds after it has created a
+// project.
+var rightOf = map[string]cell{
+	"builder":  {scope: "own", verb: "get", group: "build.openshift.io", resource: "builds"},
+	"deployer": {scope: "own", verb: "get", resource: "pods"},
+}
+
+// grant gives the actors their roles in their own project, and waits for the roles that the
+// platform gives.
 func grant(t *testing.T, c *kit.Cluster, actors []actor) {
 	t.Helper()
 	for _, a := range actors {
+		if right, ok := rightOf[a.name]; ok {
+			c.WaitFor("role of "+a.UserName, func(ctx context.Context) error { return a.mayOrError(ctx, c, right) })
+		}
 		role, ok := roleOf[a.name]
 		if !ok {
 			continue
