@@ -26,6 +26,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/language"
 	"github.com/slipway-platform/slipway/cli/login"
 	ocplugin "github.com/slipway-platform/slipway/cli/plugin"
+	"github.com/slipway-platform/slipway/cli/pod"
 	"github.com/slipway-platform/slipway/cli/set"
 	"github.com/slipway-platform/slipway/internal/memory"
 )
@@ -60,7 +61,7 @@ func Run(name string, args []string) error {
 	_, _ = logs.GlogSetter(kubectl.GetLogVerbosity(args))
 	plugin.ValidPluginFilenamePrefixes = pluginPrefixes(name)
 	kubectldescribe.DescriberFn = describe.For
-	if err := errors.Join(language.Late, build.Teach(), deploymentconfig.Teach(), set.Teach()); err != nil {
+	if err := errors.Join(language.Late, build.Teach(), deploymentconfig.Teach(), pod.Teach(), set.Teach()); err != nil {
 		return err
 	}
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
@@ -122,6 +123,7 @@ func command(name string, args []string, streams genericiooptions.IOStreams) *co
 	explainMissingMetrics(root, factory, streams.ErrOut)
 	warnAboutUnknownFields(root)
 	convert.AcceptOldManifests(root, fatal(name, streams), streams)
+	suggestCommands(root)
 	util.BehaviorOnFatal(fatal(name, streams))
 	root.SetArgs(args)
 	if err := runPlugin(root, options.PluginHandler, args); err != nil {

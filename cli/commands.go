@@ -39,6 +39,7 @@ func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) own {
 	return own{
 		top: []*cobra.Command{
 			adm.New(factory, streams),
+			adm.NewExperimental(factory, streams),
 			login.New(factory, streams),
 			login.NewLogout(factory, streams),
 			login.NewWhoami(factory, streams),

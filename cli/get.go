@@ -5,6 +5,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/kubectl/pkg/cmd/get"
 	"k8s.io/kubectl/pkg/cmd/util"
+
+	"github.com/slipway-platform/slipway/cli/export"
 )
 
 // newGet returns `oc get`: kubectl's command, with OpenShift 3's flag to list objects that have
@@ -14,5 +16,15 @@ func newGet(name string, factory util.Factory, streams genericiooptions.IOStream
 	flags := command.Flags()
 	flags.BoolP("show-all", "a", true, "Accepted for OpenShift 3: objects that have ended are always listed.")
 	util.CheckErr(flags.MarkDeprecated("show-all", "objects that have ended are always listed"))
+	flags.Bool("export", false, "With -o, print objects without the fields that belong to the cluster.")
+	util.CheckErr(flags.MarkDeprecated("export", "use oc export"))
+	run := command.Run
+	command.Run = func(command *cobra.Command, args []string) {
+		if exported, _ := flags.GetBool("export"); exported && (flags.Changed("output") || flags.Changed("template")) {
+			util.CheckErr(export.Get(factory, streams, command, args))
+			return
+		}
+		run(command, args)
+	}
 	return command
 }

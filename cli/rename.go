@@ -92,7 +92,7 @@ func (r renamed) Write(text []byte) (int, error) {
 func fatal(name string, streams genericiooptions.IOStreams) func(message string, code int) {
 	return func(message string, code int) {
 		if message != "" {
-			fmt.Fprintln(streams.ErrOut, strings.TrimSuffix(renameText(message, name), "\n"))
+			fmt.Fprintln(streams.ErrOut, strings.TrimSuffix(renameText(withHint(message), name), "\n"))
 		}
 		os.Exit(code)
 	}

@@ -33,6 +33,7 @@ func TestDeploymentConfigsAreSet(t *testing.T) {
 		"volume-move":    "set volume --add --name=old --overwrite -m /elsewhere",
 		"volume-claim":   "set volume --add --name=data --claim-size=1Gi --claim-mode=rwm --claim-class= --claim-name=data -m /data",
 		"volume-remove":  "set volume --remove --name=old",
+		"volume-implied": "set volume --add --name=conf --configmap-name=conf -m /conf",
 		"old-volume":     "volume --remove --name=old",
 		"hook-pre":       "set deployment-hook --pre --volumes=old -e MODE=a=b -e EMPTY= --failure-policy=abort -c side -- migrate --all",
 		"hook-post":      "set deployment-hook --post -- notify",
@@ -49,6 +50,13 @@ func TestDeploymentConfigsAreSet(t *testing.T) {
 			continue
 		}
 		Golden(t, "set-"+name+".golden", stdout)
+	}
+	if _, stderr, code := client(t, "oc", nil, "set", "volume", "--list", "--name=none", "--local", "-f", "testdata/set.yaml"); code == 0 || !strings.Contains(stderr, `volume "none" not found`) {
+		t.Errorf("a missing volume is listed: code %d, %s", code, stderr)
+	}
+	_, stderr, code := client(t, "oc", nil, "set", "volume", "--add", "--name=a", "-m", "/a", "-c", "none", "--local", "-f", "testdata/set.yaml")
+	if code != 0 || !strings.Contains(stderr, `warning: deploymentconfig.apps.openshift.io/front does not have any containers that match "none"`) {
+		t.Errorf("no container matches: code %d, %s", code, stderr)
 	}
 	for name, command := range map[string]string{"list": "triggers", "volumes": "volume --list"} {
 		stdout, stderr, code := client(t, "oc", nil, append(strings.Fields("set "+command), "--local", "-f", "testdata/set.yaml")...)

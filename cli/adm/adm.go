@@ -4,7 +4,10 @@ package adm
 import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/kubectl/pkg/cmd/certificates"
+	"k8s.io/kubectl/pkg/cmd/completion"
+	kubectlconfig "k8s.io/kubectl/pkg/cmd/config"
 	"k8s.io/kubectl/pkg/cmd/drain"
 	"k8s.io/kubectl/pkg/cmd/taint"
 	"k8s.io/kubectl/pkg/cmd/top"
@@ -42,12 +45,14 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 		project.NewAdm(factory, streams),
 		registry.NewAdm(factory, streams),
 		policy.New(factory, streams, true),
-		newAdmRouter(factory, streams), newAdmFailover(factory, streams),
+		newAdmRouter(factory, streams), newAdmFailover(factory, streams), newPodNetwork(factory, streams),
 		drain.NewCmdCordon(factory, streams),
 		drain.NewCmdUncordon(factory, streams),
 		withOldNames(drain.NewCmdDrain(factory, streams), map[string]string{"delete-local-data": "delete-emptydir-data"}),
 		taint.NewCmdTaint(factory, streams),
 		usage,
+		kubectlconfig.NewCmdConfig(factory, clientcmd.NewDefaultPathOptions(), streams),
+		completion.NewCmdCompletion(streams.Out, ""),
 		certificates.NewCmdCertificate(factory, streams),
 		certs.New(streams), certs.NewClientConfig(streams), certs.NewKubeconfig(), certs.NewNodeConfig(streams),
 	)

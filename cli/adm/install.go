@@ -3,7 +3,6 @@ package adm
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,7 +29,8 @@ func newInstallation(factory util.Factory, streams genericiooptions.IOStreams) i
 	return installation{IOStreams: streams, factory: factory, print: genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme)}
 }
 
-// create creates objects, or prints them. It keeps existing accounts and rights.
+// create creates objects. With -o, it only prints them, as in OpenShift 3. It keeps existing
+// accounts and rights.
 func (i *installation) create(ctx context.Context, noun, namespace string, desired []runtime.Object) error {
 	var all []*unstructured.Unstructured
 	for _, object := range desired {
@@ -52,11 +52,16 @@ func (i *installation) create(ctx context.Context, noun, namespace string, desir
 		list := make([]runtime.Object, len(all))
 		for n, object := range all {
 			list[n] = object
+			if *i.print.OutputFormat == "name" {
+				if err := printer.PrintObj(object, i.Out); err != nil {
+					return err
+				}
+			}
 		}
-		if err := printer.PrintObj(objects.ListOf(list), i.Out); err != nil || i.dryRun {
-			return err
+		if *i.print.OutputFormat == "name" {
+			return nil
 		}
-		out = io.Discard
+		return printer.PrintObj(objects.ListOf(list), i.Out)
 	}
 	fmt.Fprintf(out, "--> Creating %s ...\n", noun)
 	for _, object := range all { // rights first, because the pods need them

@@ -77,7 +77,7 @@ func (f *admFailover) run(ctx context.Context) error {
 			return nil
 		}
 	}
-	return f.create(ctx, "ipfailover "+f.request.Name, f.request.Namespace, desired)
+	return f.create(ctx, "IP failover "+f.request.Name, f.request.Namespace, desired)
 }
 
 // exists reports whether a deployment configuration with this name exists.

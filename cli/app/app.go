@@ -164,7 +164,7 @@ func (o *newApp) run(ctx context.Context, args []string) error {
 	for _, file := range o.files {
 		local, err := template.ReadTemplate(o.factory, file)
 		if err != nil {
-			return err
+			return fmt.Errorf("unable to load template file %q: error parsing %[1]s: %w", file, err)
 		}
 		plan.Templates = append(plan.Templates, local)
 	}
@@ -189,7 +189,7 @@ func (o *newApp) classified(err error) error {
 	if o.request.Strategy != "" {
 		err = fmt.Errorf("none of the arguments provided could be classified as a source code location\nerror: %w", err)
 	}
-	return fmt.Errorf("%w\n\nArgument '%s' was classified as an image, image~source, or loaded template reference", err, unread.URL)
+	return fmt.Errorf("%w\n\nArgument '%s' was classified as an image, image~source, or loaded template reference.", err, unread.URL)
 }
 
 func (o *newApp) finder() (*newapp.Finder, error) {
@@ -232,7 +232,8 @@ func (o *newApp) read(args []string) (err error) {
 	kinds := []newapp.Kind{newapp.ImageKind, newapp.StreamKind, newapp.TemplateKind}
 	for i, names := range [][]string{o.images, o.streams, o.templates} {
 		for _, name := range names {
-			components = append(components, newapp.Component{From: name, Kind: kinds[i], Group: 1 + len(args) + len(o.groups) + len(components)})
+			name, source, _ := strings.Cut(name, "~")
+			components = append(components, newapp.Component{From: name, Source: source, Kind: kinds[i], Group: 1 + len(args) + len(o.groups) + len(components)})
 		}
 	}
 	if len(components)+len(o.code)+len(o.files) == 0 && !o.request.BuildOnly {

@@ -153,6 +153,14 @@ func (o *newApp) create(ctx context.Context, plan *newapp.Plan, all []*unstructu
 		list := make([]runtime.Object, len(all))
 		for i, object := range all {
 			list[i] = object
+			if *o.print.OutputFormat == "name" { // the printer does not support lists
+				if err := printer.PrintObj(object, o.Out); err != nil {
+					return err
+				}
+			}
+		}
+		if *o.print.OutputFormat == "name" {
+			return nil
 		}
 		return printer.PrintObj(objects.ListOf(list), o.Out)
 	}

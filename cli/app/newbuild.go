@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -100,6 +101,14 @@ func (o *newBuild) run(ctx context.Context, args []string) error {
 	if err := o.readOptions(); err != nil {
 		return err
 	}
+	switch builds := slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return !newapp.HasSource(arg) }); {
+	case o.request.Options.Binary && len(o.code)+len(builds) > 0:
+		return errors.New("specifying binary builds and source repositories at the same time is not allowed")
+	case o.to != "" && len(o.code)+len(builds) > 1:
+		return errors.New("only one component with source can be used when specifying an output image reference")
+	case len(o.arguments) > 0 && o.request.Strategy != "" && o.request.Strategy != newapp.DockerStrategy:
+		return errNoDockerBuild
+	}
 	if o.request.Options.Binary && len(args)+len(o.code)+len(o.streams)+len(o.images) == 0 && o.request.Name == "" {
 		return errors.New("you must provide a --name when you don't specify a source repository or base image")
 	}
@@ -139,6 +148,7 @@ func (o *newBuild) readOptions() (err error) {
 		options.ToImage = true
 	case o.to != "":
 		options.To = outputOf(o.to, o.toImage)
+		o.request.Name = cmp.Or(o.request.Name, newapp.Name(o.to))
 	}
 	if err := o.readSourceImage(); err != nil {
 		return err
@@ -166,8 +176,11 @@ func (o *newBuild) readOptions() (err error) {
 // the top of the source.
 func (o *newBuild) readSourceImage() error {
 	options := &o.request.Options
-	if (options.SourceImage == "") != (o.sourcePath == "") {
-		return errors.New("use --source-image and --source-image-path together: an image, and PATH:DIRECTORY")
+	switch {
+	case options.SourceImage != "" && o.sourcePath == "":
+		return errors.New("--source-image-path must be specified when --source-image is specified.")
+	case options.SourceImage == "" && o.sourcePath != "":
+		return errors.New("--source-image must be specified when --source-image-path is specified.")
 	}
 	if options.SourceImage == "" {
 		return nil

@@ -7,7 +7,7 @@ import (
 
 func TestSourceImagePathsAreParsed(t *testing.T) {
 	for path, want := range map[string]string{
-		"/opt/a:public/b": "/opt/a public/b", "/opt/a": "/opt/a .", "": "together", ":a": "PATH:DIRECTORY", "/opt/a:": "PATH:DIRECTORY", "/opt/a:/etc": "PATH:DIRECTORY",
+		"/opt/a:public/b": "/opt/a public/b", "/opt/a": "/opt/a .", "": "--source-image-path must be specified", ":a": "PATH:DIRECTORY", "/opt/a:": "PATH:DIRECTORY", "/opt/a:/etc": "PATH:DIRECTORY",
 		"/opt/a:../up": "PATH:DIRECTORY",
 	} {
 		o := &newBuild{sourcePath: path}

@@ -122,6 +122,8 @@ func setVariables(in map[string]any, variables []corev1.EnvVar) error {
 	return unstructured.SetNestedSlice(in, env, "env")
 }
 
+var errNoDockerBuild = errors.New("Cannot use '--build-arg' without a Docker build")
+
 // checkArguments rejects build arguments if no build uses a Dockerfile.
 func checkArguments(options newapp.BuildOptions, all []*unstructured.Unstructured) error {
 	if len(options.Arguments) == 0 || slices.ContainsFunc(all, func(object *unstructured.Unstructured) bool {
@@ -130,5 +132,5 @@ func checkArguments(options newapp.BuildOptions, all []*unstructured.Unstructure
 	}) {
 		return nil
 	}
-	return errors.New("cannot use '--build-arg' without a Docker build")
+	return errNoDockerBuild
 }

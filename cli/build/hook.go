@@ -44,40 +44,48 @@ func (h *Hook) client() (*http.Client, error) {
 	return rest.HTTPClientFor(rest.AnonymousClientConfig(h.Server))
 }
 
-// Call calls the webhook.
-func (h *Hook) Call(ctx context.Context, in io.Reader) error {
+// Call calls the webhook. It returns the build that the server started, or nil if the server does
+// not say which one.
+func (h *Hook) Call(ctx context.Context, in io.Reader) (*buildv1.Build, error) {
 	event := &buildv1.GenericWebHookEvent{Env: h.Env}
 	if h.PostReceive != "" {
 		refs, err := h.refs(ctx, in)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		event.Type, event.Git = buildv1.BuildSourceGit, &buildv1.GitInfo{Refs: refs}
 	}
 	body, err := json.Marshal(event)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL, bytes.NewReader(body))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	request.Header.Set("Content-Type", "application/json")
 	client, err := h.client()
 	if err != nil {
-		return fmt.Errorf("call webhook: %w", err)
+		return nil, fmt.Errorf("call webhook: %w", err)
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return fmt.Errorf("call webhook: %w", err)
+		return nil, fmt.Errorf("call webhook: %w", err)
 	}
 	defer func() { _ = response.Body.Close() }()
+	said, _ := io.ReadAll(io.LimitReader(response.Body, maxResponse)) // the readable part
 	if response.StatusCode/100 != 2 {
-		said, _ := io.ReadAll(io.LimitReader(response.Body, 4096)) // the readable part of the reason
-		return fmt.Errorf("server rejected our request %d: %s", response.StatusCode, said)
+		return nil, fmt.Errorf("server rejected our request %d: %s", response.StatusCode, said)
 	}
-	return nil
+	build := &buildv1.Build{}
+	if json.Unmarshal(said, build) != nil || build.Kind != "Build" {
+		return nil, nil
+	}
+	return build, nil
 }
+
+// maxResponse is the number of bytes of a response that are read.
+const maxResponse = 1 << 20
 
 // refs parses the input of the hook post-receive.
 func (h *Hook) refs(ctx context.Context, in io.Reader) (refs []buildv1.GitRefInfo, err error) {

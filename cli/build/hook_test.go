@@ -26,18 +26,18 @@ func TestWebhookOfCurrentServerUsesItsCA(t *testing.T) {
 	defer server.Close()
 	hook := Hook{URL: server.URL + "/webhooks/secret/generic", PostReceive: "-"}
 	const received = "0000 1234 refs/heads/main\n"
-	if err := hook.Call(t.Context(), strings.NewReader(received)); err == nil || !strings.Contains(err.Error(), "certificate") {
+	if _, err := hook.Call(t.Context(), strings.NewReader(received)); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a server with an unknown certificate was called: %v", err)
 	}
 	hook.Server = &rest.Config{Host: server.URL, BearerToken: "token", TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
-	if err := hook.Call(t.Context(), strings.NewReader(received)); err != nil {
+	if _, err := hook.Call(t.Context(), strings.NewReader(received)); err != nil {
 		t.Fatal(err)
 	}
 	if got.Git == nil || len(got.Git.Refs) != 1 || got.Git.Refs[0].Commit != "1234" || login != "" {
 		t.Errorf("the webhook got %+v, with credentials %q", got.Git, login)
 	}
 	hook.Server.Host = "https://other.example.com"
-	if err := hook.Call(t.Context(), strings.NewReader(received)); err == nil {
+	if _, err := hook.Call(t.Context(), strings.NewReader(received)); err == nil {
 		t.Error("another server is trusted like the current one")
 	}
 }

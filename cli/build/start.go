@@ -96,7 +96,11 @@ func (s *buildStart) run(command *cobra.Command, args []string) error {
 		if s.hook.Env, err = Variables(s.env); err != nil {
 			return err
 		}
-		return s.hook.Call(ctx, s.streams.In)
+		build, err := s.hook.Call(ctx, s.streams.In)
+		if err != nil || build == nil {
+			return err
+		}
+		return s.report(build)
 	}
 	kind, name := OfBuild, s.fromBuild
 	switch {
@@ -119,14 +123,19 @@ func (s *buildStart) run(command *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if err := s.report(started); err != nil {
+		return err
+	}
+	return s.attend(ctx, started.Name)
+}
+
+// report prints the build that was started.
+func (s *buildStart) report(build *buildv1.Build) error {
 	printer, err := s.print.ToPrinter()
 	if err != nil {
 		return err
 	}
-	if err := printer.PrintObj(started, s.streams.Out); err != nil {
-		return err
-	}
-	return s.attend(ctx, started.Name)
+	return printer.PrintObj(build, s.streams.Out)
 }
 
 // attend follows the build and waits for it, if flags request it.

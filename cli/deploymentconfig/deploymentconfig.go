@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/kubectl/pkg/polymorphichelpers"
@@ -30,7 +31,8 @@ import (
 // Teach registers the kind and this package's functions in kubectl's variables. Call it once, at
 // the start of the process.
 func Teach() error {
-	if err := appsv1.Install(scheme.Scheme); err != nil {
+	// `port-forward` decodes objects with client-go's scheme, other commands with kubectl's.
+	if err := errors.Join(appsv1.Install(scheme.Scheme), appsv1.Install(clientscheme.Scheme)); err != nil {
 		return fmt.Errorf("register deployment configs: %w", err)
 	}
 	history, status, undo := polymorphichelpers.HistoryViewerFn, polymorphichelpers.StatusViewerFn, polymorphichelpers.RollbackerFn

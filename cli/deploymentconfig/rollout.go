@@ -87,5 +87,5 @@ func configName(arg string) (string, error) {
 	case "dc", "deploymentconfig", "deploymentconfigs":
 		return name, nil
 	}
-	return "", fmt.Errorf("%s is not a deployment config; this command needs one", arg)
+	return "", fmt.Errorf("expected deployment configuration, got %s", arg)
 }

@@ -64,8 +64,24 @@ accounts. --exact keeps properties that the object's author can set, such as the
 	flags.BoolVar(&o.exact, "exact", false, "Keep properties that the author of an object can set.")
 	flags.BoolVar(&o.raw, "raw", false, "Change nothing.")
 	flags.StringVarP(&o.selector, "selector", "l", "", "Labels of the objects.")
+	flags.Bool("all", true, "No effect: all objects are exported.")
+	util.CheckErr(flags.MarkDeprecated("all", "all objects are exported"))
 	flags.BoolVar(&o.everywhere, "all-namespaces", false, "Export from every project.")
 	return command
+}
+
+// Get prints objects for `oc get --export`, with the flags of `oc get`. As in OpenShift 3.11, it
+// keeps what their author can set.
+func Get(factory util.Factory, streams genericiooptions.IOStreams, command *cobra.Command, args []string) error {
+	o := &export{
+		IOStreams: streams, print: genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme), exact: true,
+		selector: util.GetFlagString(command, "selector"), everywhere: util.GetFlagBool(command, "all-namespaces"),
+	}
+	o.Filenames, o.Recursive = util.GetFlagStringSlice(command, "filename"), util.GetFlagBool(command, "recursive")
+	*o.print.OutputFormat = util.GetFlagString(command, "output")
+	*o.print.TemplatePrinterFlags.TemplateArgument = util.GetFlagString(command, "template")
+	o.print.OutputFlagSpecified = func() bool { return true }
+	return o.run(factory, args)
 }
 
 func (o *export) run(factory util.Factory, args []string) error {
@@ -73,10 +89,13 @@ func (o *export) run(factory util.Factory, args []string) error {
 	if err != nil {
 		return err
 	}
-	result := factory.NewBuilder().Unstructured().NamespaceParam(namespace).DefaultNamespace().AllNamespaces(o.everywhere).
+	builder := factory.NewBuilder().Unstructured().NamespaceParam(namespace).DefaultNamespace().AllNamespaces(o.everywhere).
 		FilenameParam(enforce, &o.FilenameOptions).LabelSelectorParam(o.selector).ResourceTypeOrNameArgs(true, args...).
-		ContinueOnError().Latest().Flatten().Do()
-	infos, err := result.Infos()
+		ContinueOnError().Flatten()
+	if len(args) > 0 { // objects of files are exported as they are
+		builder = builder.Latest()
+	}
+	infos, err := builder.Do().Infos()
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 	command.AddCommand(newGroupsNew(factory, streams),
 		newGroupsChange(factory, streams, "add-users", "Add users to a group", "added", addUsers),
 		newGroupsChange(factory, streams, "remove-users", "Remove users from a group", "removed", removeUsers),
-		newGroupsSync(factory, streams),
+		NewGroupsSync(factory, streams),
 		NewGroupsPrune(factory, streams),
 	)
 	return command

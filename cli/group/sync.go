@@ -48,7 +48,7 @@ type ldapGroups struct {
 	now       func() time.Time
 }
 
-func newGroupsSync(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+func NewGroupsSync(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	o := &ldapGroups{IOStreams: streams, now: time.Now}
 	command := &cobra.Command{
 		Use: "sync [--type=TYPE] [WHITELIST] [--whitelist=WHITELIST-FILE] --sync-config=CONFIG-FILE [--confirm]", Short: "Sync groups with records from an external provider",

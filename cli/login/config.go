@@ -61,6 +61,16 @@ func mayRequestProjects(ctx context.Context, config *rest.Config) bool {
 	return !apierrors.IsForbidden(err)
 }
 
+// PrintWithoutProjects tells a user without projects how to get one. It reports whether the user
+// has none.
+func PrintWithoutProjects(ctx context.Context, config *rest.Config, out io.Writer) bool {
+	if len(listProjects(ctx, config)) > 0 {
+		return false
+	}
+	printProjects(out, nil, "", mayRequestProjects(ctx, config))
+	return true
+}
+
 // printProjects tells the user which projects are available.
 func printProjects(out io.Writer, projects []string, current string, mayRequest bool) {
 	switch len(projects) {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 )
 
 // The types of changes.
@@ -144,6 +145,9 @@ func (o *observation) loop(ctx context.Context, changes <-chan change, problems 
 func (o *observation) all(ctx context.Context) error {
 	o.say("Sync started")
 	store := o.informer.GetStore()
+	if o.once && len(o.names) == 0 && len(store.ListKeys()) == 0 {
+		o.say("Nothing to sync, exiting immediately")
+	}
 	for _, key := range slices.Sorted(slices.Values(store.ListKeys())) {
 		object, exists, err := store.GetByKey(key)
 		item, ok := object.(*unstructured.Unstructured)
@@ -248,6 +252,9 @@ func (o *observation) retried(run func() error) error {
 		var exit *exec.ExitError
 		if !errors.As(err, &exit) || o.retryCode == 0 || exit.ExitCode() != o.retryCode || tries >= o.retryCount {
 			return err
+		}
+		if klog.V(4).Enabled() {
+			fmt.Fprintf(o.ErrOut, "retrying command: %v\n", err)
 		}
 	}
 }

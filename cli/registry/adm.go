@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -50,13 +49,11 @@ func NewAdm(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 for which OpenShift 3's command has flags. For each flag, the command prints the name of the setting.`,
 		Args: cobra.NoArgs,
 		Run: func(command *cobra.Command, _ []string) {
-			var answers []error
 			command.Flags().Visit(func(flag *pflag.Flag) {
 				if setting := registrySettings[flag.Name]; setting != "" {
-					answers = append(answers, fmt.Errorf("--%s has no effect; use %s", flag.Name, setting))
+					fmt.Fprintf(streams.ErrOut, "note: --%s has no effect; use %s\n", flag.Name, setting)
 				}
 			})
-			util.CheckErr(errors.Join(answers...))
 			config, namespace := connect(factory)
 			names, err := findRegistry(command.Context(), config, namespace)
 			util.CheckErr(err)

@@ -11,12 +11,16 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/authn"
+	registryname "github.com/google/go-containerregistry/pkg/name"
+	registrytransport "github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	imagev1 "github.com/openshift/api/image/v1"
 	imageclient "github.com/openshift/client-go/image/clientset/versioned/typed/image/v1"
 	"github.com/spf13/cobra"
@@ -72,13 +76,14 @@ func newRegistryInfo(factory util.Factory, streams genericiooptions.IOStreams) *
 	flags.BoolVar(&i.public, "public", false, "Print the address for clients outside the cluster")
 	flags.BoolVar(&i.check, "check", false, "Check that the registry responds at the address")
 	flags.BoolVarP(&i.quiet, "quiet", "q", false, "Print nothing. The exit code reports whether there is a registry")
-	command.MarkFlagsMutuallyExclusive("internal", "public")
 	return command
 }
 
 func (i *registryInfo) run(ctx context.Context, config *rest.Config, names registryNames, out io.Writer) error {
 	host := names.preferred()
 	switch {
+	case i.internal && i.public:
+		return errors.New("only one of --internal or --public may be specified at a time")
 	case i.internal:
 		host = names.internal
 	case i.public:
@@ -152,11 +157,12 @@ func findRegistry(ctx context.Context, config *rest.Config, namespace string) (r
 // registryLogin writes credentials for the registry to the file that clients of registries use.
 type registryLogin struct {
 	file, host, account string
-	out                 io.Writer
+	insecure, skipCheck bool
+	out, errOut         io.Writer
 }
 
 func newRegistryLogin(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
-	l := &registryLogin{out: streams.Out}
+	l := &registryLogin{out: streams.Out, errOut: streams.ErrOut}
 	command := &cobra.Command{
 		Use:   "login",
 		Short: "Log in to the cluster's image registry",
@@ -171,6 +177,8 @@ func newRegistryLogin(factory util.Factory, streams genericiooptions.IOStreams) 
 	flags.StringVarP(&l.file, "registry-config", "a", "", "File to write. The default is ~/.docker/config.json")
 	flags.StringVar(&l.file, "to", "", "File to write. `-` prints the content")
 	flags.StringVar(&l.host, "registry", "", "Host and port of the registry, instead of the address that the cluster reports")
+	flags.BoolVar(&l.insecure, "insecure", false, "Accept a registry without TLS, or whose certificate cannot be verified")
+	flags.BoolVar(&l.skipCheck, "skip-check", false, "Do not check the credentials with the registry")
 	flags.StringVarP(&l.account, "service-account", "z", "", "Log in as a service account of the project")
 	return command
 }
@@ -191,14 +199,66 @@ func (l *registryLogin) run(ctx context.Context, config *rest.Config, namespace 
 	if token == "" {
 		return errors.New("you are not logged in with a token: use oc login, or --service-account")
 	}
-	if l.host == "" {
+	chosen := l.host != ""
+	if !chosen {
 		names, err := findRegistry(ctx, config, namespace)
 		if err != nil {
 			return err
 		}
 		l.host = names.preferred()
 	}
+	if !l.skipCheck {
+		err := l.check(ctx, config, user, token)
+		var unresolved *net.DNSError
+		switch {
+		case err == nil:
+		case !chosen && errors.As(err, &unresolved): // the cluster's own name, which other machines need not resolve
+			fmt.Fprintf(l.errOut, "note: the credentials are not checked, because %s does not resolve on this machine\n", l.host)
+		default:
+			return fmt.Errorf("unable to check your credentials - pass --skip-check to bypass this error: %w", err)
+		}
+	}
 	return l.write(user, token)
+}
+
+// check logs in to the registry with the credentials.
+func (l *registryLogin) check(ctx context.Context, config *rest.Config, user, token string) error {
+	anonymous := rest.AnonymousClientConfig(config)
+	anonymous.ServerName = ""
+	if l.insecure {
+		anonymous.TLSClientConfig = rest.TLSClientConfig{Insecure: true}
+	}
+	transport, err := rest.TransportFor(anonymous)
+	if err != nil {
+		return err
+	}
+	var options []registryname.Option
+	if l.insecure {
+		options = append(options, registryname.Insecure)
+	}
+	registry, err := registryname.NewRegistry(l.host, options...)
+	if err != nil {
+		return fmt.Errorf("read --registry: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	authenticated, err := registrytransport.NewWithContext(ctx, registry, &authn.Basic{Username: user, Password: token}, transport, nil)
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, registry.Scheme()+"://"+l.host+"/v2/", nil)
+	if err != nil {
+		return err
+	}
+	response, err := (&http.Client{Transport: authenticated}).Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("the registry responds with %s", response.Status)
+	}
+	return nil
 }
 
 // write adds the credentials to the file.

@@ -9,6 +9,7 @@ import (
 	"github.com/distribution/reference"
 	appsv1 "github.com/openshift/api/apps/v1"
 	"github.com/spf13/cobra"
+	kubeappsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,7 +41,7 @@ func (w *wish) read(args []string) error {
 	case len(args) == 0 || command.ArgsLenAtDash() == 0:
 		return errors.New("NAME is required for run")
 	case !reference.ReferenceRegexp.MatchString(image):
-		return fmt.Errorf("read --image %q: %w", image, reference.ErrReferenceInvalidFormat)
+		return fmt.Errorf("Invalid image name %q: %w", image, reference.ErrReferenceInvalidFormat)
 	}
 	w.name = args[0]
 	container := corev1.Container{Name: w.name, Image: image, ImagePullPolicy: corev1.PullPolicy(util.GetFlagString(command, "image-pull-policy"))}
@@ -109,6 +110,14 @@ func (w *wish) objects() ([]runtime.Object, error) {
 		object, empty = &batchv1.CronJob{TypeMeta: typeMeta("batch/v1", "CronJob"), ObjectMeta: meta, Spec: batchv1.CronJobSpec{
 			Schedule: w.schedule, ConcurrencyPolicy: batchv1.AllowConcurrent, JobTemplate: batchv1.JobTemplateSpec{Spec: w.job()},
 		}}, &batchv1.CronJob{}
+	case controllerGenerator:
+		object, empty = &corev1.ReplicationController{TypeMeta: typeMeta("v1", "ReplicationController"), ObjectMeta: meta, Spec: corev1.ReplicationControllerSpec{
+			Replicas: &w.replicas, Selector: maps.Clone(w.labels), Template: &w.pod,
+		}}, &corev1.ReplicationController{}
+	case deploymentGenerator:
+		object, empty = &kubeappsv1.Deployment{TypeMeta: typeMeta("apps/v1", "Deployment"), ObjectMeta: meta, Spec: kubeappsv1.DeploymentSpec{
+			Replicas: &w.replicas, Selector: &metav1.LabelSelector{MatchLabels: maps.Clone(w.labels)}, Template: w.pod,
+		}}, &kubeappsv1.Deployment{}
 	default:
 		object, empty = &appsv1.DeploymentConfig{TypeMeta: typeMeta(appsv1.GroupVersion.String(), "DeploymentConfig"), ObjectMeta: meta, Spec: appsv1.DeploymentConfigSpec{
 			Replicas: w.replicas, Selector: maps.Clone(w.labels), Template: &w.pod,

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -26,6 +27,9 @@ const (
 	podGenerator    = "run-pod/v1"
 	jobGenerator    = "job/v1"
 	cronGenerator   = "cronjob/v1beta1"
+	// The generators of objects that OpenShift 3 considered old.
+	controllerGenerator = "run-controller/v1"
+	deploymentGenerator = "deployment/apps.v1"
 )
 
 // New returns the command.
@@ -42,7 +46,7 @@ With --attach, -i or -t, the default is a pod. If a generator is set, the comman
   oc run shell --image=registry.example.com/tool -it --rm --restart=Never -- sh`
 	w := &wish{command: command}
 	flags := command.Flags()
-	flags.StringVar(&w.generator, "generator", "", "What to make: "+configGenerator+", "+podGenerator+", "+jobGenerator+" or "+cronGenerator+"What to create: ")
+	flags.StringVar(&w.generator, "generator", "", "What to create: "+strings.Join(generators(), ", ")+".")
 	flags.Int32VarP(&w.replicas, "replicas", "r", 1, "Number of pods of a deployment configuration.")
 	flags.StringVar(&w.schedule, "schedule", "", "Schedule of a cron job, in the format of cron.")
 	pod := command.Run
@@ -56,6 +60,11 @@ With --attach, -i or -t, the default is a pod. If a generator is set, the comman
 		util.CheckErr(w.run(factory, streams))
 	}
 	return command
+}
+
+// generators returns the values of --generator. Older versions of them are accepted, too.
+func generators() []string {
+	return []string{configGenerator, podGenerator, jobGenerator, cronGenerator, deploymentGenerator, controllerGenerator}
 }
 
 // choose selects the generator, and validates the flags for it.
@@ -76,18 +85,24 @@ func (w *wish) choose() (err error) {
 	default:
 		w.generator = configGenerator
 	}
-	if w.generator == "cronjob/v1" || w.generator == "cronjob/v2alpha1" {
+	switch w.generator {
+	case "cronjob/v1", "cronjob/v2alpha1":
 		w.generator = cronGenerator
+	case "run/v1":
+		w.generator = controllerGenerator
+	case "deployment/v1beta1", "deployment/apps.v1beta1":
+		w.generator = deploymentGenerator
 	}
+	replicated := slices.Contains([]string{configGenerator, controllerGenerator, deploymentGenerator}, w.generator)
 	switch {
-	case !slices.Contains([]string{configGenerator, podGenerator, jobGenerator, cronGenerator}, w.generator):
-		return fmt.Errorf("read --generator %q: must be %s, %s, %s or %s", w.generator, configGenerator, podGenerator, jobGenerator, cronGenerator)
+	case !slices.Contains(generators(), w.generator):
+		return fmt.Errorf("read --generator %q: must be one of %s", w.generator, strings.Join(generators(), ", "))
 	case (w.schedule != "") != (w.generator == cronGenerator):
 		return errors.New("a cron job needs --schedule, and other kinds do not support it")
-	case flags.Changed("replicas") && w.generator != configGenerator:
-		return errors.New("only a deployment configuration has --replicas")
-	case w.generator == configGenerator && restart != "Always":
-		return fmt.Errorf("pods of a deployment configuration are always restarted: remove --restart=%s", restart)
+	case flags.Changed("replicas") && !replicated:
+		return errors.New("only deployment configurations, deployments and replication controllers have --replicas")
+	case replicated && restart != "Always":
+		return fmt.Errorf("pods of %s are always restarted: remove --restart=%s", w.generator, restart)
 	case w.generator == podGenerator:
 		return nil // kubectl checks its own
 	}

@@ -7,6 +7,8 @@ import (
 	appsv1 "github.com/openshift/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/kubectl/pkg/cmd/util"
@@ -40,7 +42,10 @@ func TestGeneratorsCreateObjects(t *testing.T) {
 		"web --generator=job/v1":                  jobGenerator,
 		"web --generator=run-pod/v1":              podGenerator,
 		"web --replicas=2 --expose=true":          "--port",
-		"web --generator=run/v1":                  "must be",
+		"web --generator=run/v1":                  controllerGenerator,
+		"web --generator=run-controller/v1 -r 2":  controllerGenerator,
+		"web --generator=deployment/v1beta1":      deploymentGenerator,
+		"web --generator=service/v1":              "must be one of",
 		"web --generator=cronjob/v1":              "--schedule",
 		"web --replicas=2 -i":                     "--replicas",
 		"web --generator=job/v1 -i":               jobGenerator,
@@ -58,6 +63,29 @@ func TestGeneratorsCreateObjects(t *testing.T) {
 		w, err := wished(t, strings.Fields(line)...)
 		if err != nil && !strings.Contains(err.Error(), want) || err == nil && w.generator != want {
 			t.Errorf("%s: %+v, %v, want %s", line, w, err, want)
+		}
+	}
+}
+
+func TestOldGeneratorsCreateReplicatedPods(t *testing.T) {
+	for generator, want := range map[string]string{"run/v1": "v1 ReplicationController", "deployment/apps.v1": "apps/v1 Deployment"} {
+		w, err := wished(t, "web", "--generator="+generator, "--replicas=3")
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects, err := w.objects()
+		if err != nil || len(objects) != 1 {
+			t.Fatalf("%v, %v", objects, err)
+		}
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(objects[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		version, kind := objects[0].GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
+		replicas, _, _ := unstructured.NestedInt64(content, "spec", "replicas")
+		label, _, _ := unstructured.NestedString(content, "spec", "template", "metadata", "labels", "run")
+		if version+" "+kind != want || replicas != 3 || label != "web" {
+			t.Errorf("%s creates %s %s: %v", generator, version, kind, content)
 		}
 	}
 }

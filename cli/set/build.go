@@ -32,7 +32,7 @@ func newBuildSecret(factory util.Factory, streams genericiooptions.IOStreams) *c
 		Run: func(command *cobra.Command, args []string) {
 			args, err := s.read(args)
 			util.CheckErr(err)
-			util.CheckErr(t.apply(command, args, s.change))
+			util.CheckErr(t.apply(command, ofResource("buildconfigs", args), s.change))
 		},
 	}
 	t.addFlags(command)
@@ -46,14 +46,14 @@ func newBuildSecret(factory util.Factory, streams genericiooptions.IOStreams) *c
 
 // read parses the name of the secret and returns the other arguments.
 func (s *buildSecret) read(args []string) ([]string, error) {
-	if !s.push && !s.pull && !s.source {
-		return nil, errors.New("no use of the secret: set --push, --pull or --source")
-	}
-	if s.remove {
+	unnamed := len(args) == 0 || strings.HasPrefix(args[len(args)-1], "bc/")
+	switch {
+	case unnamed && !s.remove:
+		return nil, errors.New("a secret name must be specified, or --remove")
+	case !s.push && !s.pull && !s.source:
+		return nil, errors.New("specify the type of secret: --push, --pull or --source")
+	case s.remove:
 		return args, nil
-	}
-	if len(args) == 0 || strings.HasPrefix(args[len(args)-1], "bc/") {
-		return nil, errors.New("name the secret behind the build config, or give --remove")
 	}
 	s.name = strings.TrimPrefix(args[len(args)-1], "secret/")
 	return args[:len(args)-1], nil

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 
 	imagev1 "github.com/openshift/api/image/v1"
 	routev1 "github.com/openshift/api/route/v1"
@@ -135,6 +136,13 @@ func (t *targets) change(command *cobra.Command, infos []*resource.Info, change 
 	return t.store(infos, change, dry, func(object runtime.Object) error { return printer.PrintObj(object, t.streams.Out) })
 }
 
+// unchanged is the error for an object to which a change does not apply. As in OpenShift 3, it is a
+// warning.
+type unchanged struct{ reason string }
+
+// Error returns the reason.
+func (u *unchanged) Error() string { return u.reason }
+
 // store changes the objects and stores them, or does a dry run on the server, and calls done with
 // each. After an error, it continues with the other objects.
 func (t *targets) store(infos []*resource.Info, change func(runtime.Object) error, dry util.DryRunStrategy, done func(runtime.Object) error) error {
@@ -147,6 +155,11 @@ func (t *targets) store(infos []*resource.Info, change func(runtime.Object) erro
 	})
 	var problems []error
 	for _, patch := range patches {
+		var same *unchanged
+		if errors.As(patch.Err, &same) {
+			fmt.Fprintf(t.streams.ErrOut, "warning: %s %s\n", strings.TrimSpace(patch.Info.ObjectName()), same.reason)
+			continue
+		}
 		if patch.Err != nil {
 			problems = append(problems, fmt.Errorf("change %s: %w", patch.Info.ObjectName(), patch.Err))
 			continue

@@ -84,6 +84,18 @@ type is set, and its mount if a path is set.`,
 }
 
 func (v *volume) validate() error {
+	if v.kind == "" && v.sourceJSON == "" {
+		switch { // as in OpenShift 3, the name of the source implies the type
+		case v.secret != "":
+			v.kind = "secret"
+		case v.configMap != "":
+			v.kind = "configMap"
+		case v.path != "":
+			v.kind = "hostPath"
+		case v.claim != "":
+			v.kind = "persistentVolumeClaim"
+		}
+	}
 	switch {
 	case v.add && v.remove, v.listed && (v.add || v.remove):
 		return errors.New("use only one of --add, --remove and --list")
@@ -225,7 +237,7 @@ func (v *volume) addTo(spec *corev1.PodSpec) error {
 	}
 	containers := v.chosen(spec)
 	if len(containers) == 0 {
-		return fmt.Errorf("does not have any containers that match %q", v.containers)
+		return &unchanged{fmt.Sprintf("does not have any containers that match %q", v.containers)}
 	}
 	for _, container := range containers {
 		mounts := container.VolumeMounts
@@ -273,6 +285,7 @@ func (v *volume) removeFrom(spec *corev1.PodSpec) error {
 
 // list prints the volumes and their mounts.
 func (v *volume) list(out io.Writer, infos []*resource.Info) error {
+	listed := v.name == ""
 	for _, info := range infos {
 		fmt.Fprintln(out, strings.TrimSpace(info.ObjectName())) // it can end a line
 		_, err := polymorphichelpers.UpdatePodSpecForObjectFn(info.Object, func(spec *corev1.PodSpec) error {
@@ -280,6 +293,7 @@ func (v *volume) list(out io.Writer, infos []*resource.Info) error {
 				if v.name != "" && v.name != of.Name {
 					continue
 				}
+				listed = true
 				fmt.Fprintf(out, "  %s as %s\n", describe(of.VolumeSource), of.Name)
 				for _, container := range v.chosen(spec) {
 					for _, mount := range container.VolumeMounts {
@@ -294,6 +308,9 @@ func (v *volume) list(out io.Writer, infos []*resource.Info) error {
 		if err != nil {
 			return err
 		}
+	}
+	if !listed {
+		return fmt.Errorf("volume %q not found", v.name)
 	}
 	return nil
 }

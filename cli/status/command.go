@@ -3,6 +3,7 @@ package status
 import (
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	projectv1 "github.com/openshift/api/project/v1"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/kubectl/pkg/cmd/util"
 
+	"github.com/slipway-platform/slipway/cli/login"
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
@@ -23,7 +25,8 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 		Long: `Print an overview of the current project: its services, their pods, the builds and deployments behind
 them, and their routes.
 
-The command counts problems. --suggest prints them with remedies.`,
+The command counts problems. --suggest prints them with remedies. For more about an object, use oc describe, such
+as oc describe buildConfig NAME, oc describe deploymentConfig NAME or oc describe service NAME.`,
 		Example: `  # Print an overview of the current project
   oc status
 
@@ -40,8 +43,11 @@ The command counts problems. --suggest prints them with remedies.`,
 			if output != "" && suggest {
 				util.CheckErr(util.UsageErrorf(command, "--suggest and --output cannot be used together"))
 			}
-			state, options, err := loadStatus(command.Context(), factory, everywhere)
+			state, options, err := loadStatus(command.Context(), factory, everywhere, streams.Out)
 			util.CheckErr(err)
+			if state == nil {
+				return
+			}
 			options.Suggest = suggest
 			if output == "dot" {
 				util.CheckErr(WriteDot(streams.Out, state, options))
@@ -58,8 +64,9 @@ The command counts problems. --suggest prints them with remedies.`,
 	return command
 }
 
-// loadStatus reads the current project, or all of them.
-func loadStatus(ctx context.Context, factory util.Factory, everywhere bool) (*State, Options, error) {
+// loadStatus reads the current project, or all of them. For a user without projects, it prints how
+// to get one, and returns no state.
+func loadStatus(ctx context.Context, factory util.Factory, everywhere bool, out io.Writer) (*State, Options, error) {
 	options := Options{Now: time.Now()}
 	config, err := factory.ToRESTConfig()
 	if err != nil {
@@ -71,11 +78,15 @@ func loadStatus(ctx context.Context, factory util.Factory, everywhere bool) (*St
 		return nil, options, err
 	}
 	if !everywhere {
-		if options.Namespace, _, err = factory.ToRawKubeConfigLoader().Namespace(); err != nil {
+		var given bool // with --namespace
+		if options.Namespace, given, err = factory.ToRawKubeConfigLoader().Namespace(); err != nil {
 			return nil, options, err
 		}
 		project, err := objects.Get[projectv1.Project](ctx, client, projectv1.GroupVersion.WithResource("projects"), "", options.Namespace)
 		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+			if !given && login.PrintWithoutProjects(ctx, config, out) {
+				return nil, options, nil
+			}
 			return nil, options, fmt.Errorf("you are not a member of project %q; to list your projects, use oc projects", options.Namespace)
 		}
 		if err != nil {

@@ -39,7 +39,8 @@ type Request struct {
 const (
 	// defaultImages is the image that every node with keepalived has.
 	defaultImages = "localhost/slipway-ipfailover:current"
-	// hostPort is a port on which no process listens. It keeps two pods of one kind off the same host.
+	// hostPort is a port on which no process listens. With the offset of the VRRP IDs, it keeps two
+	// pods of one configuration off the same host.
 	hostPort = 63000
 	// maxID is the highest ID of a group of addresses in VRRP.
 	maxID = 255
@@ -113,7 +114,9 @@ func (r *Request) validate() (nodes map[string]string, err error) {
 		problem("read --selector: %w", err)
 	}
 	addresses, err := virtualip.Parse(r.addresses)
-	if err != nil {
+	if r.addresses == "" {
+		problem("you must specify at least one virtual IP address with --virtual-ips")
+	} else if err != nil {
 		problem("read --virtual-ips: %w", err)
 	}
 	groups := len(addresses)
@@ -125,17 +128,19 @@ func (r *Request) validate() (nodes map[string]string, err error) {
 		value, least, most int
 	}{
 		{"replicas", int(r.replicas), 1, 250}, {"watch-port", r.port, 0, 65535}, {"check-interval", r.interval, 1, 3600}, {"virtual-ip-groups", r.groups, 0, maxID},
-		{"vrrp-id-offset", r.offset, 0, max(0, maxID-groups)},
 	} {
 		if tt.value < tt.least || tt.value > tt.most {
 			problem("read --%s %d: must be from %d to %d", tt.flag, tt.value, tt.least, tt.most)
 		}
 	}
+	if most := max(0, maxID-max(1, groups)); r.offset < 0 || r.offset > most {
+		problem("The vrrp-id-offset must be in the range 0..%d", most)
+	}
 	if groups > maxID {
 		problem("read --virtual-ips: %d addresses need --virtual-ip-groups of at most %d", groups, maxID)
 	}
 	for _, script := range [][2]string{{"check-script", r.check}, {"notify-script", r.notify}} {
-		if flag, path := script[0], script[1]; path != "" && (!strings.HasPrefix(path, "/") || strings.ContainsAny(path, " \"\n")) {
+		if flag, path := script[0], script[1]; strings.ContainsAny(path, " \"\n") {
 			problem("read --%s %q: must be the path of a script in the pods, such as a file of a mounted ConfigMap", flag, path)
 		}
 	}
@@ -147,12 +152,13 @@ func (r *Request) validate() (nodes map[string]string, err error) {
 
 // pod returns the pod that shares the addresses of a host. It changes only the host's network.
 func (r *Request) pod(nodes map[string]string) corev1.PodSpec {
+	port := int32(hostPort + r.offset)
 	return corev1.PodSpec{
 		ServiceAccountName: r.account, DeprecatedServiceAccount: r.account, HostNetwork: true, DNSPolicy: corev1.DNSClusterFirstWithHostNet, NodeSelector: nodes,
 		AutomountServiceAccountToken: ptr.To(false), TerminationGracePeriodSeconds: ptr.To[int64](10),
 		Containers: []corev1.Container{{
 			Name: "ipfailover", Image: r.image(), ImagePullPolicy: corev1.PullIfNotPresent, Env: r.environment(),
-			Ports: []corev1.ContainerPort{{ContainerPort: hostPort, HostPort: hostPort, Protocol: corev1.ProtocolTCP}},
+			Ports: []corev1.ContainerPort{{ContainerPort: port, HostPort: port, Protocol: corev1.ProtocolTCP}},
 			SecurityContext: &corev1.SecurityContext{
 				RunAsUser: ptr.To[int64](0), AllowPrivilegeEscalation: ptr.To(false),
 				Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"NET_ADMIN", "NET_RAW", "NET_BROADCAST"}},

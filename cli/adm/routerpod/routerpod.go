@@ -8,6 +8,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"slices"
 	"strconv"
@@ -126,6 +127,11 @@ func (r *Request) read() (*plan, error) {
 	if r.clientAuthentication != "none" && r.clientAuthorities == "" {
 		problem("read --mutual-tls-auth: set the certificate authorities of clients with --mutual-tls-auth-ca")
 	}
+	if net.ParseIP(r.canonical) != nil {
+		problem("canonical hostname must not be an IP address: %s", r.canonical)
+	} else if r.canonical != "" && len(validation.IsDNS1123Subdomain(r.canonical)) > 0 {
+		problem("invalid canonical hostname: %s", r.canonical)
+	}
 	if r.replicas < 0 {
 		problem("read --replicas %d: must not be negative", r.replicas)
 	}
@@ -186,7 +192,7 @@ func (r *Request) readPorts() (ports []port, err error) {
 		case err != nil || hostErr != nil || container == 0 || host == 0:
 			return nil, fmt.Errorf("read --ports %q: %q is neither PORT nor CONTAINER:HOST", r.ports, text)
 		case r.hostNetwork && container != host:
-			return nil, fmt.Errorf("read --ports %q: %q has two ports, which must be the same with --host-network", r.ports, text)
+			return nil, fmt.Errorf("read --ports %q: with --host-network, container port %d and host port %d must be equal", r.ports, container, host)
 		case inUse[int32(container)]:
 			return nil, fmt.Errorf("read --ports %q: port %d appears twice, or is the port of --stats-port", r.ports, container)
 		}
@@ -226,7 +232,7 @@ func (p *plan) tlsPorts() (sni, noSNI int32) {
 // splitPair splits a file into its certificates and its key.
 func splitPair(content []byte) (certificates, key []byte, err error) {
 	if _, err := tls.X509KeyPair(content, content); err != nil {
-		return nil, nil, fmt.Errorf("it must contain a certificate and its key in PEM: %w", err)
+		return nil, nil, fmt.Errorf("the default cert must contain a private key and its certificate in PEM: %w", err)
 	}
 	for rest := content; ; {
 		var block *pem.Block

@@ -96,6 +96,11 @@ func (f *Finder) base(ctx context.Context, name string) (*Image, error) {
 	image, _, err := f.Find(ctx, Component{From: name, Source: name})
 	var unknown *NotFound
 	var partial *PartialMatch
+	var empty *Empty
+	if errors.As(err, &empty) { // the tag gets an image before the build, or the build fails
+		namespace, stream, _ := strings.Cut(empty.Stream, "/")
+		return &Image{Name: name, Reference: name, Namespace: namespace, Stream: stream, Tag: empty.Tag, Missing: true}, nil
+	}
 	if errors.As(err, &unknown) || errors.As(err, &partial) {
 		image = missing(name)
 		image.Insecure = f.Insecure
@@ -177,6 +182,9 @@ func (f *Finder) empty(ctx context.Context, name string) (*Image, error) {
 		}
 		if f.AllowMissingTags {
 			return &Image{Name: name, Reference: name, Namespace: project, Stream: bare, Tag: tag, Missing: true}, nil
+		}
+		if len(stream.Spec.Tags)+len(stream.Status.Tags) == 0 {
+			return nil, fmt.Errorf("no tags found on matching image stream: %q; to use a tag that will exist later, add --allow-missing-imagestream-tags", project+"/"+bare)
 		}
 		if slices.ContainsFunc(stream.Spec.Tags, func(item imagev1.TagReference) bool { return item.Name == tag }) {
 			return nil, &Empty{Stream: project + "/" + bare, Tag: tag}

@@ -55,6 +55,9 @@ func (f *Finder) missed(ctx context.Context, component Component) error {
 	}
 	all := f.available(ctx, component.Kind)
 	reference, _ := tagged(component.From)
+	if projects, _ := f.projects(reference); len(projects) == 0 { // an image of a registry
+		return &NotFound{Name: component.From}
+	}
 	wanted := strings.ToLower(reference[strings.LastIndex(reference, "/")+1:])
 	var near []Match
 	for _, match := range all {

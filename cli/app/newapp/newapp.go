@@ -74,6 +74,9 @@ type Build struct {
 	Language string
 }
 
+// scratch is the empty base image of a Dockerfile, which no registry has.
+const scratch = "scratch"
+
 // Plan contains the objects to create.
 type Plan struct {
 	Request
@@ -148,6 +151,9 @@ func paired(ctx context.Context, finder *Finder, request Request) ([]Component, 
 // add resolves one component.
 func (p *Plan) add(ctx context.Context, finder *Finder, component Component) (err error) {
 	part := Part{Group: component.Group}
+	if component.From == scratch && p.Options.Inline != "" { // the Dockerfile names it, too
+		part.Name, component.From = scratch, ""
+	}
 	if component.From != "" {
 		image, template, err := finder.Find(ctx, component)
 		if err != nil {

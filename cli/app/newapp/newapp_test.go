@@ -174,7 +174,7 @@ func TestErrorNamesMissingComponent(t *testing.T) {
 		"no builder yet": {[]string{python}, Request{}, `image stream "openshift/python" has no image`},
 		"dash":           {[]string{"https://example.com/a#--upload-pack=x"}, Request{}, "must not start with a dash"},
 		"no source":      {[]string{"db"}, Request{BuildOnly: true}, "at least one source repository"},
-		"no builder":     {nil, Request{BuildOnly: true, Strategy: SourceStrategy, Options: BuildOptions{Binary: true}}, "name the image that builds"},
+		"no builder":     {nil, Request{BuildOnly: true, Strategy: SourceStrategy, Options: BuildOptions{Binary: true}}, "you must provide a builder image"},
 		"unnamed build":  {nil, Request{BuildOnly: true, Options: BuildOptions{Binary: true}}, "--name"},
 		"own base":       {[]string{"db"}, Request{BuildOnly: true, Options: BuildOptions{Binary: true}}, "would push to its base image"},
 		"no repository":  {[]string{"file://" + t.TempDir() + "/none"}, Request{}, "clone"},

@@ -69,7 +69,7 @@ func (p *Plan) alone(ctx context.Context, finder *Finder, part *Part) (*Build, e
 		if build.Dockerfile, err = ParseDockerfile(build.Inline); err != nil {
 			return nil, err
 		}
-		if part.Image == nil && build.Dockerfile.From != "scratch" {
+		if part.Image == nil && build.Dockerfile.From != scratch {
 			if part.Image, err = finder.base(ctx, build.Dockerfile.From); err != nil {
 				return nil, err
 			}
@@ -83,7 +83,7 @@ func (p *Plan) alone(ctx context.Context, finder *Finder, part *Part) (*Build, e
 		build.Strategy = DockerStrategy
 	}
 	if build.Strategy == SourceStrategy && part.Image == nil {
-		return nil, errors.New("name the image that builds the source which is sent, or give --strategy=docker")
+		return nil, errors.New("you must provide a builder image when using the source strategy with a binary build, or use --strategy=docker")
 	}
 	build.Source.Name = part.Name
 	return build, nil

@@ -113,6 +113,9 @@ func IsSource(text string) bool {
 	return err == nil && info.IsDir() && (strings.ContainsAny(path, `/\`) || path == "." || path == "..")
 }
 
+// HasSource reports whether an argument contains source: it is source, or a builder with source.
+func HasSource(text string) bool { return IsSource(text) || IsSource(source(text)) }
+
 // secureCopy matches repositories that Git reaches by SSH, such as git@example.com:app.git.
 var secureCopy = regexp.MustCompile(`^[A-Za-z0-9_.-]+@[A-Za-z0-9_.-]+:[^@]*$`)
 
