@@ -15,6 +15,7 @@ import (
 
 	"github.com/slipway-platform/slipway/cli/build"
 	"github.com/slipway-platform/slipway/cli/certs"
+	"github.com/slipway-platform/slipway/cli/diagnostics"
 	"github.com/slipway-platform/slipway/cli/group"
 	"github.com/slipway-platform/slipway/cli/image"
 	"github.com/slipway-platform/slipway/cli/image/signature"
@@ -46,6 +47,7 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 		registry.NewAdm(factory, streams),
 		policy.New(factory, streams, true),
 		newAdmRouter(factory, streams), newAdmFailover(factory, streams), newPodNetwork(factory, streams),
+		diagnostics.New(factory, streams),
 		drain.NewCmdCordon(factory, streams),
 		drain.NewCmdUncordon(factory, streams),
 		withOldNames(drain.NewCmdDrain(factory, streams), map[string]string{"delete-local-data": "delete-emptydir-data"}),

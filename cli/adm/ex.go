@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-platform/slipway/cli/build"
+	"github.com/slipway-platform/slipway/cli/diagnostics"
 	"github.com/slipway-platform/slipway/cli/group"
 	"github.com/slipway-platform/slipway/cli/objects"
 )
@@ -32,7 +33,7 @@ func NewExperimental(factory util.Factory, streams genericiooptions.IOStreams) *
 	config.AddCommand(newConfigPatch(streams))
 	sync, prune := group.NewGroupsSync(factory, streams), group.NewGroupsPrune(factory, streams)
 	sync.Use, prune.Use = "sync-groups"+sync.Use[len("sync"):], "prune-groups"+prune.Use[len("prune"):]
-	ex.AddCommand(config, build.NewChain(factory, streams), newAdmFailover(factory, streams), sync, prune)
+	ex.AddCommand(config, build.NewChain(factory, streams), newAdmFailover(factory, streams), diagnostics.New(factory, streams), sync, prune)
 	return ex
 }
 

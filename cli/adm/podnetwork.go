@@ -26,8 +26,8 @@ func newPodNetwork(factory util.Factory, streams genericiooptions.IOStreams) *co
 		Short: "Manage pod network",
 		Long: `Join, isolate or open the networks of projects.
 
-The commands need OpenShift 3's network plugin ` + multitenant + `, which Slipway does not have: pods of all projects can reach each
-other. The commands therefore change nothing.`,
+The commands need OpenShift 3's network plugin ` + multitenant + `, which Slipway does not have. To separate projects, create
+network policies. The commands therefore change nothing.`,
 		Run: util.DefaultSubCommandRun(streams.ErrOut),
 	}
 	for _, one := range []struct{ use, short string }{
@@ -63,7 +63,7 @@ func checkPlugin(ctx context.Context, client dynamic.Interface) error {
 	network, err := objects.Get[networkv1.ClusterNetwork](ctx, client, networkv1.GroupVersion.WithResource("clusternetworks"), "", networkv1.ClusterNetworkDefault)
 	switch {
 	case apierrors.IsNotFound(err):
-		return errors.New("managing pod network is only supported for the network plugin " + multitenant + "; this cluster has one network, in which pods of all projects can reach each other")
+		return errors.New("managing pod network is only supported for the network plugin " + multitenant + "; this cluster has one network: to separate projects, create network policies")
 	case err != nil:
 		return fmt.Errorf("find the network plugin: %w", err)
 	}

@@ -17,7 +17,7 @@ func TestPodNetworkNamesTheNetworkPlugin(t *testing.T) {
 	}
 	network := &networkv1.ClusterNetwork{ObjectMeta: metav1.ObjectMeta{Name: "default"}, PluginName: "redhat/openshift-ovs-subnet"}
 	for want, client := range map[string]*fake.FakeDynamicClient{
-		"pods of all projects can reach each other":                                           fake.NewSimpleDynamicClient(scheme),
+		"to separate projects, create network policies":                                       fake.NewSimpleDynamicClient(scheme),
 		`using plugin: "redhat/openshift-ovs-subnet", managing pod network is only supported`: fake.NewSimpleDynamicClient(scheme, network),
 	} {
 		if err := checkPlugin(t.Context(), client); err == nil || !strings.Contains(err.Error(), want) {

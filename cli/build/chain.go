@@ -98,11 +98,24 @@ func (b *buildChain) run(ctx context.Context, tag string) error {
 		return err
 	}
 	edges := b.edges(configs)
-	if len(edges[root]) == 0 {
+	if !contains(edges, root) {
 		return fmt.Errorf("no build config %s image stream tag %q of project %q; to include all projects, use --all; to include all inputs, use --trigger-only=false",
 			map[bool]string{false: "is built from", true: "makes"}[b.reverse], root.name, root.namespace)
 	}
 	return b.print(follow(root, edges, nil))
+}
+
+// contains reports whether a vertex is in the chain of any build config.
+func contains(edges map[vertex][]vertex, at vertex) bool {
+	if len(edges[at]) > 0 {
+		return true
+	}
+	for _, next := range edges {
+		if slices.Contains(next, at) {
+			return true
+		}
+	}
+	return false
 }
 
 // edges returns the vertices that follow each vertex, or with --reverse those that precede it.

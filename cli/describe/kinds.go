@@ -48,9 +48,10 @@ func kinds() map[schema.GroupKind]writer {
 		{Group: imagev1.GroupName, Kind: "ImageStreamImage"}: of(func(p *page, i *imagev1.ImageStreamImage) error {
 			return image(p, &i.Image)
 		}),
-		{Group: imagev1.GroupName, Kind: "Image"}:       of(image),
-		{Group: routev1.GroupName, Kind: "Route"}:       of(route),
-		{Group: templatev1.GroupName, Kind: "Template"}: of(template),
+		{Group: imagev1.GroupName, Kind: "Image"}:               of(image),
+		{Group: routev1.GroupName, Kind: "Route"}:               of(route),
+		{Group: templatev1.GroupName, Kind: "Template"}:         of(template),
+		{Group: templatev1.GroupName, Kind: "TemplateInstance"}: of(templateInstance),
 
 		{Group: quotav1.GroupName, Kind: "ClusterResourceQuota"}:        of(clusterQuota),
 		{Group: quotav1.GroupName, Kind: "AppliedClusterResourceQuota"}: of(clusterQuota),

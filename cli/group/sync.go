@@ -48,6 +48,7 @@ type ldapGroups struct {
 	now       func() time.Time
 }
 
+// NewGroupsSync returns `oc adm groups sync`.
 func NewGroupsSync(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	o := &ldapGroups{IOStreams: streams, now: time.Now}
 	command := &cobra.Command{

@@ -135,6 +135,12 @@ func connect(factory util.Factory) (*rest.Config, string) {
 	return config, namespace
 }
 
+// Find returns the address of the cluster's registry for pods and nodes.
+func Find(ctx context.Context, config *rest.Config, namespace string) (string, error) {
+	names, err := findRegistry(ctx, config, namespace)
+	return names.internal, err
+}
+
 // findRegistry returns the addresses that the cluster reports for an image stream, with a dry run.
 func findRegistry(ctx context.Context, config *rest.Config, namespace string) (registryNames, error) {
 	client, err := imageclient.NewForConfig(config)
@@ -212,7 +218,7 @@ func (l *registryLogin) run(ctx context.Context, config *rest.Config, namespace 
 		var unresolved *net.DNSError
 		switch {
 		case err == nil:
-		case !chosen && errors.As(err, &unresolved): // the cluster's own name, which other machines need not resolve
+		case !chosen && errors.As(err, &unresolved): // other machines need not resolve the cluster's own name
 			fmt.Fprintf(l.errOut, "note: the credentials are not checked, because %s does not resolve on this machine\n", l.host)
 		default:
 			return fmt.Errorf("unable to check your credentials - pass --skip-check to bypass this error: %w", err)

@@ -140,7 +140,7 @@ func (r *Request) validate() (nodes map[string]string, err error) {
 		problem("read --virtual-ips: %d addresses need --virtual-ip-groups of at most %d", groups, maxID)
 	}
 	for _, script := range [][2]string{{"check-script", r.check}, {"notify-script", r.notify}} {
-		if flag, path := script[0], script[1]; strings.ContainsAny(path, " \"\n") {
+		if flag, path := script[0], script[1]; path != "" && (!strings.HasPrefix(path, "/") || strings.ContainsAny(path, " \"\n")) {
 			problem("read --%s %q: must be the path of a script in the pods, such as a file of a mounted ConfigMap", flag, path)
 		}
 	}

@@ -1,0 +1,215 @@
+package diagnostics
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"net/netip"
+	"os"
+	"time"
+
+	routev1 "github.com/openshift/api/route/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-platform/slipway/cli/objects"
+	"github.com/slipway-platform/slipway/cli/policy"
+	"github.com/slipway-platform/slipway/cli/registry"
+)
+
+func clusterRegistry(ctx context.Context, env *environment) ([]string, error) {
+	config, err := env.factory.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	_, err = registry.Find(ctx, config, metav1.NamespaceDefault)
+	return nil, err
+}
+
+func clusterRoles(ctx context.Context, env *environment) (problems []string, err error) {
+	names, err := policy.DifferentClusterRoles(ctx, env.kubernetes.RbacV1())
+	for _, name := range names {
+		problems = append(problems, name+" lacks rules of the default or does not exist; to restore it: oc adm policy reconcile-cluster-roles --confirm")
+	}
+	return problems, err
+}
+
+func clusterRoleBindings(ctx context.Context, env *environment) (problems []string, err error) {
+	names, err := policy.DifferentClusterRoleBindings(ctx, env.kubernetes.RbacV1())
+	for _, name := range names {
+		problems = append(problems, name+" lacks subjects of the default or does not exist; to restore it: oc adm policy reconcile-cluster-role-bindings --confirm")
+	}
+	return problems, err
+}
+
+func constraints(ctx context.Context, env *environment) (problems []string, err error) {
+	names, err := policy.DifferentConstraints(ctx, env.dynamic)
+	for _, name := range names {
+		problems = append(problems, name+" differs from the default or does not exist; to restore it: oc adm policy reconcile-sccs --confirm")
+	}
+	return problems, err
+}
+
+func (e *environment) routes(ctx context.Context) ([]routev1.Route, error) {
+	return objects.List[routev1.Route](ctx, e.dynamic, routev1.GroupVersion.WithResource("routes"), "", metav1.ListOptions{})
+}
+
+func clusterRouter(ctx context.Context, env *environment) (problems []string, err error) {
+	routes, err := env.routes(ctx)
+	for i := range routes {
+		if !admitted(&routes[i]) {
+			problems = append(problems, fmt.Sprintf("no router serves route %q of project %q; for the reason: oc describe route %[1]s -n %[2]s", routes[i].Name, routes[i].Namespace))
+		}
+	}
+	return problems, err
+}
+
+func admitted(route *routev1.Route) bool {
+	for _, ingress := range route.Status.Ingress {
+		for _, condition := range ingress.Conditions {
+			if condition.Type == routev1.RouteAdmitted && condition.Status == corev1.ConditionTrue {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func routeCertificates(ctx context.Context, env *environment) (problems []string, err error) {
+	routes, err := env.routes(ctx)
+	for _, route := range routes {
+		if route.Spec.TLS == nil {
+			continue
+		}
+		if problem := certificateProblem(route.Spec.TLS.Certificate, time.Now()); problem != "" {
+			problems = append(problems, fmt.Sprintf("the certificate of route %q of project %q %s", route.Name, route.Namespace, problem))
+		}
+	}
+	return problems, err
+}
+
+// certificateProblem returns what is wrong with a certificate in PEM, or "". No certificate is
+// right.
+func certificateProblem(text string, now time.Time) string {
+	if text == "" {
+		return ""
+	}
+	block, _ := pem.Decode([]byte(text))
+	if block == nil {
+		return "is not in PEM"
+	}
+	certificate, err := x509.ParseCertificate(block.Bytes)
+	switch {
+	case err != nil:
+		return "cannot be read: " + err.Error()
+	case now.After(certificate.NotAfter):
+		return "expired at " + certificate.NotAfter.UTC().Format(time.RFC3339)
+	case now.Before(certificate.NotBefore):
+		return "is valid only from " + certificate.NotBefore.UTC().Format(time.RFC3339)
+	}
+	return ""
+}
+
+func nodeDefinitions(ctx context.Context, env *environment) (problems []string, err error) {
+	nodes, err := env.kubernetes.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	schedulable := false
+	for _, node := range nodes.Items {
+		ready := false
+		for _, condition := range node.Status.Conditions {
+			ready = ready || condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
+		}
+		schedulable = schedulable || ready && !node.Spec.Unschedulable
+		if !ready {
+			problems = append(problems, fmt.Sprintf("node %q is not ready; for the reason: oc describe node %[1]s", node.Name))
+		}
+	}
+	if !schedulable {
+		problems = append(problems, "no node can run new pods; to see why: oc get nodes")
+	}
+	return problems, nil
+}
+
+func configContexts(_ context.Context, env *environment) (problems []string, err error) {
+	config, err := env.factory.ToRawKubeConfigLoader().RawConfig()
+	if err != nil {
+		return nil, err
+	}
+	if config.CurrentContext != "" && config.Contexts[config.CurrentContext] == nil {
+		problems = append(problems, fmt.Sprintf("the current context %q does not exist; to choose another: oc config use-context NAME", config.CurrentContext))
+	}
+	for name, context := range config.Contexts {
+		if config.Clusters[context.Cluster] == nil {
+			problems = append(problems, fmt.Sprintf("context %q has a cluster %q that does not exist", name, context.Cluster))
+		}
+		if config.AuthInfos[context.AuthInfo] == nil {
+			problems = append(problems, fmt.Sprintf("context %q has a user %q that does not exist; log in again", name, context.AuthInfo))
+		}
+	}
+	return problems, nil
+}
+
+// externalIPs checks the external addresses of services against externalIPNetworkCIDRs, where !
+// stands before networks that are not allowed.
+func externalIPs(ctx context.Context, env *environment) (problems []string, err error) {
+	if env.masterConfig == "" {
+		return nil, nil // the server checks new services
+	}
+	text, err := os.ReadFile(env.masterConfig)
+	if err != nil {
+		return nil, err
+	}
+	var config struct {
+		NetworkConfig struct {
+			ExternalIPNetworkCIDRs []string `json:"externalIPNetworkCIDRs"`
+			IngressIPNetworkCIDR   string   `json:"ingressIPNetworkCIDR"`
+		} `json:"networkConfig"`
+	}
+	if err := yaml.Unmarshal(text, &config); err != nil {
+		return nil, fmt.Errorf("read %q: %w", env.masterConfig, err)
+	}
+	services, err := env.kubernetes.CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	networks := config.NetworkConfig.ExternalIPNetworkCIDRs
+	for _, service := range services.Items {
+		if service.Spec.Type == corev1.ServiceTypeLoadBalancer {
+			continue // the platform chose its addresses
+		}
+		for _, address := range service.Spec.ExternalIPs {
+			if !allowed(address, networks) {
+				problems = append(problems, fmt.Sprintf("service %q of project %q has the external address %s, which externalIPNetworkCIDRs does not allow", service.Name, service.Namespace, address))
+			}
+		}
+	}
+	return problems, nil
+}
+
+// allowed reports whether a network contains an address, and no network with ! does.
+func allowed(text string, networks []string) bool {
+	address, err := netip.ParseAddr(text)
+	if err != nil {
+		return false
+	}
+	inside := false
+	for _, network := range networks {
+		denied := len(network) > 0 && network[0] == '!'
+		if denied {
+			network = network[1:]
+		}
+		prefix, err := netip.ParsePrefix(network)
+		if err != nil || !prefix.Contains(address) {
+			continue
+		}
+		if denied {
+			return false
+		}
+		inside = true
+	}
+	return inside
+}

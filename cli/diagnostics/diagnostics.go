@@ -1,0 +1,158 @@
+// Package diagnostics contains `oc adm diagnostics`, which checks the client's configuration and
+// the objects of a cluster.
+//
+// Source: OpenShift Container Platform 3.11 Cluster Administration, Diagnostics tool.
+package diagnostics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/kubectl/pkg/cmd/util"
+)
+
+// check is one diagnostic.
+type check struct {
+	name, short string
+	// run returns the problems. It is nil for a diagnostic of OpenShift 3 that has nothing to check
+	// here; elsewhere then names what reports such problems.
+	run       func(context.Context, *environment) ([]string, error)
+	elsewhere string
+}
+
+// environment contains what the checks read.
+type environment struct {
+	factory      util.Factory
+	kubernetes   kubernetes.Interface
+	dynamic      dynamic.Interface
+	masterConfig string
+}
+
+// checks returns all diagnostics.
+func checks() []check {
+	const (
+		status = "slipway status reports it"
+		logs   = "slipway logs prints the logs"
+	)
+	return []check{
+		{"AggregatedLogging", "Check aggregated logging", nil, "Slipway has no aggregated logging"},
+		{"AnalyzeLogs", "Check the logs of systemd services", nil, logs},
+		{"AppCreate", "Create an application and check it", nil, "oc new-app httpd-example creates an application"},
+		{"ClusterRegistry", "Check the image registry", clusterRegistry, ""},
+		{"ClusterRoleBindings", "Check that the default cluster role bindings exist", clusterRoleBindings, ""},
+		{"ClusterRoles", "Check that the default cluster roles exist and have their rules", clusterRoles, ""},
+		{"ClusterRouter", "Check that a router serves each route", clusterRouter, ""},
+		{"ConfigContexts", "Check the contexts of the kubeconfig", configContexts, ""},
+		{"DiagnosticPod", "Check the cluster from a pod", nil, status},
+		{"EtcdWriteVolume", "Measure writes of etcd", nil, "the metrics of etcd contain it"},
+		{"MasterNode", "Check that the master is a node", nil, "each master of Slipway is a node"},
+		{"MetricsApiProxy", "Check the proxy to the metrics", nil, "Slipway has no Heapster"},
+		{"NetworkCheck", "Check the network between pods", nil, status},
+		{"NodeDefinitions", "Check that nodes are ready and schedulable", nodeDefinitions, ""},
+		{"RouteCertificateValidation", "Check the certificates of routes", routeCertificates, ""},
+		{"SecurityContextConstraints", "Check that the default security context constraints exist", constraints, ""},
+		{"ServiceExternalIPs", "Check the external addresses of services against the master's configuration", externalIPs, ""},
+		{"UnitStatus", "Check systemd services", nil, status},
+	}
+}
+
+// New returns `oc adm diagnostics`.
+func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "diagnostics",
+		Short: "Diagnose common cluster problems",
+		Long: `Check the client's configuration and the objects of the cluster, and print problems with remedies. The command changes nothing.
+
+Without arguments it does all checks. slipway status reports the problems of the host.`,
+		Example: `  # Do all checks
+  oc adm diagnostics
+
+  # Check only the default cluster roles
+  oc adm diagnostics clusterroles`,
+		Run: func(command *cobra.Command, args []string) {
+			util.CheckErr(start(command, factory, streams, args, checks()))
+		},
+	}
+	addFlags(command)
+	all := &cobra.Command{
+		Use: "all", Short: "Do all checks",
+		Run: func(command *cobra.Command, args []string) {
+			util.CheckErr(start(command, factory, streams, args, checks()))
+		},
+	}
+	addFlags(all)
+	command.AddCommand(all)
+	for _, one := range checks() {
+		child := &cobra.Command{
+			Use: strings.ToLower(one.name), Aliases: []string{one.name}, Short: one.short,
+			Run: func(command *cobra.Command, args []string) {
+				util.CheckErr(start(command, factory, streams, args, []check{one}))
+			},
+		}
+		addFlags(child)
+		command.AddCommand(child)
+	}
+	return command
+}
+
+func addFlags(command *cobra.Command) {
+	command.Flags().String("master-config", "", "File of the MasterConfig, for the check of external addresses.")
+	command.Flags().Bool("prevent-modification", true, "No effect: the checks change nothing.")
+}
+
+// start connects and does checks.
+func start(command *cobra.Command, factory util.Factory, streams genericiooptions.IOStreams, args []string, selected []check) error {
+	if len(args) > 0 {
+		return fmt.Errorf("Unexpected command line argument(s): %s", strings.Join(args, " "))
+	}
+	env := &environment{factory: factory, masterConfig: util.GetFlagString(command, "master-config")}
+	var err error
+	if env.kubernetes, err = factory.KubernetesClientSet(); err != nil {
+		return err
+	}
+	if env.dynamic, err = factory.DynamicClient(); err != nil {
+		return err
+	}
+	return run(command.Context(), streams, env, selected)
+}
+
+// errProblems reports that checks found problems, which are printed already.
+var errProblems = errors.New("the diagnostics found problems")
+
+// run does checks, and fails if one finds a problem. A single check with nothing to check fails,
+// too.
+func run(ctx context.Context, streams genericiooptions.IOStreams, env *environment, selected []check) error {
+	problems, skipped := 0, 0
+	for _, one := range selected {
+		if one.run == nil {
+			skipped++
+			fmt.Fprintf(streams.Out, "[Note] Skipping diagnostic: %s\n       Description: %s\n       Because: %s\n\n", one.name, one.short, one.elsewhere)
+			continue
+		}
+		fmt.Fprintf(streams.Out, "[Note] Running diagnostic: %s\n       Description: %s\n\n", one.name, one.short)
+		texts, err := one.run(ctx, env)
+		if err != nil {
+			texts = append(texts, err.Error())
+		}
+		slices.Sort(texts)
+		for _, text := range texts {
+			fmt.Fprintf(streams.Out, "ERROR: [from diagnostic %s]\n       %s\n\n", one.name, text)
+		}
+		problems += len(texts)
+	}
+	fmt.Fprintf(streams.Out, "[Note] Summary of diagnostics execution:\n[Note] Errors seen: %d\n", problems)
+	switch {
+	case problems > 0:
+		return errProblems
+	case skipped == len(selected):
+		return errors.New("nothing was checked")
+	}
+	return nil
+}

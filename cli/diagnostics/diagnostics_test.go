@@ -1,0 +1,96 @@
+package diagnostics
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/slipway-platform/slipway/internal/certtest"
+)
+
+func TestProblemsFailDiagnostics(t *testing.T) {
+	healthy := check{"Healthy", "Check", func(context.Context, *environment) ([]string, error) { return nil, nil }, ""}
+	broken := check{"Broken", "Check", func(context.Context, *environment) ([]string, error) {
+		return []string{"b is broken", "a is broken"}, nil
+	}, ""}
+	unread := check{"Unread", "Check", func(context.Context, *environment) ([]string, error) { return nil, errors.New("forbidden") }, ""}
+	skipped := check{"Skipped", "Check", nil, "slipway status reports it"}
+	for name, tt := range map[string]struct {
+		checks []check
+		want   string
+		fails  bool
+	}{
+		"healthy":           {[]check{healthy}, "Errors seen: 0", false},
+		"one has no effect": {[]check{healthy, skipped}, "Skipping diagnostic: Skipped", false},
+		"none has effect":   {[]check{skipped}, "Because: slipway status reports it", true},
+		"problems":          {[]check{healthy, broken}, "a is broken\n\nERROR: [from diagnostic Broken]\n       b is broken", true},
+		"unreadable":        {[]check{unread}, "ERROR: [from diagnostic Unread]\n       forbidden", true},
+	} {
+		streams, _, out, _ := genericiooptions.NewTestIOStreams()
+		if err := run(t.Context(), streams, nil, tt.checks); (err != nil) != tt.fails || !strings.Contains(out.String(), tt.want) {
+			t.Errorf("%s: %v\n%s\nwant %q", name, err, out, tt.want)
+		}
+	}
+}
+
+func TestNodesThatAreNotReadyAreProblems(t *testing.T) {
+	node := func(name string, ready corev1.ConditionStatus, unschedulable bool) *corev1.Node {
+		return &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{Unschedulable: unschedulable},
+			Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}},
+		}
+	}
+	for want, client := range map[string]*fake.Clientset{
+		"":                         fake.NewClientset(node("a", corev1.ConditionTrue, false)),
+		`node "b" is not ready`:    fake.NewClientset(node("a", corev1.ConditionTrue, false), node("b", corev1.ConditionFalse, false)),
+		"no node can run new pods": fake.NewClientset(node("a", corev1.ConditionTrue, true)),
+	} {
+		problems, err := nodeDefinitions(t.Context(), &environment{kubernetes: client})
+		if text := strings.Join(problems, "\n"); err != nil || (want == "") != (text == "") || !strings.Contains(text, want) {
+			t.Errorf("problems %q, %v, want %q", text, err, want)
+		}
+	}
+}
+
+func TestExternalAddressesOutsideOfTheNetworksAreProblems(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "master-config.yaml")
+	if err := os.WriteFile(file, []byte(`networkConfig: {externalIPNetworkCIDRs: ["192.0.2.0/24", "!192.0.2.128/25"]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for address, want := range map[string]int{"192.0.2.1": 0, "192.0.2.200": 1, "198.51.100.1": 1} {
+		service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: corev1.ServiceSpec{ExternalIPs: []string{address}}}
+		problems, err := externalIPs(t.Context(), &environment{kubernetes: fake.NewClientset(service), masterConfig: file})
+		if err != nil || len(problems) != want {
+			t.Errorf("%s: %q, %v", address, problems, err)
+		}
+	}
+}
+
+func TestExpiredCertificatesAreProblems(t *testing.T) {
+	authority := certtest.New(t)
+	content := func(pair certtest.Pair) string {
+		text, err := os.ReadFile(pair.CertFile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	for text, want := range map[string]string{
+		"": "", "text": "is not in PEM",
+		content(authority.Issue(t, "www", "www.example.com")): "",
+		content(authority.IssueExpired(t, "www.example.com")): "expired at",
+	} {
+		if got := certificateProblem(text, time.Now()); (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("problem %q, want %q", got, want)
+		}
+	}
+}
