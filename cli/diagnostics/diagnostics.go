@@ -76,6 +76,7 @@ Without arguments it does all checks. slipway status reports the problems of the
 
   # Check only the default cluster roles
   oc adm diagnostics clusterroles`,
+		Args: cobra.ArbitraryArgs, // start reports them in the words of OpenShift 3
 		Run: func(command *cobra.Command, args []string) {
 			util.CheckErr(start(command, factory, streams, args, checks()))
 		},
