@@ -17,7 +17,7 @@ const openshift3 = "../docs/oc-3.11.tsv"
 
 // TestOpenShift3CommandsAreServedAsDocumented compares the table with the tree of commands, in both
 // directions: a flag that is listed as served exists, a flag that is listed as missing does not.
-// With OC311_UPDATE=1 it sorts the flags into the two columns anew.
+// With OC311_UPDATE=1, it sorts the flags into the two columns.
 func TestOpenShift3CommandsAreServedAsDocumented(t *testing.T) {
 	text, err := os.ReadFile(openshift3)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestPodCommandsCallServer runs them with a server that knows nothing, which they have to
-// tell.
+// TestPodCommandsCallServer runs the commands with an empty server. They must report that the
+// object does not exist.
 func TestPodCommandsCallServer(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()

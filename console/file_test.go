@@ -68,7 +68,7 @@ func TestABrowserIsSentFromTheRootToTheConsole(t *testing.T) {
 	}
 	for _, accept := range []string{"", "*/*", "application/json"} {
 		f.browser().send(http.MethodGet, "/", func(r *http.Request) { r.Header.Set("Accept", accept) })
-		if f.sent == nil {
+		if f.request == nil {
 			t.Errorf("a client that accepts %q does not get the API", accept)
 		}
 	}

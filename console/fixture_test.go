@@ -20,7 +20,7 @@ type fixture struct {
 	t       *testing.T
 	chain   http.Handler
 	form    url.Values
-	sent    *http.Request // to the API
+	request *http.Request // to the API
 	revoked []string
 	// generation is that of the sessions of the user, and generationError why it is not known.
 	generation      string
@@ -98,7 +98,7 @@ func newFixture(t *testing.T) *fixture {
 		mux.Handle(path, handler)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		f.sent = r
+		f.request = r
 		if f.pod != nil {
 			f.pod(w, r)
 		}
@@ -118,7 +118,7 @@ func (f *fixture) browser() *browser { return &browser{f, map[string]*http.Cooki
 // send sends a request and keeps the cookies of the response.
 func (b *browser) send(method, target string, change func(*http.Request)) *httptest.ResponseRecorder {
 	b.f.t.Helper()
-	b.f.sent = nil
+	b.f.request = nil
 	r := httptest.NewRequest(method, target, nil)
 	if r.Host == "example.com" {
 		r.Host = "master.example.com:8443"

@@ -88,7 +88,7 @@ func TestCallbackAcceptsOnlyTheFlowOfItsBrowser(t *testing.T) {
 			t.Errorf("%s: %v, form %v", name, got.Header(), f.form)
 		}
 	}
-	// The server's refusal reaches the page, which shows only texts that it knows.
+	// The page receives the server's rejection. It only shows known texts.
 	refused := f.browser()
 	got := refused.send(http.MethodGet, callbackPath+"?error=access_denied&state="+state(refused), nil)
 	if got.Header().Get("Location") != errorPath+"?error=access_denied" {
@@ -176,8 +176,8 @@ func TestLogoutElsewhereEndsTheSession(t *testing.T) {
 			if got := b.send(http.MethodGet, sessionPath, nil); got.Code != tt.want || len(f.errors) != tt.reports {
 				t.Errorf("session: %d, errors %v", got.Code, f.errors)
 			}
-			if got := b.send(http.MethodGet, proxyPath+"/api/v1/pods", func(r *http.Request) { r.Header.Set(csrfHeader, csrf) }); got.Code != tt.want || (f.sent != nil) != (tt.want == http.StatusOK) {
-				t.Errorf("request to the API: %d, sent %v", got.Code, f.sent)
+			if got := b.send(http.MethodGet, proxyPath+"/api/v1/pods", func(r *http.Request) { r.Header.Set(csrfHeader, csrf) }); got.Code != tt.want || (f.request != nil) != (tt.want == http.StatusOK) {
+				t.Errorf("request to the API: %d, sent %v", got.Code, f.request)
 			}
 		})
 	}

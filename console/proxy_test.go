@@ -23,20 +23,20 @@ func TestProxySendsTheTokenAndNothingElseOfTheBrowser(t *testing.T) {
 		r.Header.Set("X-Remote-User", "system:admin")
 		r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{}}, VerifiedChains: [][]*x509.Certificate{{{}}}}
 	})
-	if got.Code != http.StatusOK || f.sent == nil {
+	if got.Code != http.StatusOK || f.request == nil {
 		t.Fatalf("%d %s", got.Code, got.Body)
 	}
-	if f.sent.URL.String() != "/api/v1/namespaces/a/pods?dryRun=All" || f.sent.RequestURI != "/api/v1/namespaces/a/pods?dryRun=All" {
-		t.Errorf("the API gets %s", f.sent.RequestURI)
+	if f.request.URL.String() != "/api/v1/namespaces/a/pods?dryRun=All" || f.request.RequestURI != "/api/v1/namespaces/a/pods?dryRun=All" {
+		t.Errorf("the API gets %s", f.request.RequestURI)
 	}
 	for name, want := range map[string]string{
 		"Authorization": "Bearer treasure", "Content-Type": "application/json", "Cookie": "", "Impersonate-User": "", "X-Remote-User": "", "Origin": "", csrfHeader: "",
 	} {
-		if got := f.sent.Header.Get(name); got != want {
+		if got := f.request.Header.Get(name); got != want {
 			t.Errorf("header %s is %q, want %q", name, got, want)
 		}
 	}
-	if len(f.sent.TLS.PeerCertificates)+len(f.sent.TLS.VerifiedChains) > 0 {
+	if len(f.request.TLS.PeerCertificates)+len(f.request.TLS.VerifiedChains) > 0 {
 		t.Error("the API sees the certificate of the browser")
 	}
 }
@@ -88,8 +88,8 @@ func TestProxyRefusesWhatNoPageOfTheConsoleSends(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := tt.b.send(tt.method, tt.target, tt.change)
-			if got.Code != tt.want || (f.sent != nil) != (tt.want == 200) {
-				t.Errorf("%d %s, reached the API: %v", got.Code, got.Body, f.sent != nil)
+			if got.Code != tt.want || (f.request != nil) != (tt.want == 200) {
+				t.Errorf("%d %s, reached the API: %v", got.Code, got.Body, f.request != nil)
 			}
 			if got.Header().Get("Access-Control-Allow-Origin") != "" {
 				t.Error("other origins may read the response")
@@ -126,7 +126,7 @@ func TestProxyRefusesExpiredAndForeignCookies(t *testing.T) {
 		},
 	} {
 		b.cookies[sessionCookie] = &http.Cookie{Name: sessionCookie, Value: value()}
-		if got := b.send(http.MethodGet, proxyPath+"/api/v1/pods", func(r *http.Request) { r.Header.Set(csrfHeader, csrf) }); got.Code != http.StatusUnauthorized || f.sent != nil {
+		if got := b.send(http.MethodGet, proxyPath+"/api/v1/pods", func(r *http.Request) { r.Header.Set(csrfHeader, csrf) }); got.Code != http.StatusUnauthorized || f.request != nil {
 			t.Errorf("%s: %d", name, got.Code)
 		}
 	}
@@ -179,9 +179,9 @@ func TestWatchesOfTheConsoleChooseTheirForm(t *testing.T) {
 		r.Header.Set("Origin", public)
 		r.Header.Set("Accept", "*/*")
 	})
-	if f.sent == nil || f.sent.Header.Get("Accept") != "application/json;as=Table" || f.sent.URL.RawQuery != "watch=1" ||
-		f.sent.Header.Get("Origin") != public {
-		t.Errorf("the API gets %+v", f.sent)
+	if f.request == nil || f.request.Header.Get("Accept") != "application/json;as=Table" || f.request.URL.RawQuery != "watch=1" ||
+		f.request.Header.Get("Origin") != public {
+		t.Errorf("the API gets %+v", f.request)
 	}
 }
 
@@ -198,12 +198,12 @@ func FuzzProxyPath(f *testing.F) {
 		r.URL.Path, r.URL.RawPath = proxyPath+path, ""
 		r.AddCookie(b.cookies[sessionCookie])
 		r.Header.Set(csrfHeader, csrf)
-		fixture.sent = nil
-		fixture.filter(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { fixture.sent = r })).ServeHTTP(httptest.NewRecorder(), r)
-		if fixture.sent == nil {
+		fixture.request = nil
+		fixture.filter(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { fixture.request = r })).ServeHTTP(httptest.NewRecorder(), r)
+		if fixture.request == nil {
 			return
 		}
-		if reached := fixture.sent.URL.Path; strings.Contains(reached, "/../") || fixture.sent.Header.Get("Authorization") != "" && !isAPI(reached) {
+		if reached := fixture.request.URL.Path; strings.Contains(reached, "/../") || fixture.request.Header.Get("Authorization") != "" && !isAPI(reached) {
 			t.Errorf("%q reaches %q", path, reached)
 		}
 	})

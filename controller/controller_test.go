@@ -60,33 +60,33 @@ func (r *counter) times(key string) int {
 
 func TestLoopReconcilesObjectsAndChanges(t *testing.T) {
 	store, informer := source(t, "a")
-	var seen counter
+	var calls counter
 	changed := func(old, new any) bool {
 		return old.(*corev1.ConfigMap).Data["value"] != new.(*corev1.ConfigMap).Data["value"]
 	}
 	controller := Controller{Name: "test", Watches: []Watch{{Informer: informer, Changed: changed}}, Reconcile: func(_ context.Context, key Key) error {
-		seen.add(key)
+		calls.add(key)
 		return nil
 	}}
 	componenttest.Run(t, Manager{controller}.Run)
-	eventually.True(t, "first object is reconciled", func() bool { return seen.times("ns/a") == 1 })
+	eventually.True(t, "first object is reconciled", func() bool { return calls.times("ns/a") == 1 })
 	store.Modify(object("a", "")) // no relevant change
 	store.Add(object("b", ""))
-	eventually.True(t, "second object is reconciled", func() bool { return seen.times("ns/b") == 1 })
-	if n := seen.times("ns/a"); n != 1 {
+	eventually.True(t, "second object is reconciled", func() bool { return calls.times("ns/b") == 1 })
+	if n := calls.times("ns/a"); n != 1 {
 		t.Errorf("reconciled %d times after an irrelevant change", n)
 	}
 	store.Modify(object("a", "other"))
-	eventually.True(t, "change is reconciled", func() bool { return seen.times("ns/a") == 2 })
+	eventually.True(t, "change is reconciled", func() bool { return calls.times("ns/a") == 2 })
 	store.Delete(object("b", ""))
-	eventually.True(t, "deletion is reconciled", func() bool { return seen.times("ns/b") == 2 })
+	eventually.True(t, "deletion is reconciled", func() bool { return calls.times("ns/b") == 2 })
 }
 
 func TestErrorsPanicsAndRequeuesAreRetried(t *testing.T) {
 	_, informer := source(t, "error", "panic", "wait")
-	var seen counter
+	var calls counter
 	controller := Controller{Name: "test", Watches: []Watch{{Informer: informer}}, MinBackoff: time.Millisecond, Reconcile: func(_ context.Context, key Key) error {
-		if seen.add(key) > 3 {
+		if calls.add(key) > 3 {
 			return nil
 		}
 		switch key.Name {
@@ -100,7 +100,7 @@ func TestErrorsPanicsAndRequeuesAreRetried(t *testing.T) {
 	}}
 	componenttest.Run(t, Manager{controller}.Run)
 	for _, key := range []string{"ns/error", "ns/panic", "ns/wait"} {
-		eventually.Equal(t, key+" is reconciled until it succeeds", func() int { return seen.times(key) }, 4)
+		eventually.Equal(t, key+" is reconciled until it succeeds", func() int { return calls.times(key) }, 4)
 	}
 }
 
@@ -132,13 +132,13 @@ func TestExclusion(t *testing.T) {
 
 func TestHungLoopDoesNotBlockOthers(t *testing.T) {
 	_, informer := source(t, "a")
-	var seen counter
+	var calls counter
 	watches := []Watch{{Informer: informer}}
 	part := componenttest.Run(t, Manager{
 		{Name: "hangs", Watches: watches, Workers: 1, Reconcile: func(ctx context.Context, _ Key) error { <-ctx.Done(); return ctx.Err() }},
-		{Name: "works", Watches: watches, Reconcile: func(_ context.Context, key Key) error { seen.add(key); return nil }},
+		{Name: "works", Watches: watches, Reconcile: func(_ context.Context, key Key) error { calls.add(key); return nil }},
 	}.Run)
-	eventually.True(t, "the other controller reconciles", func() bool { return seen.times("ns/a") == 1 })
+	eventually.True(t, "the other controller reconciles", func() bool { return calls.times("ns/a") == 1 })
 	part.Stop()
 }
 

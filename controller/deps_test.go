@@ -27,7 +27,8 @@ func TestDepsListATypeOnceForAllControllers(t *testing.T) {
 	namespace := &corev1.Namespace{ObjectMeta: managed}
 	namespace.Namespace = ""
 	kube := fake.NewClientset(namespace)
-	deps := &Deps{Kube: kube, Images: imagefake.NewSimpleClientset(), Metadata: metadatafake.NewSimpleMetadataClient(scheme, &metav1.PartialObjectMetadata{ //nolint: the generated client of images has no other
+	images := imagefake.NewSimpleClientset() //nolint: no other fake
+	deps := &Deps{Kube: kube, Images: images, Metadata: metadatafake.NewSimpleMetadataClient(scheme, &metav1.PartialObjectMetadata{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: managed,
 	})}
 	deps.Init()

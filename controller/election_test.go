@@ -73,9 +73,9 @@ func TestLostLeaseEndsLeadershipOnly(t *testing.T) {
 }
 
 func TestLeadErrorEndsElection(t *testing.T) {
-	wrong := errors.New("no such driver")
-	election := Election{Client: fake.NewClientset(), Namespace: "ns", Lease: "csi", Identity: "one", Lead: func(context.Context) error { return wrong }}
-	if err := election.Run(t.Context(), func() {}); !errors.Is(err, wrong) {
+	leadErr := errors.New("no such driver")
+	election := Election{Client: fake.NewClientset(), Namespace: "ns", Lease: "csi", Identity: "one", Lead: func(context.Context) error { return leadErr }}
+	if err := election.Run(t.Context(), func() {}); !errors.Is(err, leadErr) {
 		t.Errorf("got %v", err)
 	}
 }

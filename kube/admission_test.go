@@ -88,7 +88,7 @@ func (refusal) Admit(context.Context, admission.Attributes, admission.ObjectInte
 func TestReviewsNeedNoNamespace(t *testing.T) {
 	for name, tt := range map[string]struct {
 		plugin, group, resource string
-		refused                 bool
+		wantErr                 bool
 	}{
 		"review":                    {"NamespaceLifecycle", "authorization.openshift.io", "localsubjectaccessreviews", false},
 		"rules":                     {"NamespaceLifecycle", "authorization.openshift.io", "selfsubjectrulesreviews", false},
@@ -100,7 +100,7 @@ func TestReviewsNeedNoNamespace(t *testing.T) {
 		version := schema.GroupVersion{Group: tt.group, Version: "v1"}
 		attributes := admission.NewAttributesRecord(nil, nil, version.WithKind("Any"), "missing", "", version.WithResource(tt.resource), "",
 			admission.Create, &metav1.CreateOptions{}, false, &user.DefaultInfo{})
-		if err := plugin.(admission.MutationInterface).Admit(t.Context(), attributes, nil); (err != nil) != tt.refused {
+		if err := plugin.(admission.MutationInterface).Admit(t.Context(), attributes, nil); (err != nil) != tt.wantErr {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

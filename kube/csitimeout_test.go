@@ -65,15 +65,15 @@ func TestCSIAttachAndDetachTimeOut(t *testing.T) {
 	timesOut(t, "CSI driver to detach volume disk-1", func() error { return detacher.Detach("csi.example.com^disk-1", "node") })
 }
 
-func timesOut(t *testing.T, what string, do func() error) {
+func timesOut(t *testing.T, subject string, do func() error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		if err := do(); err == nil || !strings.Contains(err.Error(), "timed out waiting for external-attacher of ") || !strings.Contains(err.Error(), what) {
+		start := time.Now()
+		if err := do(); err == nil || !strings.Contains(err.Error(), "timed out waiting for external-attacher of ") || !strings.Contains(err.Error(), subject) {
 			t.Errorf("error %v", err)
 		}
-		if waited := time.Since(began); waited != csiWaits {
-			t.Errorf("it waited %s of the bubble's time", waited)
+		if elapsed := time.Since(start); elapsed != csiWaits {
+			t.Errorf("it waited %s of the bubble's time", elapsed)
 		}
 	})
 }

@@ -37,7 +37,7 @@ func TestRequestSurvivesRotationOfClientCertificate(t *testing.T) {
 }
 
 func TestClosedConnectionEndsWhenQuiet(t *testing.T) {
-	ended := make(chan struct{})
+	done := make(chan struct{})
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())
 	server.Start()
 	t.Cleanup(server.Close)
@@ -48,7 +48,7 @@ func TestClosedConnectionEndsWhenQuiet(t *testing.T) {
 		t.Fatal(err)
 	}
 	go func() {
-		defer close(ended)
+		defer close(done)
 		_, _ = conn.Read(make([]byte, 1)) // until the connection ends
 	}()
 	for range 2 {
@@ -56,7 +56,7 @@ func TestClosedConnectionEndsWhenQuiet(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	<-ended
+	<-done
 }
 
 func TestDialWaitsForARestartingKubelet(t *testing.T) {

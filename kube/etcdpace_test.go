@@ -45,15 +45,15 @@ func write(key string, size int, create bool) *etcdserverpb.TxnRequest {
 // fails.
 func try(t *testing.T, p *pacer, name string, txn *etcdserverpb.TxnRequest) (applied bool) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(received(t.Context(), tenant.Mark{Name: name}))
+	ctx, cancel := context.WithCancel(incoming(t.Context(), tenant.Mark{Name: name}))
 	cancel()
 	return send(t, ctx, p, txn)
 }
 
-// received returns the context of a request that etcd received with a mark.
-func received(ctx context.Context, mark tenant.Mark) context.Context {
-	sent, _ := metadata.FromOutgoingContext(mark.With(ctx))
-	return metadata.NewIncomingContext(ctx, sent)
+// incoming returns the context of a request that etcd received with a mark.
+func incoming(ctx context.Context, mark tenant.Mark) context.Context {
+	md, _ := metadata.FromOutgoingContext(mark.With(ctx))
+	return metadata.NewIncomingContext(ctx, md)
 }
 
 // send sends a write with the context of a request that etcd received.
@@ -188,7 +188,7 @@ func TestTenantsCannotFillDatabase(t *testing.T) {
 func TestSchedulerNeverWaitsForTenants(t *testing.T) {
 	p := newPacer(databaseQuota, clocktesting.NewFakeClock(time.Now()))
 	scheduler := func(project string) bool {
-		ctx := received(t.Context(), tenant.Mark{Name: tenant.Project(project), NoWait: true})
+		ctx := incoming(t.Context(), tenant.Mark{Name: tenant.Project(project), NoWait: true})
 		return send(t, ctx, p, write("/kubernetes.io/pods/"+project+"/web", largeValue+1, false))
 	}
 	if !scheduler("evil") {
@@ -236,24 +236,24 @@ func TestEtcdPacesLargeWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	put := func(name, key string, size int) error {
+	write := func(name, key string, size int) error {
 		// Half of a large value becomes free in this time.
 		ctx, cancel := context.WithTimeout(tenant.Mark{Name: name}.With(t.Context()), time.Second)
 		defer cancel()
 		_, err := client.Txn(ctx).Then(clientv3.OpPut(key, strings.Repeat("x", size))).Commit()
 		return err
 	}
-	refused := false
+	rejected := false
 	for range 2*tenantBurst/large + 1 {
-		err := put("project evil", "/kubernetes.io/configmaps/evil/flood", large)
-		if refused = status.Code(err) == codes.ResourceExhausted; refused {
+		err := write("project evil", "/kubernetes.io/configmaps/evil/flood", large)
+		if rejected = status.Code(err) == codes.ResourceExhausted; rejected {
 			break
 		}
 	}
-	if !refused {
+	if !rejected {
 		t.Error("large writes of one tenant have no limit")
 	}
 	for key, tenant := range map[string]string{"/kubernetes.io/configmaps/evil/small": "project evil", "/kubernetes.io/configmaps/shop/small": "project \u00dcmit"} {
-		eventually.True(t, "a small write to "+key, func() bool { return put(tenant, key, 100) == nil })
+		eventually.True(t, "a small write to "+key, func() bool { return write(tenant, key, 100) == nil })
 	}
 }

@@ -28,7 +28,7 @@ func TestKubeletLeavesPullsToTheImageService(t *testing.T) {
 	if c.SerializeImagePulls || c.MaxParallelImagePulls != nil || c.RegistryPullQPS != 0 {
 		t.Errorf("kubelet limits pulls: serialize %t, parallel %v, QPS %d", c.SerializeImagePulls, c.MaxParallelImagePulls, c.RegistryPullQPS)
 	}
-	// Without the check, a pod can run any image of the node whose name it knows.
+	// Without the check, a pod can run any image on the node by its name.
 	verify := kubeletconfig.ImagePullCredentialsVerificationPolicy(c.ImagePullCredentialsVerificationPolicy)
 	if verify != kubeletconfig.NeverVerifyPreloadedImages || !utilfeature.DefaultFeatureGate.Enabled(features.KubeletEnsureSecretPulledImages) {
 		t.Errorf("kubelet does not check the right to images of the node: %q", verify)

@@ -21,14 +21,14 @@ import (
 type pods struct {
 	podresources.UnimplementedPodResourcesListerServer
 	mu    sync.Mutex
-	known []string
+	names []string
 }
 
 func (p *pods) List(context.Context, *podresources.ListPodResourcesRequest) (*podresources.ListPodResourcesResponse, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	answer := &podresources.ListPodResourcesResponse{}
-	for _, name := range p.known {
+	for _, name := range p.names {
 		answer.PodResources = append(answer.PodResources, &podresources.PodResources{Namespace: "shop", Name: name})
 	}
 	return answer, nil
@@ -37,7 +37,7 @@ func (p *pods) List(context.Context, *podresources.ListPodResourcesRequest) (*po
 func (p *pods) learn(names ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.known = names
+	p.names = names
 }
 
 // serve listens on kubelet's socket below this root directory.
@@ -53,11 +53,11 @@ func (p *pods) serve(t *testing.T, rootDirectory string) {
 	}
 	server := grpc.NewServer()
 	podresources.RegisterPodResourcesListerServer(server, p)
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(listener) }()
 	t.Cleanup(func() {
 		server.Stop()
-		if err := <-served; err != nil {
+		if err := <-done; err != nil {
 			t.Error(err)
 		}
 	})
@@ -89,8 +89,8 @@ func TestPodSyncWaitsForThePodsOfTheNode(t *testing.T) {
 	if r.complete(t.Context()) {
 		t.Fatal("complete before kubelet answers")
 	}
-	served := &pods{}
-	served.serve(t, root)
+	reported := &pods{}
+	reported.serve(t, root)
 	eventually.True(t, "kubelet answers", func() bool {
 		_, err := kubelet.List(t.Context(), &podresources.ListPodResourcesRequest{})
 		return err == nil
@@ -98,7 +98,7 @@ func TestPodSyncWaitsForThePodsOfTheNode(t *testing.T) {
 	if r.complete(t.Context()) {
 		t.Fatal("complete before kubelet knows a pod")
 	}
-	served.learn("front")
+	reported.learn("front")
 	if r.complete(t.Context()) {
 		t.Fatal("complete before kubelet knows all pods")
 	}
@@ -108,7 +108,7 @@ func TestPodSyncWaitsForThePodsOfTheNode(t *testing.T) {
 	if err := client.CoreV1().Pods("shop").Delete(t.Context(), "leaving", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	served.learn("back") // a pod counts as received after its first occurrence
+	reported.learn("back") // a pod counts as received after its first occurrence
 	if !r.complete(t.Context()) {
 		t.Errorf("kubelet does not know %v", r.missing)
 	}

@@ -193,10 +193,10 @@ func TestLongParametersAreNotStored(t *testing.T) {
 	w := newWorld(t, nil)
 	browser := w.browser()
 	long := strings.Repeat("x", scope.MaxParameter)
-	there := w.url + "/oauth/token/display"
+	target := w.url + "/oauth/token/display"
 	w.logIn(browser, "alice", ask(demo()))
 	for _, values := range []url.Values{
-		{"response_type": {"token"}, "redirect_uri": {there + "?x=" + long}},
+		{"response_type": {"token"}, "redirect_uri": {target + "?x=" + long}},
 		{"response_type": {"code"}, "state": {long + "x"}},
 		{"response_type": {"token"}, "scope": {"user:info " + strings.Repeat("role:view:shop ", 300)}},
 	} {
@@ -286,7 +286,7 @@ func TestServiceAccountsAreClientsOfTheirNamespace(t *testing.T) {
 func TestPasswordsCannotBeGuessedQuickly(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Providers[0].Password = anyone.Deny{} })
 	challenged := ask(url.Values{"client_id": {client.Challenging}, "response_type": {"token"}})
-	guess := func() seen {
+	guess := func() response {
 		return w.send(w.browser(), http.MethodGet, challenged, nil, func(r *http.Request) {
 			r.SetBasicAuth("alice", "guess")
 			r.Header.Set("X-CSRF-Token", "1")
@@ -320,8 +320,8 @@ func TestStrangersDoNotLearnWhichClientsThereAre(t *testing.T) {
 		"demo", "nobody", "openshift-browser-client", "system:serviceaccount:myproject:proxy", "system:serviceaccount:myproject:broken",
 		"system:serviceaccount:myproject:nobody", "system:serviceaccount:nowhere:proxy", "", strings.Repeat("c", 10_000),
 	}
-	// An answer repeats the request in the query of its address and in links to it.
-	plain := func(got seen) string {
+	// A response repeats parts of the request in the query of its address and in links.
+	plain := func(got response) string {
 		location, _, _ := strings.Cut(got.Header.Get("Location"), "?")
 		for _, name := range []string{"Date", "Set-Cookie", "Location", "Content-Length"} {
 			got.Header.Del(name)
@@ -329,23 +329,23 @@ func TestStrangersDoNotLearnWhichClientsThereAre(t *testing.T) {
 		body, _, _ := strings.Cut(got.body, "?")
 		return fmt.Sprint(got.StatusCode, location, body, got.Header)
 	}
-	for name, send := range map[string]func(id string) seen{
-		"a browser": func(id string) seen {
+	for name, send := range map[string]func(id string) response{
+		"a browser": func(id string) response {
 			return w.get(w.browser(), ask(url.Values{"client_id": {id}, "response_type": {"code"}}))
 		},
-		"an address that is the client's": func(id string) seen {
+		"an address that is the client's": func(id string) response {
 			return w.get(w.browser(), ask(url.Values{"client_id": {id}, "response_type": {"code"}, "redirect_uri": {"https://proxy.example.com/oauth"}}))
 		},
-		"a program": func(id string) seen {
+		"a program": func(id string) response {
 			return w.send(w.browser(), http.MethodGet, ask(url.Values{"client_id": {id}, "response_type": {"code"}}), nil, func(r *http.Request) { r.Header.Set("X-CSRF-Token", "1") })
 		},
-		"the page of approvals": func(id string) seen {
+		"the page of approvals": func(id string) response {
 			return w.get(w.browser(), "/oauth/approve?"+url.Values{"then": {ask(url.Values{"client_id": {id}})}}.Encode())
 		},
-		"no secret": func(id string) seen {
+		"no secret": func(id string) response {
 			return w.exchange("sha256~"+strings.Repeat("A", 43), func(f url.Values) { f.Set("client_id", id); f.Del("client_secret") })
 		},
-		"a wrong secret": func(id string) seen {
+		"a wrong secret": func(id string) response {
 			return w.exchange("sha256~"+strings.Repeat("A", 43), func(f url.Values) { f.Set("client_id", id); f.Set("client_secret", "wrong") })
 		},
 	} {
@@ -410,7 +410,7 @@ func TestACookieFromBeforeALogoutIsWorthNothing(t *testing.T) {
 	if got := w.get(other, ask(demo())); got.at().Path != "/oauth/approve" {
 		t.Errorf("after the logout of somebody else: %s", got.at())
 	}
-	// Cookies that count no more end nobody's sessions, and cost no write.
+	// Expired cookies end no sessions and cause no write.
 	w.logIn(first, "alice", ask(demo()))
 	version := func() string { user, _ := w.users.Get(t.Context(), "alice"); return user.ResourceVersion }
 	before := version()

@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/oauth/client"
 )
 
-// requested logs a user in on the way to a token by hand, and returns the address of the page that
-// displays it.
+// requested logs a user in with the manual token flow, and returns the address of the page that
+// displays the token.
 func (w *world) requested(browser *http.Client, user string) *url.URL {
 	w.t.Helper()
 	authorize := w.get(browser, "/oauth/token/request").at()
@@ -86,11 +86,11 @@ func TestOtherSiteCannotLogOut(t *testing.T) {
 	browser := w.browser()
 	w.logIn(browser, "alice", ask(demo()))
 	stolen := w.get(w.browser(), "/login").fields().Get("csrf")
-	for name, send := range map[string]func() seen{
-		"a link":                        func() seen { return w.get(browser, "/logout") },
-		"a form":                        func() seen { return w.post(browser, "/logout", url.Values{}) },
-		"a form with a value elsewhere": func() seen { return w.post(browser, "/logout", url.Values{"csrf": {stolen}}) },
-		"a form with the value in the address": func() seen {
+	for name, send := range map[string]func() response{
+		"a link":                        func() response { return w.get(browser, "/logout") },
+		"a form":                        func() response { return w.post(browser, "/logout", url.Values{}) },
+		"a form with a value elsewhere": func() response { return w.post(browser, "/logout", url.Values{"csrf": {stolen}}) },
+		"a form with the value in the address": func() response {
 			return w.post(browser, "/logout?csrf="+w.get(browser, "/logout").fields().Get("csrf"), url.Values{})
 		},
 	} {

@@ -43,7 +43,7 @@ func TestAuthorizationCodeGrant(t *testing.T) {
 	if err != nil || !ok || resp.User.GetName() != "alice" || !cmp.Equal(resp.User.GetGroups(), []string{"dev", "system:authenticated:oauth"}) {
 		t.Errorf("the token is of %v, %v, %v", resp, ok, err)
 	}
-	// The second time the user is not asked.
+	// The second request shows no approval page.
 	browser := w.browser()
 	if response := w.get(browser, w.logIn(browser, "alice", ask(demo())).at().String()); response.at().Query().Get("code") == "" {
 		t.Errorf("the user is asked again: %s", response.at())

@@ -53,7 +53,7 @@ func FuzzServer(f *testing.F) {
 			}
 		}
 		answer := httptest.NewRecorder()
-		w.served.ServeHTTP(answer, request)
+		w.handler.ServeHTTP(answer, request)
 		if answer.Code >= http.StatusInternalServerError {
 			t.Errorf("%s %s?%s: %d %s", method, path, query, answer.Code, answer.Body)
 		}

@@ -8,9 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPathsWithoutLoginAreListed holds the paths that answer before authentication. The matrix of
-// test/scenario/attack does not see them, since no role names them: review a new one as a right of
-// everybody.
+// TestPathsWithoutLoginAreListed lists the paths that respond without authentication. The matrix of
+// test/scenario/attack does not contain them, because no role names them. Review a new path like a
+// right of every user.
 func TestPathsWithoutLoginAreListed(t *testing.T) {
 	want := []string{
 		"/.well-known/oauth-authorization-server", "/login", "/login/", "/logout", "/oauth/approve", "/oauth/authorize", "/oauth/token",

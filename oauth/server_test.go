@@ -37,23 +37,23 @@ import (
 // world is an OAuth server with its objects in memory, served over TLS.
 type world struct {
 	*server
-	t      testing.TB
-	served http.Handler
-	url    string
-	tls    *tls.Config
-	tokens *storetest.Objects[*oauthv1.OAuthAccessToken]
-	codes  *storetest.Objects[*oauthv1.OAuthAuthorizeToken]
-	users  *storetest.Objects[*userv1.User]
-	kube   *fake.Clientset
+	t       testing.TB
+	handler http.Handler
+	url     string
+	tls     *tls.Config
+	tokens  *storetest.Objects[*oauthv1.OAuthAccessToken]
+	codes   *storetest.Objects[*oauthv1.OAuthAuthorizeToken]
+	users   *storetest.Objects[*userv1.User]
+	kube    *fake.Clientset
 
 	mutex  sync.Mutex
 	errors []string
 }
 
-// app is the address of a client that asks before it is granted anything.
+// app is the address of a client whose grants need approval.
 const app = "https://app.example.com/callback"
 
-// newWorld makes a server where everyone can log in; change adjusts it.
+// newWorld creates a server where every user can log in; change adjusts it.
 func newWorld(t testing.TB, change func(*Config)) *world {
 	t.Helper()
 	w := &world{
@@ -105,7 +105,7 @@ func newWorld(t testing.TB, change func(*Config)) *world {
 	for path, handler := range w.routes {
 		mux.Handle(path, handler)
 	}
-	handler, w.served = mux, mux
+	handler, w.handler = mux, mux
 	return w
 }
 
@@ -131,14 +131,14 @@ func (w *world) browser() *http.Client {
 	return &http.Client{Transport: transport, Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// seen is an answer.
-type seen struct {
+// response is a response of the server.
+type response struct {
 	*http.Response
 	body string
 }
 
-// at is where the answer redirects to.
-func (s seen) at() *url.URL {
+// at is the redirect target of the response.
+func (s response) at() *url.URL {
 	address, err := s.Location()
 	if err != nil {
 		return &url.URL{}
@@ -146,16 +146,16 @@ func (s seen) at() *url.URL {
 	return address
 }
 
-// get asks for a path of the server or for an address; a browser wants pages.
-func (w *world) get(browser *http.Client, path string) seen {
+// get requests a path of the server or an address; a browser accepts pages.
+func (w *world) get(browser *http.Client, path string) response {
 	return w.send(browser, http.MethodGet, path, nil, func(r *http.Request) { r.Header.Set("Accept", "text/html") })
 }
 
-func (w *world) post(browser *http.Client, path string, form url.Values) seen {
+func (w *world) post(browser *http.Client, path string, form url.Values) response {
 	return w.send(browser, http.MethodPost, path, form, func(r *http.Request) { r.Header.Set("Accept", "text/html") })
 }
 
-func (w *world) send(browser *http.Client, method, path string, form url.Values, change func(*http.Request)) seen {
+func (w *world) send(browser *http.Client, method, path string, form url.Values, change func(*http.Request)) response {
 	w.t.Helper()
 	if strings.HasPrefix(path, "/") {
 		path = w.url + path
@@ -179,13 +179,13 @@ func (w *world) send(browser *http.Client, method, path string, form url.Values,
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return seen{answer, string(body)}
+	return response{answer, string(body)}
 }
 
 var hiddenField = regexp.MustCompile(`<input type="(?:hidden|checkbox)" name="([a-z]+)" value="([^"]*)"`)
 
 // fields are the fields of the form on a page, as a browser sends them.
-func (s seen) fields() url.Values {
+func (s response) fields() url.Values {
 	unescape := strings.NewReplacer("&amp;", "&", "&#43;", "+", "&#34;", `"`)
 	form := url.Values{}
 	for _, field := range hiddenField.FindAllStringSubmatch(s.body, -1) {
@@ -194,8 +194,8 @@ func (s seen) fields() url.Values {
 	return form
 }
 
-// logIn goes through the login page to where the browser wanted.
-func (w *world) logIn(browser *http.Client, user, path string) seen {
+// logIn submits the login page and returns to the page that the browser requested.
+func (w *world) logIn(browser *http.Client, user, path string) response {
 	w.t.Helper()
 	page := w.get(browser, w.get(browser, path).at().String())
 	form := page.fields()
@@ -204,8 +204,8 @@ func (w *world) logIn(browser *http.Client, user, path string) seen {
 	return w.post(browser, "/login", form)
 }
 
-// logOut goes through the logout page to where the browser is sent.
-func (w *world) logOut(browser *http.Client, path string) seen {
+// logOut submits the logout page and follows its redirect.
+func (w *world) logOut(browser *http.Client, path string) response {
 	w.t.Helper()
 	return w.post(browser, "/logout", w.get(browser, path).fields())
 }
@@ -213,12 +213,12 @@ func (w *world) logOut(browser *http.Client, path string) seen {
 // ask is the path of a client's request.
 func ask(values url.Values) string { return "/oauth/authorize?" + values.Encode() }
 
-// demo asks for a code for the client `demo`.
+// demo requests a code for the client `demo`.
 func demo() url.Values {
 	return url.Values{"client_id": {"demo"}, "response_type": {"code"}, "redirect_uri": {app}, "state": {"a state"}, "scope": {"user:info"}}
 }
 
-// approved is the code that a user who logs in gives the client `demo`.
+// approved is the code for the client `demo` after a user logs in.
 func (w *world) approved(values url.Values) string {
 	w.t.Helper()
 	browser := w.browser()
@@ -234,8 +234,8 @@ func (w *world) approved(values url.Values) string {
 	return code
 }
 
-// exchange gives a code for a token.
-func (w *world) exchange(code string, change func(url.Values)) seen {
+// exchange exchanges a code for a token.
+func (w *world) exchange(code string, change func(url.Values)) response {
 	form := url.Values{"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {app}, "client_id": {"demo"}, "client_secret": {"the secret of demo"}}
 	if change != nil {
 		change(form)

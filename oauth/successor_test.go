@@ -38,7 +38,7 @@ func (w *world) recreate(uid types.UID) {
 	}
 }
 
-// approve grants what the proxy asks for, and returns an access token of the proxy.
+// approve grants the proxy's request, and returns an access token of the proxy.
 func (w *world) approve(browser *http.Client) (secret string) {
 	w.t.Helper()
 	page := w.get(browser, w.get(browser, proxy("token")).at().String())

@@ -43,17 +43,17 @@ func TestKillAtAnyMoment(t *testing.T) {
 		if err := child.Start(); err != nil {
 			t.Fatal(err)
 		}
-		ended := make(chan error, 1)
-		go func() { ended <- child.Wait() }()
+		done := make(chan error, 1)
+		go func() { done <- child.Wait() }()
 		select {
-		case err := <-ended:
+		case err := <-done:
 			t.Fatalf("run %d: Ensure failed after an earlier kill: %v", n, err)
 		case <-time.After(time.Duration((20+n*37%400)*(1+n/25)) * time.Millisecond):
 		}
 		if err := child.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		<-ended
+		<-done
 
 		for _, l := range leavesOf(spec) {
 			if checkPair(t, l.files) {

@@ -129,7 +129,7 @@ func TestAdminKubeconfigKeepsOtherContexts(t *testing.T) {
 	}
 
 	renewed := spec
-	later(300*24*60*60*1e9)(t, &renewed)
+	after(300*24*60*60*1e9)(t, &renewed)
 	ensure(t, renewed)
 	checkContexts(t, spec.AdminKubeconfig, "web", "default/192-0-2-10:8443/system:admin", "far", "web")
 

@@ -82,8 +82,7 @@ func TestKilledReplacementIsCompleted(t *testing.T) {
 	spec := newSpec(t)
 	pair := filesOf(spec).KubeletServer
 	before := contents(t, spec.Dir)
-	// The state that a process leaves if it is killed before the rename that puts the new pair in
-	// place.
+	// The state after a kill before the rename that installs the new pair.
 	for path, mode := range map[string]os.FileMode{pair.Cert: public, pair.Key: secret} {
 		if err := os.MkdirAll(pair.stage("old"), 0o700); err != nil {
 			t.Fatal(err)

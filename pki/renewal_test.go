@@ -60,9 +60,9 @@ func TestLeavesAreReissued(t *testing.T) {
 		{"damaged kubeconfig", func(t *testing.T, s *Spec) { truncate(t, filesOf(*s).SchedulerKubeconfig) }, []string{"kube-scheduler.kubeconfig"}},
 		{"damaged administrator's kubeconfig", func(t *testing.T, s *Spec) { overwrite(t, s.AdminKubeconfig, "\x00") }, []string{"admin.kubeconfig"}},
 		{"damaged public key", func(t *testing.T, s *Spec) { truncate(t, filesOf(*s).ServiceAccountPublicKey) }, []string{"serviceaccounts.public.key"}},
-		{"more than a third of life left", later(240 * 24 * time.Hour), nil},
-		{"less than a third of life left", later(245 * 24 * time.Hour), append([]string{"admin.kubeconfig"}, all...)},
-		{"expired", later(3 * year), append([]string{"admin.kubeconfig"}, all...)},
+		{"more than a third of life left", after(240 * 24 * time.Hour), nil},
+		{"less than a third of life left", after(245 * 24 * time.Hour), append([]string{"admin.kubeconfig"}, all...)},
+		{"expired", after(3 * year), append([]string{"admin.kubeconfig"}, all...)},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestLeavesAreReissued(t *testing.T) {
 func TestRenewalKeepsTheKey(t *testing.T) {
 	spec := newSpec(t)
 	before := contents(t, spec.Dir)
-	later(300*24*time.Hour)(t, &spec)
+	after(300*24*time.Hour)(t, &spec)
 	ensure(t, spec)
 	for name, content := range contents(t, spec.Dir) {
 		isKey := strings.HasSuffix(name, ".key")
@@ -101,7 +101,7 @@ func TestRenewalKeepsTheKey(t *testing.T) {
 
 func TestLeafExpiresWithItsAuthority(t *testing.T) {
 	spec := newSpec(t)
-	later(10*year-24*time.Hour)(t, &spec)
+	after(10*year-24*time.Hour)(t, &spec)
 	ensure(t, spec)
 	ca, err := readCertificate(filesOf(spec).CA.Cert)
 	if err != nil {
@@ -136,8 +136,8 @@ func TestAuthoritiesAreNeverReplaced(t *testing.T) {
 			copyFile(t, filesOf(*s).APIServer.Cert, filesOf(*s).CA.Cert)
 			copyFile(t, filesOf(*s).APIServer.Key, filesOf(*s).CA.Key)
 		}, func(f Files) string { return f.CA.Cert }, "not an authority"},
-		{"expired", later(11 * year), func(f Files) string { return f.CA.Cert }, "it expired on"},
-		{"clock before NotBefore", later(-year), func(f Files) string { return f.CA.Cert }, "set the machine's clock"},
+		{"expired", after(11 * year), func(f Files) string { return f.CA.Cert }, "it expired on"},
+		{"clock before NotBefore", after(-year), func(f Files) string { return f.CA.Cert }, "set the machine's clock"},
 		{"missing signing key of service accounts", func(t *testing.T, s *Spec) { remove(t, filesOf(*s).ServiceAccountKey) }, func(f Files) string { return f.ServiceAccountKey }, "no such file"},
 		{"damaged signing key of service accounts", func(t *testing.T, s *Spec) { overwrite(t, filesOf(*s).ServiceAccountKey, "") }, func(f Files) string { return f.ServiceAccountKey }, "damaged"},
 	}
@@ -162,7 +162,7 @@ func TestAuthoritiesAreNeverReplaced(t *testing.T) {
 
 func TestServiceSignerIsReplacedAndPreviousOneStaysTrusted(t *testing.T) {
 	for name, spoil := range map[string]func(*testing.T, *Spec){
-		"expires soon": later(7 * year),
+		"expires soon": after(7 * year),
 		"damaged":      func(t *testing.T, s *Spec) { truncate(t, filesOf(*s).ServiceSigner.Cert) },
 		"without key":  func(t *testing.T, s *Spec) { remove(t, filesOf(*s).ServiceSigner.Key) },
 	} {
@@ -236,7 +236,7 @@ func read(t *testing.T, path string) *x509.Certificate {
 	return cert
 }
 
-func later(d time.Duration) func(t *testing.T, s *Spec) {
+func after(d time.Duration) func(t *testing.T, s *Spec) {
 	return func(t *testing.T, s *Spec) { s.Now = func() time.Time { return time.Now().Add(d) } }
 }
 

@@ -39,7 +39,7 @@ func startSupervisor(t *testing.T, script string) (*Client, string) {
 	return NewClient(socket), dir
 }
 
-// waitStatus waits for a status for which a condition holds.
+// waitStatus waits for a status that meets a condition.
 func waitStatus(t *testing.T, client *Client, description string, holds func(Status) bool) Status {
 	t.Helper()
 	deadline, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -41,16 +41,16 @@ func TestRunOnceDuration(t *testing.T) {
 		config      string
 		annotations map[string]string
 		policy      corev1.RestartPolicy
-		own, want   *int64
-		refused     bool
+		limit, want *int64
+		wantErr     bool
 	}{
 		"cluster":            {config: "activeDeadlineSecondsOverride: 3600", policy: corev1.RestartPolicyNever, want: new(int64(3600))},
 		"on failure":         {config: "activeDeadlineSecondsOverride: 3600", policy: corev1.RestartPolicyOnFailure, want: new(int64(3600))},
 		"always":             {config: "activeDeadlineSecondsOverride: 3600", policy: corev1.RestartPolicyAlways},
-		"own is earlier":     {config: "activeDeadlineSecondsOverride: 3600", policy: corev1.RestartPolicyNever, own: new(int64(5)), want: new(int64(5))},
-		"own is later":       {config: "activeDeadlineSecondsOverride: 3600", policy: corev1.RestartPolicyNever, own: new(int64(5000)), want: new(int64(3600))},
+		"own is earlier":     {config: "activeDeadlineSecondsOverride: 3600", policy: corev1.RestartPolicyNever, limit: new(int64(5)), want: new(int64(5))},
+		"own is later":       {config: "activeDeadlineSecondsOverride: 3600", policy: corev1.RestartPolicyNever, limit: new(int64(5000)), want: new(int64(3600))},
 		"project":            {config: "activeDeadlineSecondsOverride: 3600", annotations: map[string]string{deadlineAnnotation: "1000"}, policy: corev1.RestartPolicyNever, want: new(int64(1000))},
-		"project has no one": {annotations: map[string]string{deadlineAnnotation: "1h"}, policy: corev1.RestartPolicyNever, refused: true},
+		"project has no one": {annotations: map[string]string{deadlineAnnotation: "1h"}, policy: corev1.RestartPolicyNever, wantErr: true},
 		"nothing":            {policy: corev1.RestartPolicyNever},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -59,9 +59,9 @@ func TestRunOnceDuration(t *testing.T) {
 				t.Fatal(err)
 			}
 			plugin.SetExternalKubeInformerFactory(caches(t, namespace(c.annotations)))
-			pod := &corev1.Pod{Spec: corev1.PodSpec{RestartPolicy: c.policy, ActiveDeadlineSeconds: c.own}}
+			pod := &corev1.Pod{Spec: corev1.PodSpec{RestartPolicy: c.policy, ActiveDeadlineSeconds: c.limit}}
 			err = plugin.Admit(t.Context(), creating(pod, "pods", &user.DefaultInfo{}), nil)
-			if (err != nil) != c.refused {
+			if (err != nil) != c.wantErr {
 				t.Fatalf("error is %v", err)
 			}
 			got := pod.Spec.ActiveDeadlineSeconds
@@ -103,9 +103,9 @@ func TestPodNodeConstraintsNeedPermissionToBind(t *testing.T) {
 	}
 	plugin.SetAuthorizer(binders("operator", "system:serviceaccount:shop:strong"))
 	for _, c := range []struct {
-		who     string
+		user    string
 		spec    corev1.PodSpec
-		refused string
+		wantErr string
 	}{
 		{"joe", corev1.PodSpec{}, ""},
 		{"joe", corev1.PodSpec{NodeSelector: map[string]string{"disk": "ssd"}}, ""},
@@ -115,9 +115,9 @@ func TestPodNodeConstraintsNeedPermissionToBind(t *testing.T) {
 		{"joe", corev1.PodSpec{NodeName: "n", ServiceAccountName: "strong"}, ""},
 		{"joe", corev1.PodSpec{NodeName: "n", ServiceAccountName: "weak"}, "nodeName"},
 	} {
-		err := plugin.Validate(t.Context(), creating(&corev1.Pod{Spec: c.spec}, "pods", &user.DefaultInfo{Name: c.who}), nil)
-		if (err != nil) != (c.refused != "") || err != nil && !strings.Contains(err.Error(), c.refused) {
-			t.Errorf("%s, %+v: %v", c.who, c.spec, err)
+		err := plugin.Validate(t.Context(), creating(&corev1.Pod{Spec: c.spec}, "pods", &user.DefaultInfo{Name: c.user}), nil)
+		if (err != nil) != (c.wantErr != "") || err != nil && !strings.Contains(err.Error(), c.wantErr) {
+			t.Errorf("%s, %+v: %v", c.user, c.spec, err)
 		}
 	}
 	template := &corev1.ReplicationController{Spec: corev1.ReplicationControllerSpec{Template: &corev1.PodTemplateSpec{Spec: corev1.PodSpec{NodeName: "n"}}}}

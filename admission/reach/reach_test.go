@@ -76,9 +76,9 @@ func TestExternalIPRangerAllowsConfiguredNetworks(t *testing.T) {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
-	renamed := service("198.51.100.1")
-	renamed.Spec.Selector = map[string]string{"app": "web"}
-	if err := plugin.Validate(t.Context(), request(renamed, service("198.51.100.1"), services(), "joe"), nil); err != nil {
+	update := service("198.51.100.1")
+	update.Spec.Selector = map[string]string{"app": "web"}
+	if err := plugin.Validate(t.Context(), request(update, service("198.51.100.1"), services(), "joe"), nil); err != nil {
 		t.Errorf("an address that the service has: %v", err)
 	}
 	if _, err := newRanger([]string{"192.0.1.0.0/24"}, netip.Prefix{}, platform(t)); err == nil || !strings.Contains(err.Error(), "externalIPNetworkCIDRs") {
@@ -188,7 +188,7 @@ func TestRestrictedEndpointsRejectPlatformAddresses(t *testing.T) {
 	type attempt struct {
 		object, old runtime.Object
 		resource    schema.GroupVersionResource
-		who         string
+		user        string
 		ok          bool
 	}
 	attempts := []attempt{
@@ -206,8 +206,8 @@ func TestRestrictedEndpointsRejectPlatformAddresses(t *testing.T) {
 		)
 	}
 	for _, c := range attempts {
-		if err := plugin.Validate(t.Context(), request(c.object, c.old, c.resource, c.who), nil); (err == nil) != c.ok {
-			t.Errorf("%s, %v after %v: %v", c.who, c.object, c.old, err)
+		if err := plugin.Validate(t.Context(), request(c.object, c.old, c.resource, c.user), nil); (err == nil) != c.ok {
+			t.Errorf("%s, %v after %v: %v", c.user, c.object, c.old, err)
 		}
 	}
 }

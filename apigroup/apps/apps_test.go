@@ -46,7 +46,7 @@ func TestDefaults(t *testing.T) {
 }
 
 func TestRollingDefaultsAllowProgress(t *testing.T) {
-	zero, one := intstr.FromInt32(0), intstr.FromInt32(1)
+	zero, item := intstr.FromInt32(0), intstr.FromInt32(1)
 	for _, tt := range []struct {
 		unavailable, surge         *intstr.IntOrString
 		wantUnavailable, wantSurge string
@@ -54,9 +54,9 @@ func TestRollingDefaultsAllowProgress(t *testing.T) {
 		{nil, nil, "25%", "25%"},
 		{nil, &zero, "25%", "0"},
 		{&zero, nil, "0", "25%"},
-		{nil, &one, "0", "1"},
-		{&one, nil, "1", "0"},
-		{&one, &one, "1", "1"},
+		{nil, &item, "0", "1"},
+		{&item, nil, "1", "0"},
+		{&item, &item, "1", "1"},
 	} {
 		params := &appsv1.RollingDeploymentStrategyParams{MaxUnavailable: tt.unavailable, MaxSurge: tt.surge}
 		setRollingDefaults(params)

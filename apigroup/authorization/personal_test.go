@@ -36,17 +36,17 @@ func TestUsersReviewTheirOwnRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
-		who, about string
-		groups     []string
-		comes, may bool
+		user, about string
+		groups      []string
+		comes, may  bool
 	}{
-		{who: "alice", comes: true, may: true},
-		{who: "alice", about: "bob", comes: true},
-		{who: "alice", groups: []string{"system:masters"}, comes: true},
-		{who: "admin", about: "bob", comes: true, may: true},
-		{who: "nobody"},
+		{user: "alice", comes: true, may: true},
+		{user: "alice", about: "bob", comes: true},
+		{user: "alice", groups: []string{"system:masters"}, comes: true},
+		{user: "admin", about: "bob", comes: true, may: true},
+		{user: "nobody"},
 	} {
-		self := &user.DefaultInfo{Name: tt.who}
+		self := &user.DefaultInfo{Name: tt.user}
 		ctx := request.WithUser(t.Context(), self)
 		decision, _, err := decider.Authorize(ctx, authorizer.AttributesRecord{
 			User: self, Verb: "create", APIGroup: authorizationv1.GroupName, Resource: "subjectaccessreviews", ResourceRequest: true,

@@ -88,7 +88,7 @@ func TestRestrictAllowsOnlyListedSubjects(t *testing.T) {
 		namespace string
 		old       runtime.Object
 		binding   *rbacv1.RoleBinding
-		refused   string // a part of the error, or empty
+		wantErr   string // a part of the error, or empty
 	}{
 		"listed user":                      {"shop", nil, binding(subject(rbacv1.UserKind, "alice")), ""},
 		"user with a label":                {"shop", nil, binding(subject(rbacv1.UserKind, "bob")), ""},
@@ -113,8 +113,8 @@ func TestRestrictAllowsOnlyListedSubjects(t *testing.T) {
 			a := admission.NewAttributesRecord(tt.binding, tt.old, rbacv1.SchemeGroupVersion.WithKind("RoleBinding"), tt.namespace, "b",
 				rbacv1.SchemeGroupVersion.WithResource("rolebindings"), "", operation, nil, false, &user.DefaultInfo{Name: "mallory"})
 			err := restrictedProject().Validate(t.Context(), a, nil)
-			if (err != nil) != (tt.refused != "") || err != nil && !strings.Contains(err.Error(), tt.refused) {
-				t.Errorf("error is %v, want %q", err, tt.refused)
+			if (err != nil) != (tt.wantErr != "") || err != nil && !strings.Contains(err.Error(), tt.wantErr) {
+				t.Errorf("error is %v, want %q", err, tt.wantErr)
 			}
 		})
 	}

@@ -49,7 +49,7 @@ func TestOptionsMustFitTheStrategy(t *testing.T) {
 	for name, tt := range map[string]struct {
 		strategy buildv1.BuildStrategy
 		request  buildv1.BuildRequest
-		refused  bool
+		wantErr  bool
 	}{
 		"none":             {source, buildv1.BuildRequest{}, false},
 		"Docker of Docker": {docker, buildv1.BuildRequest{DockerStrategyOptions: &buildv1.DockerStrategyOptions{}}, false},
@@ -57,7 +57,7 @@ func TestOptionsMustFitTheStrategy(t *testing.T) {
 		"Source of Source": {source, buildv1.BuildRequest{SourceStrategyOptions: &buildv1.SourceStrategyOptions{}}, false},
 		"Source of Docker": {docker, buildv1.BuildRequest{SourceStrategyOptions: &buildv1.SourceStrategyOptions{}}, true},
 	} {
-		if err := checkOptions(&tt.strategy, &tt.request); (err != nil) != tt.refused {
+		if err := checkOptions(&tt.strategy, &tt.request); (err != nil) != tt.wantErr {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

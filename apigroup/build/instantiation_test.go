@@ -19,14 +19,14 @@ import (
 
 // fakeStore contains one configuration and its builds. A test can fail its writer.
 type fakeStore struct {
-	stored *buildv1.BuildConfig
-	builds map[string]*buildv1.Build
-	killed error  // error of the next update of the configuration
-	first  func() // runs before the next update of the configuration
+	current *buildv1.BuildConfig
+	builds  map[string]*buildv1.Build
+	killed  error  // error of the next update of the configuration
+	first   func() // runs before the next update of the configuration
 }
 
 func (m *fakeStore) config(context.Context, string) (*buildv1.BuildConfig, error) {
-	return m.stored.DeepCopy(), nil
+	return m.current.DeepCopy(), nil
 }
 
 func (m *fakeStore) build(_ context.Context, name string) (*buildv1.Build, error) {
@@ -53,11 +53,11 @@ func (m *fakeStore) replace(_ context.Context, _ string, object apiserver.Object
 		m.first = nil
 		first()
 	}
-	if object.GetResourceVersion() != m.stored.ResourceVersion {
+	if object.GetResourceVersion() != m.current.ResourceVersion {
 		return apierrors.NewConflict(buildv1.Resource("buildconfigs"), object.GetName(), errors.New("changed"))
 	}
-	m.stored = object.(*buildv1.BuildConfig)
-	m.stored.ResourceVersion += "1"
+	m.current = object.(*buildv1.BuildConfig)
+	m.current.ResourceVersion += "1"
 	return nil
 }
 
@@ -68,7 +68,7 @@ func newFakeStore() (*fakeStore, instantiation) {
 	setConfigDefaults(config)
 	config.Namespace, config.Name, config.UID = "shop", "app", "uid"
 	config.Spec.Triggers = []buildv1.BuildTriggerPolicy{{Type: "ConfigChange"}, {Type: "ImageChange", ImageChange: &buildv1.ImageChangeTrigger{}}}
-	m := &fakeStore{stored: config, builds: map[string]*buildv1.Build{}}
+	m := &fakeStore{current: config, builds: map[string]*buildv1.Build{}}
 	images := instantiate.Images(func(string, string) (*imagev1.ImageStream, error) {
 		return &imagev1.ImageStream{Status: imagev1.ImageStreamStatus{Tags: []imagev1.NamedTagEventList{{
 			Tag: "2.5", Items: []imagev1.TagEvent{{Image: "sha256:bbb", DockerImageReference: rubyImage}},
@@ -92,14 +92,14 @@ func TestKillDuringInstantiationNeitherLosesNorRepeatsBuild(t *testing.T) {
 		if build, err := instantiation.start(t.Context(), "app", request); err == nil || build == nil {
 			t.Errorf("%s: no error: %v, %v", name, build, err)
 		}
-		if store.builds["app-1"] == nil || store.stored.Status.LastVersion != 0 {
+		if store.builds["app-1"] == nil || store.config.Status.LastVersion != 0 {
 			t.Errorf("%s: builds after the kill are %v", name, store.builds)
 		}
 		// The trigger fires again, and finds the build.
 		if _, err := instantiation.start(t.Context(), "app", request); !apierrors.IsAlreadyExists(err) && !apierrors.IsConflict(err) {
 			t.Errorf("%s: second instantiation: %v", name, err)
 		}
-		config := store.stored
+		config := store.config
 		if len(store.builds) != 1 || config.Status.LastVersion != 1 || config.Spec.Triggers[1].ImageChange.LastTriggeredImageID != rubyImage {
 			t.Errorf("%s: builds are %q, configuration is %+v", name, slices.Sorted(maps.Keys(store.builds)), config)
 		}
@@ -109,13 +109,13 @@ func TestKillDuringInstantiationNeitherLosesNorRepeatsBuild(t *testing.T) {
 func TestConcurrentChangeKeepsBuildNumber(t *testing.T) {
 	store, instantiation := newFakeStore()
 	store.first = func() {
-		store.stored.Labels, store.stored.ResourceVersion = map[string]string{"team": "red"}, "other"
+		store.config.Labels, store.config.ResourceVersion = map[string]string{"team": "red"}, "other"
 	}
 	build, err := instantiation.start(t.Context(), "app", byImage())
 	if err != nil || build.Name != "app-1" {
 		t.Fatalf("created %v, %v", build, err)
 	}
-	config := store.stored
+	config := store.config
 	if config.Labels["team"] != "red" || config.Status.LastVersion != 1 || config.Spec.Triggers[1].ImageChange.LastTriggeredImageID != rubyImage {
 		t.Errorf("configuration is %+v", config)
 	}
@@ -125,7 +125,7 @@ func TestNumberOfForeignBuildIsSkipped(t *testing.T) {
 	store, instantiation := newFakeStore()
 	store.builds["app-1"] = &buildv1.Build{}
 	build, err := instantiation.start(t.Context(), "app", byImage())
-	if err != nil || build.Name != "app-2" || store.stored.Status.LastVersion != 2 {
-		t.Errorf("created %v, %v; configuration is %+v", build, err, store.stored.Status)
+	if err != nil || build.Name != "app-2" || store.config.Status.LastVersion != 2 {
+		t.Errorf("created %v, %v; configuration is %+v", build, err, store.config.Status)
 	}
 }

@@ -25,7 +25,7 @@ func seenBy(subjects ...subject) viewers {
 	return v
 }
 
-func shown(i *index, v view) (names []string) {
+func visible(i *index, v view) (names []string) {
 	list, _ := i.list(v)
 	for _, n := range list {
 		names = append(names, n.Name)
@@ -56,19 +56,19 @@ func TestIndexListsNamespacesOfUserAndGroups(t *testing.T) {
 	i.set(ns("b", 1), seenBy(userSubject("alice")), 1)
 	i.set(ns("a", 2), seenBy(groupSubject("team")), 2)
 	i.set(ns("c", 3), seenBy(userSubject("team"), groupSubject("alice")), 3)
-	if got := shown(i, alice()); !slices.Equal(got, []string{"a", "b"}) {
+	if got := visible(i, alice()); !slices.Equal(got, []string{"a", "b"}) {
 		t.Errorf("alice sees %v", got)
 	}
-	if got := shown(i, view{all: true}); len(got) != 3 {
+	if got := visible(i, view{all: true}); len(got) != 3 {
 		t.Errorf("the administrator sees %v", got)
 	}
 	limited := alice()
 	limited.scopes = func(name string) bool { return name == "b" }
-	if got := shown(i, limited); !slices.Equal(got, []string{"b"}) {
+	if got := visible(i, limited); !slices.Equal(got, []string{"b"}) {
 		t.Errorf("a limited token sees %v", got)
 	}
 	i.remove("b", 4)
-	if got := shown(i, alice()); !slices.Equal(got, []string{"a"}) {
+	if got := visible(i, alice()); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("after the removal alice sees %v", got)
 	}
 	if len(i.bySubject) != 3 {

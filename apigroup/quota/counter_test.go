@@ -84,15 +84,15 @@ func TestLocksSerializeRequests(t *testing.T) {
 	var l locks
 	quotas := []corev1.ResourceQuota{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, {ObjectMeta: metav1.ObjectMeta{Name: "b"}}}
 	release := l.acquire(quotas)
-	claimed := make(chan func())
-	go func() { claimed <- l.acquire(quotas[1:]) }()
+	claims := make(chan func())
+	go func() { claims <- l.acquire(quotas[1:]) }()
 	select {
-	case <-claimed:
+	case <-claims:
 		t.Fatal("a locked quota is acquired")
 	default:
 	}
 	release()
-	(<-claimed)()
+	(<-claims)()
 	l.acquire(quotas)()
 }
 
@@ -101,14 +101,14 @@ func TestReservationsOfActiveRequestsAreKept(t *testing.T) {
 	two := amounts("secrets", "2")
 	ctx, cancel := context.WithCancel(t.Context())
 	f.begin(ctx, &reservation{quotas: []string{"q", "r"}, namespace: "a", uses: two})
-	refused := f.begin(t.Context(), &reservation{quotas: []string{"q"}, namespace: "a", uses: two})
+	release := f.begin(t.Context(), &reservation{quotas: []string{"q"}, namespace: "a", uses: two})
 	f.begin(ctx, &reservation{quotas: []string{"q"}, namespace: "b", uses: two})
 	reserved := f.reserved("q")
 	if a, b := reserved["a"]["secrets"], reserved["b"]["secrets"]; len(reserved) != 2 || a.Value() != 4 || b.Value() != 2 {
 		t.Errorf("reserved are %v", reserved)
 	}
-	refused()
-	refused() // a release counts once
+	release()
+	release() // a release counts once
 	if remaining := f.reserved("q")["a"]["secrets"]; remaining.Value() != 2 || len(f.reserved("r")) != 1 || len(f.reserved("other")) != 0 {
 		t.Errorf("after a refusal %v and %v are reserved", f.reserved("q"), f.reserved("r"))
 	}
@@ -117,7 +117,7 @@ func TestReservationsOfActiveRequestsAreKept(t *testing.T) {
 }
 
 func TestKeepReserved(t *testing.T) {
-	for name, tt := range map[string]struct{ counted, reserved, before, want corev1.ResourceList }{
+	for name, tt := range map[string]struct{ usage, reserved, before, want corev1.ResourceList }{
 		"nothing is reserved":            {amounts("secrets", "1"), nil, amounts("secrets", "4"), amounts("secrets", "1")},
 		"all that is gone is reserved":   {amounts("secrets", "1"), amounts("secrets", "3"), amounts("secrets", "4"), amounts("secrets", "4")},
 		"a part is reserved":             {amounts("secrets", "1"), amounts("secrets", "1"), amounts("secrets", "4"), amounts("secrets", "2")},
@@ -126,7 +126,7 @@ func TestKeepReserved(t *testing.T) {
 		"more was made elsewhere":        {amounts("secrets", "5"), amounts("secrets", "1"), amounts("secrets", "4"), amounts("secrets", "5")},
 		"it was never counted":           {amounts("secrets", "2"), amounts("secrets", "1"), nil, amounts("secrets", "2")},
 	} {
-		if got := keepReserved(tt.counted, tt.reserved, tt.before); !equality.Semantic.DeepEqual(got, tt.want) {
+		if got := keepReserved(tt.usage, tt.reserved, tt.before); !equality.Semantic.DeepEqual(got, tt.want) {
 			t.Errorf("%s: used are %v, want %v", name, got, tt.want)
 		}
 	}

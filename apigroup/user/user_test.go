@@ -36,11 +36,11 @@ func TestValidateIdentity(t *testing.T) {
 	}
 	uidAlone := identity("a:b", "a", "b")
 	uidAlone.User = corev1.ObjectReference{UID: "1"}
-	for name, wrong := range map[string]*userv1.Identity{
+	for name, invalid := range map[string]*userv1.Identity{
 		"another name": identity("ldap:x", "ldap", "y"), "no provider": identity(":y", "", "y"), "no user": identity("x:", "x", ""),
 		"a colon in the provider": identity("a:b:c", "a:b", "c"), "a UID without a name": uidAlone,
 	} {
-		if len(validateIdentity(t.Context(), wrong, nil)) == 0 {
+		if len(validateIdentity(t.Context(), invalid, nil)) == 0 {
 			t.Errorf("%s: accepted", name)
 		}
 	}

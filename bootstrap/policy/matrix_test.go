@@ -16,9 +16,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden file")
 
-// TestMatrixOfRolesResourcesAndVerbs asks every default role for every verb on every resource that
-// one of them names, and on one that none does. The golden file has the verbs that are allowed;
-// what has no line is allowed nothing. Resources of the empty group stand as "core".
+// TestMatrixOfRolesResourcesAndVerbs checks every default role for every verb on every resource
+// that a role names, and on one that no role names. The golden file contains the allowed verbs; a
+// role without a line allows nothing. Resources of the empty group are listed as "core".
 func TestMatrixOfRolesResourcesAndVerbs(t *testing.T) {
 	list, err := Roles()
 	if err != nil {
@@ -74,7 +74,7 @@ func TestMatrixOfRolesResourcesAndVerbs(t *testing.T) {
 	}
 }
 
-// compact joins neighbouring lines that differ in the resource alone.
+// compact joins adjacent lines that differ only in the resource.
 func compact(lines []string) []string {
 	var joined []string
 	for _, line := range lines {

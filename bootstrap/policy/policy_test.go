@@ -10,8 +10,8 @@ import (
 	"k8s.io/component-helpers/auth/rbac/validation"
 )
 
-// specified are the rules of admin and basic-user as OpenShift 3.11 Cluster Administration, 10.2.1,
-// prints them: role, resource with its group, name and verbs.
+// specified contains the rules of admin and basic-user that OpenShift 3.11 Cluster Administration,
+// 10.2.1, prints: role, resource with its group, name and verbs.
 //
 //go:embed testdata/specified.tsv
 var specified string
@@ -158,18 +158,18 @@ func TestUsersOfTheSystemHaveTheirRoles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	given := map[string]string{}
+	values := map[string]string{}
 	for _, binding := range bindings {
 		for _, subject := range binding.Subjects {
-			given[strings.TrimPrefix(subject.Namespace+"/"+subject.Name, "/")] += " " + binding.RoleRef.Name
+			values[strings.TrimPrefix(subject.Namespace+"/"+subject.Name, "/")] += " " + binding.RoleRef.Name
 		}
 	}
 	for user, role := range map[string]string{
 		"system:admin": "cluster-admin", "default/router": "system:router", "default/registry": "system:registry",
 		"openshift-infra/build-controller": "system:build-controller", "openshift-infra/deployment-controller": "system:deployment-controller",
 	} {
-		if given[user] != " "+role {
-			t.Errorf("%s has the roles%s, want %s", user, given[user], role)
+		if values[user] != " "+role {
+			t.Errorf("%s has the roles%s, want %s", user, values[user], role)
 		}
 	}
 }

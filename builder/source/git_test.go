@@ -40,7 +40,7 @@ func newServer(t *testing.T) *server {
 	return s
 }
 
-// git runs git in a repository and returns what it prints.
+// git runs git in a repository and returns its output.
 func (s *server) git(repository string, args ...string) string {
 	s.t.Helper()
 	command := exec.Command("git", append([]string{"-C", filepath.Join(s.root, repository)}, args...)...)

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// FuzzPackets checks that a Git server can neither end the builder nor write beside the clone,
-// whatever it answers to the requests for references and for objects.
+// FuzzPackets checks that a Git server can neither crash the builder nor write outside the clone
+// with any response to requests for references and objects.
 func FuzzPackets(f *testing.F) {
 	const commit = "0123456789abcdef0123456789abcdef01234567"
 	const capabilities = "\x00multi_ack side-band-64k ofs-delta shallow symref=HEAD:refs/heads/main agent=git/2"

@@ -47,12 +47,12 @@ func TestFlagsChangeTheObjectsOfATemplate(t *testing.T) {
 
 func TestObjectsOfATemplateGetTheLabelApp(t *testing.T) {
 	template := func(labels map[string]string, objects ...string) *templatev1.Template {
-		made := &templatev1.Template{ObjectLabels: labels}
-		made.Name = "shop"
+		result := &templatev1.Template{ObjectLabels: labels}
+		result.Name = "shop"
 		for _, text := range objects {
-			made.Objects = append(made.Objects, runtime.RawExtension{Raw: []byte(text)})
+			result.Objects = append(result.Objects, runtime.RawExtension{Raw: []byte(text)})
 		}
-		return made
+		return result
 	}
 	const service = `{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}`
 	const labelled = `{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "labels": {"app": "own"}}}`

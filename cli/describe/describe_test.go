@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	kubectl "k8s.io/kubectl/pkg/describe"
+	kubectldescribe "k8s.io/kubectl/pkg/describe"
 
 	"github.com/slipway-platform/slipway/cli/objects/objectstest"
 )
@@ -20,13 +20,13 @@ func TestKindsAreDescribed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	described := map[schema.GroupKind]bool{}
+	description := map[schema.GroupKind]bool{}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
 			cluster := objectstest.Load(t, file)
 			object := cluster[0]
 			kind := object.GroupVersionKind()
-			described[kind.GroupKind()] = true
+			description[kind.GroupKind()] = true
 			resource, _ := meta.UnsafeGuessKindToResource(kind)
 			d := describer{
 				client: objectstest.Client(cluster, [][2]string{
@@ -36,7 +36,7 @@ func TestKindsAreDescribed(t *testing.T) {
 				server: "https://master:8443", resource: resource, write: kinds()[kind.GroupKind()],
 				now: func() time.Time { return time.Date(2026, 1, 2, 0, 10, 0, 0, time.UTC) },
 			}
-			text, err := d.Describe(object.GetNamespace(), object.GetName(), kubectl.DescriberSettings{})
+			text, err := d.Describe(object.GetNamespace(), object.GetName(), kubectldescribe.DescriberSettings{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -44,7 +44,7 @@ func TestKindsAreDescribed(t *testing.T) {
 		})
 	}
 	for kind := range kinds() {
-		if !described[kind] {
+		if !description[kind] {
 			t.Errorf("no file describes a %s", kind)
 		}
 	}

@@ -25,13 +25,13 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects/objectstest"
 )
 
-// now is when the tests prune; everything is a day old unless it says otherwise.
+// now is the time of the prune. Everything is a day old unless stated otherwise.
 func now() time.Time { return time.Date(2018, 10, 11, 12, 0, 0, 0, time.UTC) }
 
 // id is the digest of the image of a number.
 func id(n int) string { return fmt.Sprintf("sha256:%064d", n) }
 
-// picture returns the image of a number, with a layer of its own.
+// picture returns the image of a number, with a unique layer.
 func picture(n int) *imagev1.Image {
 	return &imagev1.Image{
 		ObjectMeta:           metav1.ObjectMeta{Name: id(n), CreationTimestamp: metav1.NewTime(now().Add(-24 * time.Hour)), Annotations: map[string]string{record.Managed: "true"}},
@@ -66,9 +66,9 @@ func kinds() [][2]string {
 // cluster is a fake one, and a prune of it.
 type cluster struct {
 	*pruning
-	images *imagefake.Clientset
-	asked  []record.GarbageRequest
-	out    bytes.Buffer
+	images   *imagefake.Clientset
+	requests []record.GarbageRequest
+	out      bytes.Buffer
 }
 
 func newCluster(using dynamic.Interface, all ...runtime.Object) *cluster {
@@ -77,7 +77,7 @@ func newCluster(using dynamic.Interface, all ...runtime.Object) *cluster {
 		IOStreams: genericiooptions.IOStreams{Out: &c.out, ErrOut: io.Discard},
 		client:    using, images: c.images.ImageV1(), keep: keeping{revisions: 1, younger: time.Hour, external: true}, confirm: true, pruneRegistry: true,
 		registry: func(_ context.Context, _ string, request record.GarbageRequest) (removed record.Garbage, err error) {
-			c.asked = append(c.asked, request)
+			c.requests = append(c.requests, request)
 			for _, image := range request.Images {
 				for _, repository := range image.Repositories {
 					removed.Manifests = append(removed.Manifests, record.GarbageLink{Repository: repository, Digest: image.Digest})
@@ -90,7 +90,7 @@ func newCluster(using dynamic.Interface, all ...runtime.Object) *cluster {
 	return c
 }
 
-// prune prunes, and gives the numbers of the images that are left.
+// prune prunes, and returns the numbers of the remaining images.
 func (c *cluster) prune(t *testing.T) (remaining []string) {
 	t.Helper()
 	if err := c.run(t.Context(), now); err != nil {
@@ -123,8 +123,8 @@ func TestUnreferencedImagesArePruned(t *testing.T) {
 func TestPruneDryRunChangesNothing(t *testing.T) {
 	c := newCluster(objectstest.Client(nil, kinds()...), picture(1), picture(2), history("app", map[string][]int{"latest": {2, 1}}))
 	c.confirm = false
-	if remaining := c.prune(t); len(remaining) != 2 || len(c.asked) != 1 || !c.asked[0].DryRun {
-		t.Errorf("images %q are left, the registry was asked for %+v", remaining, c.asked)
+	if remaining := c.prune(t); len(remaining) != 2 || len(c.requests) != 1 || !c.requests[0].DryRun {
+		t.Errorf("images %q are left, the registry was asked for %+v", remaining, c.requests)
 	}
 	for _, action := range c.images.Actions() {
 		if action.GetVerb() != "list" {
@@ -164,8 +164,8 @@ func TestPruneKeepsImagesWithinLimits(t *testing.T) {
 	}
 }
 
-// TestReferencedImagesStay gives each kind of object in turn the image 1, which nothing else
-// keeps.
+// TestReferencedImagesStay adds a reference to image 1, which nothing else keeps, to each kind of
+// object in turn.
 func TestReferencedImagesStay(t *testing.T) {
 	objects := objectstest.Load(t, "testdata/users.yaml")
 	if len(objects) < 15 {
@@ -220,8 +220,8 @@ func TestImageThatGetsUsedDuringPruneStays(t *testing.T) {
 	if remaining := c.prune(t); !slices.Equal(remaining, []string{"1", "2"}) {
 		t.Errorf("images %q are left", remaining)
 	}
-	if len(c.asked) > 0 {
-		t.Errorf("the registry was asked for %+v", c.asked)
+	if len(c.requests) > 0 {
+		t.Errorf("the registry was asked for %+v", c.requests)
 	}
 }
 
@@ -237,8 +237,8 @@ func TestImageThatChangesDuringPruneStays(t *testing.T) {
 		}
 		return false, nil, nil
 	})
-	if remaining := c.prune(t); !slices.Equal(remaining, []string{"1"}) || len(c.asked) != 1 || len(c.asked[0].Images) != 1 || c.asked[0].Images[0].Digest != id(2) {
-		t.Errorf("images %q are left, the registry was asked for %+v", remaining, c.asked)
+	if remaining := c.prune(t); !slices.Equal(remaining, []string{"1"}) || len(c.requests) != 1 || len(c.requests[0].Images) != 1 || c.requests[0].Images[0].Digest != id(2) {
+		t.Errorf("images %q are left, the registry was asked for %+v", remaining, c.requests)
 	}
 }
 

@@ -2,7 +2,7 @@ package manifest
 
 import "testing"
 
-// FuzzConvert proves that what was converted needs no second conversion.
+// FuzzConvert proves that a converted manifest needs no second conversion.
 func FuzzConvert(f *testing.F) {
 	for _, seed := range []string{
 		"apiVersion: v1\nkind: Route\nmetadata: {name: a}\n", "apiVersion: extensions/v1beta1\nkind: Deployment\nspec: null\n", "apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: List, items: [1]}]\n",
@@ -16,8 +16,8 @@ func FuzzConvert(f *testing.F) {
 		for _, change := range changes {
 			_ = change.String()
 		}
-		if _, again := Convert(converted); len(changes) > 0 && len(again) > 0 {
-			t.Errorf("%q becomes %q, and that changes again: %v", text, converted, again)
+		if _, second := Convert(converted); len(changes) > 0 && len(second) > 0 {
+			t.Errorf("%q becomes %q, and that changes again: %v", text, converted, second)
 		}
 	})
 }

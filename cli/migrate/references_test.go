@@ -64,7 +64,7 @@ func TestCredentialLocationsAreMapped(t *testing.T) {
 	}
 }
 
-// object reads an object from YAML; what is after "data: " of a secret is plain.
+// object parses an object from YAML. The data of a secret is plain text.
 func object(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
 	object := &unstructured.Unstructured{}

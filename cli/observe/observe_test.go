@@ -23,18 +23,18 @@ import (
 
 // listener is an output that calls back when it has seen a text, once for each.
 type listener struct {
-	mutex sync.Mutex
-	text  strings.Builder
-	when  map[string]func()
+	mutex   sync.Mutex
+	text    strings.Builder
+	actions map[string]func()
 }
 
 func (l *listener) Write(text []byte) (int, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	l.text.Write(text)
-	for desired, call := range l.when {
+	for desired, call := range l.actions {
 		if strings.Contains(l.text.String(), desired) {
-			delete(l.when, desired)
+			delete(l.actions, desired)
 			call()
 		}
 	}
@@ -97,7 +97,7 @@ func TestChangesAreObservedAndCounted(t *testing.T) {
 	o, objects := observing(t, &out)
 	var problem error
 	metrics := ""
-	out.when = map[string]func(){
+	out.actions = map[string]func(){
 		"Sync shop b":    func() { _, problem = objects.Create(ctx, configMap("c"), metav1.CreateOptions{}) },
 		"Added shop c":   func() { _, problem = objects.Update(ctx, configMap("a"), metav1.UpdateOptions{}) },
 		"Updated shop a": func() { problem = objects.Delete(ctx, "b", metav1.DeleteOptions{}) },

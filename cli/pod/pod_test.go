@@ -27,10 +27,10 @@ func TestShellGetsTerminalType(t *testing.T) {
 }
 
 func TestShellHasTerminalIfCallerHas(t *testing.T) {
-	for _, c := range []struct{ force, plain, here, want bool }{
-		{here: true, want: true}, {}, {plain: true, here: true}, {force: true, want: true},
+	for _, c := range []struct{ force, plain, local, want bool }{
+		{local: true, want: true}, {}, {plain: true, local: true}, {force: true, want: true},
 	} {
-		if got := (&shell{force: c.force, plain: c.plain}).terminal(c.here); got != c.want {
+		if got := (&shell{force: c.force, plain: c.plain}).terminal(c.local); got != c.want {
 			t.Errorf("%+v: %t", c, got)
 		}
 	}

@@ -14,12 +14,12 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// here leads to a container that is this machine.
-func here(_ context.Context, port int, use func(int) error) error { return use(port) }
+// local connects to a container that is this machine.
+func local(_ context.Context, port int, use func(int) error) error { return use(port) }
 
 func TestDaemonCopiesBothWays(t *testing.T) {
 	work := t.TempDir()
-	s := &sync{in: container(work), forward: here, remove: true, filter: filter{exclude: []string{"*.log"}}, IOStreams: genericiooptions.IOStreams{Out: t.Output(), ErrOut: t.Output()}}
+	s := &sync{in: container(work), forward: local, remove: true, filter: filter{exclude: []string{"*.log"}}, IOStreams: genericiooptions.IOStreams{Out: t.Output(), ErrOut: t.Output()}}
 	from := write(t, t.TempDir(), map[string]string{"a b": "1", "sub/b": "2", "link": "-> /etc/passwd", "c.log": "3"})
 	want := map[string]string{"a b": "1", "sub/": "", "sub/b": "2", "link": "-> /etc/passwd"}
 	write(t, filepath.Join(work, "there"), map[string]string{"old": "0"})

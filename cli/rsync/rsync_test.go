@@ -26,7 +26,7 @@ func container(directory string) inContainer {
 		command := exec.CommandContext(ctx, words[0], words[1:]...)
 		command.Dir, command.Stdout, command.Stderr = directory, streams.Out, streams.ErrOut
 		if streams.In != nil {
-			stdin, err := command.StdinPipe() // a server does not wait for input that nobody reads any more
+			stdin, err := command.StdinPipe() // The server does not wait for input that no process reads.
 			if err != nil {
 				return err
 			}
@@ -69,7 +69,7 @@ func tree(t *testing.T, directory string) map[string]string {
 	return all
 }
 
-// write makes files as tree shows them.
+// write creates files in the format of tree.
 func write(t *testing.T, directory string, files map[string]string) string {
 	t.Helper()
 	for name, content := range files {

@@ -45,7 +45,7 @@ func startPause(t *testing.T) *exec.Cmd {
 
 func TestOrphansAreReaped(t *testing.T) {
 	pause := startPause(t)
-	// The shell ends at once, and pause inherits what it has started in the background.
+	// The shell exits immediately, and pause inherits its background process.
 	orphan := exec.Command("nsenter", "-t", fmt.Sprint(pause.Process.Pid), "-p", "sh", "-c", "sleep 0.2 >/dev/null 2>&1 & sleep 60 >/dev/null 2>&1 &")
 	if out, err := orphan.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -119,14 +119,14 @@ func TestExistingAddressesAreKept(t *testing.T) {
 	c.waitForAddresses("first", "172.29.0.2 [172.29.0.2]")
 	c.waitForEvent("second", Reallocated)
 	eventually.True(t, "one of the two other services has the second address", func() bool {
-		taken := 0
+		count := 0
 		for _, name := range []string{"a-new", "second"} {
 			service, err := c.client.CoreV1().Services("shop").Get(t.Context(), name, metav1.GetOptions{})
 			if err == nil && slices.Equal(service.Spec.ExternalIPs, []string{"172.29.0.1"}) {
-				taken++
+				count++
 			}
 		}
-		return taken == 1
+		return count == 1
 	})
 	c.waitForAddresses("other", "172.29.0.1 [172.29.0.1]") // from another controller
 }

@@ -170,8 +170,8 @@ func TestCertificateIsIssued(t *testing.T) {
 func TestCertificateIsReissued(t *testing.T) {
 	for name, change := range map[string]func(*cluster){
 		"a third of the lifetime is left": func(c *cluster) {
-			later := c.now().Add(lifetime * 3 / 4)
-			c.Now = func() time.Time { return later }
+			now := c.now().Add(lifetime * 3 / 4)
+			c.Now = func() time.Time { return now }
 		},
 		"another signer": func(c *cluster) { c.sign("second", c.now().AddDate(10, 0, 0)) },
 		"damaged": func(c *cluster) {

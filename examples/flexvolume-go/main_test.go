@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume/conformance"
 )
 
-// build makes the driver as its README says.
+// build builds the driver as its README describes.
 func build(t *testing.T) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "directory")

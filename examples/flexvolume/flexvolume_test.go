@@ -1,5 +1,5 @@
-// Package flexvolume tests the example: the driver, called as a node and a controller call it, with
-// real loop devices, and the manifest that holds a copy of it.
+// Package flexvolume tests the example: the driver, called like a node and a controller call it,
+// with real loop devices, and the manifest with its copy of the driver.
 package flexvolume
 
 import (

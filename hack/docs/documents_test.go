@@ -70,7 +70,7 @@ func split(line string) []string {
 	return all
 }
 
-// check returns what is wrong with a command line: an unknown command or flag.
+// check returns the error of a command line: an unknown command or flag.
 func check(trees map[string]*cobra.Command, program string, args []string) string {
 	if program == "slipway" && len(args) > 0 && trees[args[0]] != nil {
 		program, args = args[0], args[1:]

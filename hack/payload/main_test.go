@@ -34,7 +34,7 @@ func TestProgramIsBuiltOnlyWhenItsInputsChange(t *testing.T) {
 		t.Fatalf("manifest %+v", first)
 	}
 	archive := filepath.Join(dir, pause.Archive())
-	// What is compared stays open, because the number of a file that is gone is given to another.
+	// The compared files stay open, because the kernel reuses the inode number of a deleted file.
 	open := func() os.FileInfo {
 		t.Helper()
 		file, err := os.Open(archive)

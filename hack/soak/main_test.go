@@ -59,8 +59,8 @@ func TestProgressAndFindingsAreRead(t *testing.T) {
 }
 
 func TestRowsOfOtherTargetsStay(t *testing.T) {
-	one, two := result{target: target{"a", "FuzzOne"}, duration: time.Minute, executions: 5, inputs: 2}, result{target: target{"b", "FuzzTwo"}, duration: time.Second, finding: "x"}
-	page := "# Title\n\n" + table(map[string]string{}, []result{one, two})
+	item, two := result{target: target{"a", "FuzzOne"}, duration: time.Minute, executions: 5, inputs: 2}, result{target: target{"b", "FuzzTwo"}, duration: time.Second, finding: "x"}
+	page := "# Title\n\n" + table(map[string]string{}, []result{item, two})
 	two.finding, two.executions = "", 9
 	want := "| target | time | executions | inputs | findings |\n|---|--:|--:|--:|---|\n| `a.FuzzOne` | 1m0s | 5 | 2 | none |\n| `b.FuzzTwo` | 1s | 9 | 0 | none |\n"
 	if diff := cmp.Diff(want, table(rows(page), []result{two})); diff != "" {

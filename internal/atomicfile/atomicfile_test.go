@@ -166,17 +166,17 @@ func TestKillAtAnyMoment(t *testing.T) {
 		if err := child.Start(); err != nil {
 			t.Fatal(err)
 		}
-		ended := make(chan error, 1)
-		go func() { ended <- child.Wait() }()
+		done := make(chan error, 1)
+		go func() { done <- child.Wait() }()
 		select {
-		case err := <-ended:
+		case err := <-done:
 			t.Fatalf("the process failed after an earlier kill: %v", err)
 		case <-time.After(time.Duration(10+3*n) * time.Millisecond):
 		}
 		if err := child.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		<-ended
+		<-done
 		content, err := os.ReadFile(path)
 		if err != nil || len(content) != 1<<20 || !bytes.Equal(content, contentOf(content[0])) {
 			t.Fatalf("run %d: %d bytes, %v: not the content of one write", n, len(content), err)
@@ -188,8 +188,8 @@ func TestKillAtAnyMoment(t *testing.T) {
 }
 
 func TestSyncOfMissingFolderFails(t *testing.T) {
-	gone := filepath.Join(t.TempDir(), "gone")
-	if err := SyncFolder(gone); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), gone) {
+	missing := filepath.Join(t.TempDir(), "gone")
+	if err := SyncFolder(missing); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), missing) {
 		t.Errorf("error is %v", err)
 	}
 }

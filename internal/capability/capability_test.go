@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func dropped() []uintptr { return []uintptr{unix.CAP_SYS_BOOT, unix.CAP_SYS_TIME, unix.CAP_BPF} }
+func unwanted() []uintptr { return []uintptr{unix.CAP_SYS_BOOT, unix.CAP_SYS_TIME, unix.CAP_BPF} }
 
-// TestDroppedCapabilitiesDoNotComeBack runs itself again, because what a process has dropped it
-// can't get back.
+// TestDroppedCapabilitiesDoNotComeBack runs the test binary again, because a process cannot regain
+// dropped capabilities.
 func TestDroppedCapabilitiesDoNotComeBack(t *testing.T) {
 	const variable = "SLIPWAY_TEST_DROP"
 	if os.Getenv(variable) != "" {
-		if err := Drop(dropped()...); err != nil {
+		if err := Drop(unwanted()...); err != nil {
 			t.Fatal(err)
 		}
 		output, err := exec.Command("cat", "/proc/self/status").Output()
@@ -56,7 +56,7 @@ func expectDropped(t *testing.T, process, status string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, capability := range dropped() {
+		for _, capability := range unwanted() {
 			if set&(1<<capability) != 0 {
 				t.Errorf("%s of the %s has capability %d", name, process, capability)
 			}

@@ -35,7 +35,7 @@ func TestParse(t *testing.T) {
 	tests := []struct {
 		name, lines string
 		want        []Row
-		wrong       string // part of the error, or empty
+		wantErr     string // part of the error, or empty
 	}{
 		{
 			name:  "open row",
@@ -50,30 +50,30 @@ func TestParse(t *testing.T) {
 				Proofs: []Proof{{Package: "a/b", Test: "TestX"}, {Package: "c", Test: "TestY", Subtest: "v1.2/z"}},
 			}},
 		},
-		{name: "unknown state", lines: good + "done\t\tFinds drivers\n", wrong: `file:2: state "done" is unknown`},
-		{name: "works without proof", lines: good + "works\t\tFinds drivers\n", wrong: `file:2: row "csi/discovery" is "works" without a proof`},
-		{name: "partial without proof", lines: good + "partial\t\tFinds drivers\n", wrong: "without a proof"},
-		{name: "kubernetes without proof", lines: good + "kubernetes\t\tFinds drivers\n", wrong: "without a proof"},
-		{name: "open with proof", lines: good + "open\ta.TestX\tFinds drivers\n", wrong: "with a proof"},
-		{name: "proof without test", lines: good + "works\ta/b\tFinds drivers\n", wrong: `proof "a/b"`},
-		{name: "space between proofs", lines: good + "works\ta.TestX, b.TestY\tFinds drivers\n", wrong: `proof " b.TestY"`},
-		{name: "missing field", lines: good + "open\tFinds drivers\n", wrong: "file:2: 5 fields"},
-		{name: "no note", lines: good + "open\t\t\n", wrong: "has no note"},
-		{name: "long note", lines: good + "open\t\t" + strings.Repeat("é", 101) + "\n", wrong: "has 101 characters"},
-		{name: "no document", lines: "\tGoals\tcsi/discovery\topen\t\tFinds drivers\n", wrong: "must not be empty"},
-		{name: "space in name", lines: "csi\tGoals\tcsi discovery\topen\t\tFinds drivers\n", wrong: "contains white space"},
-		{name: "trailing space", lines: good + "open\t\tFinds drivers \n", wrong: "begins or ends with white space"},
+		{name: "unknown state", lines: good + "done\t\tFinds drivers\n", wantErr: `file:2: state "done" is unknown`},
+		{name: "works without proof", lines: good + "works\t\tFinds drivers\n", wantErr: `file:2: row "csi/discovery" is "works" without a proof`},
+		{name: "partial without proof", lines: good + "partial\t\tFinds drivers\n", wantErr: "without a proof"},
+		{name: "kubernetes without proof", lines: good + "kubernetes\t\tFinds drivers\n", wantErr: "without a proof"},
+		{name: "open with proof", lines: good + "open\ta.TestX\tFinds drivers\n", wantErr: "with a proof"},
+		{name: "proof without test", lines: good + "works\ta/b\tFinds drivers\n", wantErr: `proof "a/b"`},
+		{name: "space between proofs", lines: good + "works\ta.TestX, b.TestY\tFinds drivers\n", wantErr: `proof " b.TestY"`},
+		{name: "missing field", lines: good + "open\tFinds drivers\n", wantErr: "file:2: 5 fields"},
+		{name: "no note", lines: good + "open\t\t\n", wantErr: "has no note"},
+		{name: "long note", lines: good + "open\t\t" + strings.Repeat("é", 101) + "\n", wantErr: "has 101 characters"},
+		{name: "no document", lines: "\tGoals\tcsi/discovery\topen\t\tFinds drivers\n", wantErr: "must not be empty"},
+		{name: "space in name", lines: "csi\tGoals\tcsi discovery\topen\t\tFinds drivers\n", wantErr: "contains white space"},
+		{name: "trailing space", lines: good + "open\t\tFinds drivers \n", wantErr: "begins or ends with white space"},
 		{
-			name:  "name taken",
-			lines: good + "open\t\tFinds drivers\n" + good + "open\t\tFinds them again\n",
-			want:  []Row{{Line: 2, Document: "csi", Section: "Goals", Name: "csi/discovery", State: Open, Note: "Finds drivers"}},
-			wrong: `file:3: row "csi/discovery" of document "csi" is in line 2 already`,
+			name:    "name taken",
+			lines:   good + "open\t\tFinds drivers\n" + good + "open\t\tFinds them again\n",
+			want:    []Row{{Line: 2, Document: "csi", Section: "Goals", Name: "csi/discovery", State: Open, Note: "Finds drivers"}},
+			wantErr: `file:3: row "csi/discovery" of document "csi" is in line 2 already`,
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := Parse("file", strings.NewReader(header+"\n"+tt.lines))
-			checkError(t, err, tt.wrong)
+			checkError(t, err, tt.wantErr)
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("rows (-want +got):\n%s", diff)
 			}
@@ -121,7 +121,7 @@ func Testify(t *testing.T) {}
 			t.Fatal(err)
 		}
 	}
-	tests := []struct{ proof, wrong string }{
+	tests := []struct{ proof, wantErr string }{
 		{"test/boot.TestBoot", ""},
 		{"test/boot.TestBoot/with_a_service", ""},
 		{"test/boot.TestBoot/with_a_service/by_DNS", ""},
@@ -143,7 +143,7 @@ func Testify(t *testing.T) {}
 			if proof.String() != tt.proof {
 				t.Errorf("String() = %q, want %q", proof, tt.proof)
 			}
-			checkError(t, CheckProofs(folder, "file", []Row{{Line: 7, Name: "r", Proofs: []Proof{proof}}}), tt.wrong)
+			checkError(t, CheckProofs(folder, "file", []Row{{Line: 7, Name: "r", Proofs: []Proof{proof}}}), tt.wantErr)
 		})
 	}
 }
@@ -175,12 +175,12 @@ func TestTotals(t *testing.T) {
 }
 
 // checkError fails the test unless err contains wrong, or is nil if wrong is empty.
-func checkError(t *testing.T, err error, wrong string) {
+func checkError(t *testing.T, err error, wantErr string) {
 	t.Helper()
 	switch {
-	case wrong == "" && err != nil:
+	case wantErr == "" && err != nil:
 		t.Errorf("unexpected error: %v", err)
-	case wrong != "" && (err == nil || !strings.Contains(err.Error(), wrong)):
-		t.Errorf("error %v, want one that contains %q", err, wrong)
+	case wantErr != "" && (err == nil || !strings.Contains(err.Error(), wantErr)):
+		t.Errorf("error %v, want one that contains %q", err, wantErr)
 	}
 }

@@ -41,9 +41,9 @@ func TestWaiting(t *testing.T) {
 		return func() bool { return time.Since(start) >= d }
 	}
 	word := func(d time.Duration) func() string {
-		late := after(d)
+		condition := after(d)
 		return func() string {
-			if late() {
+			if condition() {
 				return "late"
 			}
 			return "early"

@@ -11,7 +11,7 @@ func TestLoaderKeepsLastPairWhileFilesDoNotMatch(t *testing.T) {
 	authority := certtest.New(t)
 	first, second := authority.Issue(t, "first.example.com"), authority.Issue(t, "second.example.com")
 	load := Loader(first.CertFile, first.KeyFile)
-	served := func() string {
+	current := func() string {
 		t.Helper()
 		pair, err := load(nil)
 		if err != nil {
@@ -26,15 +26,15 @@ func TestLoaderKeepsLastPairWhileFilesDoNotMatch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := served(); got != number(first) {
+	if got := current(); got != number(first) {
 		t.Fatalf("served %s", got)
 	}
 	rename(second.KeyFile, first.KeyFile)
-	if got := served(); got != number(first) {
+	if got := current(); got != number(first) {
 		t.Errorf("with another key: served %s", got)
 	}
 	rename(second.CertFile, first.CertFile)
-	if got := served(); got != number(second) {
+	if got := current(); got != number(second) {
 		t.Errorf("with another pair: served %s", got)
 	}
 	if _, err := Loader(first.CertFile, first.CertFile)(nil); err == nil {

@@ -21,11 +21,11 @@ func FuzzFilter(f *testing.F) {
 		if packet.Tag != ldap.FilterAnd || len(packet.Children) != 2 {
 			t.Fatalf("%q gives the filter %q", value, q.Filter)
 		}
-		own := packet.Children[1]
-		if value == "" && own.Tag != ldap.FilterEqualityMatch {
+		child := packet.Children[1]
+		if value == "" && child.Tag != ldap.FilterEqualityMatch {
 			return
 		}
-		if own.Tag != ldap.FilterEqualityMatch || text(own.Children[0]) != "uid" || text(own.Children[1]) != value {
+		if child.Tag != ldap.FilterEqualityMatch || text(child.Children[0]) != "uid" || text(child.Children[1]) != value {
 			t.Errorf("%q gives the filter %q", value, q.Filter)
 		}
 		_, _ = ldap.CompileFilter(Query{}.With(attribute, value).Filter) // attribute is configured

@@ -12,14 +12,14 @@ import (
 )
 
 func TestProgramRunsAfterRelease(t *testing.T) {
-	before := mapped(t)
+	before := mappedPages(t)
 	if before == 0 {
 		t.Fatal("no page of the program is mapped")
 	}
 	if err := releaseProgram(); err != nil {
 		t.Fatal(err)
 	}
-	if after := mapped(t); after >= before {
+	if after := mappedPages(t); after >= before {
 		t.Errorf("%d kB of the program are mapped, %d before", after, before)
 	}
 }
@@ -47,12 +47,12 @@ func TestPagesChangedByLoaderAreKept(t *testing.T) {
 	if err := os.WriteFile(file, make([]byte, 2*page), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	opened, err := os.Open(file)
+	f, err := os.Open(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer opened.Close()
-	changed, err := unix.Mmap(int(opened.Fd()), 0, page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE)
+	defer f.Close()
+	changed, err := unix.Mmap(int(f.Fd()), 0, page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,8 +69,8 @@ func TestPagesChangedByLoaderAreKept(t *testing.T) {
 	}
 }
 
-// mapped returns the size of mapped file pages of the process in kB.
-func mapped(t *testing.T) int {
+// mappedPages returns the size of mapped file pages of the process in kB.
+func mappedPages(t *testing.T) int {
 	t.Helper()
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

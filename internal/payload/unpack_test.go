@@ -71,7 +71,7 @@ func mustUnpack(t *testing.T, files fs.FS, dir string) Programs {
 	return programs
 }
 
-// output runs the program and returns what it prints.
+// output runs the program and returns its output.
 func output(t *testing.T, path string, args ...string) string {
 	t.Helper()
 	out, err := exec.Command(path, args...).CombinedOutput()
@@ -227,7 +227,7 @@ func TestDamagedPayloadIsAnError(t *testing.T) {
 // TestFullDiskNamesFileAndSpace uses a small tmpfs. In the second case, the manifest declares too
 // small a size.
 func TestFullDiskNamesFileAndSpace(t *testing.T) {
-	for name, declared := range map[string]int64{"known before": 3_000_000, "met while writing": 10} {
+	for name, size := range map[string]int64{"known before": 3_000_000, "met while writing": 10} {
 		t.Run(name, func(t *testing.T) {
 			dir, files := t.TempDir(), fakeFiles(t, "1")
 			if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
@@ -240,7 +240,7 @@ func TestFullDiskNamesFileAndSpace(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m.Programs[0].Size, m.Programs[0].SHA256 = declared, hex.EncodeToString(sum[:])
+			m.Programs[0].Size, m.Programs[0].SHA256 = size, hex.EncodeToString(sum[:])
 			setManifest(t, files, m)
 			files["containerd.zst"] = &fstest.MapFile{Data: compress(t, noise)}
 
@@ -282,12 +282,12 @@ func TestRealProgramsAfterKillInTheMiddle(t *testing.T) {
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- child.Wait() }()
+	done := make(chan error, 1)
+	go func() { done <- child.Wait() }()
 	killed := false
 	for !killed {
 		select {
-		case err := <-ended:
+		case err := <-done:
 			t.Fatalf("the child ended before it was killed (%v): run make build first", err)
 		case <-time.After(time.Millisecond):
 		}
@@ -295,7 +295,7 @@ func TestRealProgramsAfterKillInTheMiddle(t *testing.T) {
 			killed = child.Process.Kill() == nil
 		}
 	}
-	<-ended
+	<-done
 
 	programs, err := Unpack(dir)
 	if err != nil {

@@ -19,7 +19,7 @@ type scripted struct {
 // maxScripted is more than any client needs for one manifest.
 const maxScripted = 30
 
-// RoundTrip answers the registry's requests with the challenge, and others with the token.
+// RoundTrip responds to the registry's requests with the challenge, and to others with the token.
 func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
 	if s.count++; s.count > maxScripted {
 		s.t.Fatalf("more than %d requests, the last to %s", maxScripted, r.URL)

@@ -39,7 +39,7 @@ func TestErrorsContainNoTextOfResponses(t *testing.T) {
 					w.Header()[key] = values
 				}
 				w.WriteHeader(tt.status)
-				_, _ = io.WriteString(w, tt.body) // the client may be gone
+				_, _ = io.WriteString(w, tt.body) // the client might have disconnected
 			})
 			s := session(t)
 			tags, ofTags := s.Tags(t.Context(), host+"/app")
@@ -79,15 +79,15 @@ func TestExpandingJSONIsRejected(t *testing.T) {
 }
 
 func TestLocalErrorsAreExplained(t *testing.T) {
-	reached := false
-	host := registry(t, func(http.ResponseWriter, *http.Request) { reached = true })
+	served := false
+	host := registry(t, func(http.ResponseWriter, *http.Request) { served = true })
 	transport := outbound.New(outbound.Policy{}).Transport(false)
 	s, err := Client{Transport: transport}.Session()
 	if err != nil {
 		t.Fatal(err)
 	}
 	rejection := &outbound.Refused{}
-	if _, err := s.Manifest(t.Context(), host+"/app:v1"); !errors.As(err, &rejection) || !strings.Contains(err.Error(), "slipway.outbound") || reached {
+	if _, err := s.Manifest(t.Context(), host+"/app:v1"); !errors.As(err, &rejection) || !strings.Contains(err.Error(), "slipway.outbound") || served {
 		t.Errorf("an address of the host: %v", err)
 	}
 	silent := registry(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })

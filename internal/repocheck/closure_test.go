@@ -52,8 +52,8 @@ func way(cameFrom map[string]string, pkg string) string {
 	return strings.Join(chain, " > ")
 }
 
-// loadGraph asks the go tool for the imports of every package that ours depend on. Packages that do
-// not build are part of the graph as far as they can be read.
+// loadGraph returns the imports of every dependency, from the go tool. For packages that do not
+// build, it contains the imports that are readable.
 func loadGraph(t *testing.T) map[string][]string {
 	t.Helper()
 	list := exec.Command("go", "list", "-e", "-deps", "-json=ImportPath,Imports", "./...")

@@ -28,7 +28,7 @@ func TestCommitsHaveShortSubjects(t *testing.T) {
 	}
 }
 
-// checkSubject returns what is wrong with the subject of a commit, or nothing.
+// checkSubject returns the violation in the subject of a commit, or "".
 func checkSubject(text string) string {
 	switch {
 	case len(text) > maxSubject:

@@ -55,12 +55,12 @@ func unit(folder string) (of layer, name string, ok bool) {
 	return of, name, ok
 }
 
-// within tells whether a slash-separated path is the folder or below it.
+// within reports whether a slash-separated path is the folder or below it.
 func within(path, folder string) bool {
 	return path == folder || strings.HasPrefix(path, folder+"/")
 }
 
-// checkFolders finds Go code in folders that the vocabulary does not know.
+// checkFolders finds Go code in folders that are not in the vocabulary.
 func checkFolders(t *tree) (violations findings) {
 	for _, folder := range goFolders(t) {
 		if _, _, ok := unit(folder); !ok {
@@ -107,7 +107,7 @@ func checkImports(t *tree) (violations findings) {
 	return violations
 }
 
-// allowed tells whether an import of ours is exempt from the layers.
+// allowed reports whether an import of ours is exempt from the layers.
 func allowed(from, to, layerName string) bool {
 	if layerName != "plumbing" && slices.ContainsFunc(pure, func(p exemption) bool { return p.path == to }) {
 		return true
@@ -115,7 +115,7 @@ func allowed(from, to, layerName string) bool {
 	return slices.ContainsFunc(exceptions, func(e exception) bool { return within(from, e.from) && within(to, e.to) })
 }
 
-// checkExceptions finds exceptions that nothing needs any more, although both folders exist.
+// checkExceptions finds unnecessary exceptions whose folders both exist.
 func checkExceptions(t *tree) (violations findings) {
 	inUse := map[exception]bool{}
 	t.goFiles(func(f file) {

@@ -1,9 +1,9 @@
 package repocheck
 
-// vocabulary gives every folder of Go code one meaning, from the top of the tree down. Columns
-// stand two or more spaces apart; a layer may have several lines. "x/*" makes each folder in x a
-// unit of its own, "x" is one unit with everything below it. A unit imports units of the layers
-// that its line names and never a sibling, a unit of its own layer, unless the line names the layer
+// vocabulary gives every folder of Go code one meaning, from the top of the tree down. Columns are
+// separated by two or more spaces; a layer can have several lines. "x/*" makes each folder in x a
+// separate unit, "x" is one unit with everything below it. A unit imports units of the layers that
+// its line names. It never imports another unit of its own layer unless the line names the layer
 // itself.
 const vocabulary = `
 layer           folders                          may import                            meaning
@@ -82,10 +82,10 @@ var light = []reach{
 	{"cmd/oc", []string{"k8s.io/kubernetes", "go.etcd.io/etcd/server/"}, "is the client alone: use k8s.io/kubectl and client-go"},
 }
 
-// bannedFolders are names that say nothing about what is inside.
+// bannedFolders are names that do not describe the content.
 var bannedFolders = []string{"pkg", "util", "utils", "common", "misc", "helper", "helpers", "shared", "lib", "base"}
 
-// programFolders are where programs stand.
+// programFolders are the folders of programs.
 var programFolders = []exemption{
 	{"cmd", "what people run"},
 	{"hack", "what works on the repository"},

@@ -44,7 +44,7 @@ func checkLogging(t *tree) (violations findings) {
 	return violations
 }
 
-// returnsError tells whether a statement returns a variable err or a wrapped error.
+// returnsError reports whether a statement returns a variable err or a wrapped error.
 func returnsError(statement ast.Stmt) bool {
 	result, ok := statement.(*ast.ReturnStmt)
 	if !ok || len(result.Results) == 0 {
@@ -60,7 +60,7 @@ func returnsError(statement ast.Stmt) bool {
 	return false
 }
 
-// logsFailure tells whether a statement calls slog.Error or slog.ErrorContext.
+// logsFailure reports whether a statement calls slog.Error or slog.ErrorContext.
 func logsFailure(statement ast.Stmt) bool {
 	expression, ok := statement.(*ast.ExprStmt)
 	if !ok {

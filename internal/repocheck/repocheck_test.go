@@ -51,7 +51,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// isExempt tells whether a finding is in a folder or file to which its rule does not apply yet.
+// isExempt reports whether a finding is in a folder or file to which its rule does not apply yet.
 func isExempt(rule, finding string) bool {
 	place, _, _ := strings.Cut(finding, ":")
 	return slices.ContainsFunc(exempt[rule], func(folder string) bool { return within(place, folder) })
@@ -106,7 +106,7 @@ func TestEveryLayerImportsLayersThatExist(t *testing.T) {
 func TestRulesFindWhatBreaksThem(t *testing.T) {
 	const doc = "// Package x is here.\n"
 	imports := func(path string) string { return "package x\n\nimport _ \"" + path + "\"\n" }
-	ours := func(path string) string { return imports(module + "/" + path) }
+	importOf := func(path string) string { return imports(module + "/" + path) }
 	tests := []struct {
 		name  string
 		check func(*tree) findings
@@ -120,22 +120,22 @@ func TestRulesFindWhatBreaksThem(t *testing.T) {
 		{"known folder", checkFolders, "apigroup/user/store/x.go", "package x\n", ""},
 		{"empty name", checkFolders, "kube/util/x.go", "package x\n", `folder name "util" says nothing`},
 
-		{"down", checkImports, "apigroup/user/x.go", ours("apiserver"), ""},
-		{"own unit", checkImports, "network/cni/x.go", ours("network/nat"), ""},
-		{"plumbing among itself", checkImports, "internal/a/x.go", ours("internal/b"), ""},
-		{"program to its parts", checkImports, "cmd/slipway/x.go", ours("platform"), ""},
-		{"check to its engine", checkImports, "admission/limits/x.go", ours("admission"), ""},
-		{"up", checkImports, "internal/a/x.go", ours("pki"), "internal/a/x.go:3: internal/a (plumbing) imports pki (identity): dependencies point down only"},
-		{"engine to feature", checkImports, "apiserver/x.go", ours("apigroup/user"), "apiserver (engine) imports apigroup/user (feature)"},
-		{"configuration in a part", checkImports, "node/x.go", ours("config"), "node (upstream) imports config (configuration)"},
-		{"up in a test", checkImports, "pki/x_test.go", ours("platform"), "pki (identity) imports platform (composition)"},
-		{"sibling", checkImports, "apigroup/user/x.go", ours("apigroup/project"), "apigroup/user imports its sibling apigroup/project"},
-		{"node to kube", checkImports, "node/x.go", ours("kube"), "node imports its sibling kube"},
-		{"node to the face of FlexVolume", checkImports, "node/x.go", ours("kube/flexvolume"), "node imports its sibling kube/flexvolume"},
-		{"face to the engine of FlexVolume", checkImports, "kube/flexvolume/x.go", ours("storage/flexvolume"), ""},
-		{"control plane to the engine of FlexVolume", checkImports, "kube/x.go", ours("storage/flexvolume"), "kube (upstream) imports storage/flexvolume (feature)"},
-		{"pure package", checkImports, "node/x.go", ours("network/hostaddr"), ""},
-		{"pure package in plumbing", checkImports, "internal/a/x.go", ours("network/hostaddr"), "internal/a (plumbing) imports"},
+		{"down", checkImports, "apigroup/user/x.go", importOf("apiserver"), ""},
+		{"own unit", checkImports, "network/cni/x.go", importOf("network/nat"), ""},
+		{"plumbing among itself", checkImports, "internal/a/x.go", importOf("internal/b"), ""},
+		{"program to its parts", checkImports, "cmd/slipway/x.go", importOf("platform"), ""},
+		{"check to its engine", checkImports, "admission/limits/x.go", importOf("admission"), ""},
+		{"up", checkImports, "internal/a/x.go", importOf("pki"), "internal/a/x.go:3: internal/a (plumbing) imports pki (identity): dependencies point down only"},
+		{"engine to feature", checkImports, "apiserver/x.go", importOf("apigroup/user"), "apiserver (engine) imports apigroup/user (feature)"},
+		{"configuration in a part", checkImports, "node/x.go", importOf("config"), "node (upstream) imports config (configuration)"},
+		{"up in a test", checkImports, "pki/x_test.go", importOf("platform"), "pki (identity) imports platform (composition)"},
+		{"sibling", checkImports, "apigroup/user/x.go", importOf("apigroup/project"), "apigroup/user imports its sibling apigroup/project"},
+		{"node to kube", checkImports, "node/x.go", importOf("kube"), "node imports its sibling kube"},
+		{"node to the face of FlexVolume", checkImports, "node/x.go", importOf("kube/flexvolume"), "node imports its sibling kube/flexvolume"},
+		{"face to the engine of FlexVolume", checkImports, "kube/flexvolume/x.go", importOf("storage/flexvolume"), ""},
+		{"control plane to the engine of FlexVolume", checkImports, "kube/x.go", importOf("storage/flexvolume"), "kube (upstream) imports storage/flexvolume (feature)"},
+		{"pure package", checkImports, "node/x.go", importOf("network/hostaddr"), ""},
+		{"pure package in plumbing", checkImports, "internal/a/x.go", importOf("network/hostaddr"), "internal/a (plumbing) imports"},
 		{"upstream in its layer", checkImports, "kube/x.go", imports("k8s.io/kubernetes/pkg/volume"), ""},
 		{"upstream elsewhere", checkImports, "storage/flexvolume/x.go", imports("k8s.io/kubernetes/pkg/volume"), "only kube/ and node/ do"},
 		{"upstream behind a build tag", checkImports, "cli/x.go", "//go:build windows\n\n" + imports("k8s.io/kubernetes"), "cli/x.go:5"},

@@ -19,10 +19,10 @@ import (
 // module is the import path of the root folder.
 const module = "github.com/slipway-platform/slipway"
 
-// tree is what the rules look at: the text files of the repository, sorted by path.
+// tree contains the text files of the repository, sorted by path, for the rules.
 type tree struct {
 	files   []file
-	folders map[string]bool // every folder that holds a file
+	folders map[string]bool // every folder that contains a file
 }
 
 // file is one text file.
@@ -91,11 +91,11 @@ func (t *tree) goFiles(visit func(file)) {
 // folder is the folder of the file, "." for the root.
 func (f file) folder() string { return path.Dir(f.path) }
 
-// isTest tells whether the file is compiled for tests only.
+// isTest reports whether the file is compiled for tests only.
 func (f file) isTest() bool { return strings.HasSuffix(f.path, "_test.go") }
 
-// isTestCode tells whether the file belongs to the tests: the kit and packages such as apitest,
-// which only tests import, included.
+// isTestCode reports whether the file belongs to the tests, including the kit and packages such as
+// apitest, which only tests import.
 func (f file) isTestCode() bool {
 	return f.isTest() || strings.HasPrefix(f.path, "test/") || strings.HasSuffix(f.folder(), "test")
 }

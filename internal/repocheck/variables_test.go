@@ -72,7 +72,7 @@ func checkVariable(existing *findings, f file, decl *ast.GenDecl, spec *ast.Valu
 	}
 }
 
-// isEmbedded tells whether a comment has the directive that gives a variable its value.
+// isEmbedded reports whether a comment has the directive that sets a variable's value.
 func isEmbedded(doc *ast.CommentGroup) bool {
 	return doc != nil && slices.ContainsFunc(doc.List, func(c *ast.Comment) bool { return strings.HasPrefix(c.Text, "//go:embed ") })
 }

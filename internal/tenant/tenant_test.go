@@ -13,12 +13,12 @@ func TestMarkReplacesEarlierOne(t *testing.T) {
 		if got := Outgoing(ctx); got != want {
 			t.Errorf("the mark is %+v, want %+v", got, want)
 		}
-		sent, _ := metadata.FromOutgoingContext(ctx)
-		if got := Incoming(metadata.NewIncomingContext(t.Context(), sent)); got != want {
+		md, _ := metadata.FromOutgoingContext(ctx)
+		if got := Incoming(metadata.NewIncomingContext(t.Context(), md)); got != want {
 			t.Errorf("etcd receives %+v, want %+v", got, want)
 		}
-		if len(sent["other"]) != 1 {
-			t.Errorf("other metadata is %v", sent)
+		if len(md["other"]) != 1 {
+			t.Errorf("other metadata is %v", md)
 		}
 	}
 }

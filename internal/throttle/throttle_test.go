@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// guesser tries passwords against a clock that stands still unless it is moved.
+// guesser tries passwords with a clock that only moves on request.
 type guesser struct {
 	*Throttle
 	clock time.Time
@@ -19,7 +19,8 @@ func newGuesser() *guesser {
 	return g
 }
 
-// guess tries wrong passwords until one is not looked at, and tells how many were.
+// guess tries wrong passwords until one is rejected without a check, and returns the number of
+// checks.
 func (g *guesser) guess(user, address string, most int) (looked int) {
 	for range most {
 		end, err := g.Try(user, address)

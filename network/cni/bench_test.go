@@ -128,7 +128,7 @@ func ports(mappings ...portMapping) func(*Config) {
 	return func(c *Config) { c.RuntimeConfig.PortMappings = mappings }
 }
 
-// pod makes a namespace, adds it to the network, and serves port 80 in it.
+// pod creates a namespace, adds it to the network, and serves port 80 in it.
 func (b *bench) pod(name string, change func(*Config)) (pod hosttest.Namespace, address string) {
 	b.Helper()
 	pod = hosttest.NewNamespace(b.T, name)

@@ -29,8 +29,8 @@ func TestReconcileRemovesUnused(t *testing.T) {
 	// One crash right after the lease was written, and one that lost the lease.
 	_, err := b.config.leases().reserve(lease{Device: deviceName("crashed", "eth0")})
 	b.must(err)
-	lost := hosttest.NewNamespace(t, "lost")
-	result := b.add(lost, nil)
+	orphan := hosttest.NewNamespace(t, "lost")
+	result := b.add(orphan, nil)
 	b.must(b.config.leases().release(netip.MustParseAddr(result.IPs[0].Address.IP.String())))
 	b.must(nat.Publish(t.Context(), "slipway", "podffffffffffff", netip.MustParseAddr("10.128.2.99"),
 		[]nat.Port{{HostPort: 9, ContainerPort: 9, Protocol: "tcp"}}, deviceExists))

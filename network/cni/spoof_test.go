@@ -142,8 +142,8 @@ func (s *spoofing) see(fd int) (names []string) {
 	}
 }
 
-// tell sends an honest datagram, which follows the forged frames.
-func (s *spoofing) tell(to netip.Addr) {
+// send sends an honest datagram, which follows the forged frames.
+func (s *spoofing) send(to netip.Addr) {
 	s.Helper()
 	s.mallory.Do(s.T, func() error {
 		conn, err := net.Dial("udp4", netip.AddrPortFrom(to, 80).String())
@@ -166,7 +166,7 @@ func (s *spoofing) attack(frames map[string][]byte) (pod, host []string) {
 			s.Fatal(err)
 		}
 	}
-	s.tell(s.aliceAddress)
+	s.send(s.aliceAddress)
 	return s.see(alice), s.see(bridge)
 }
 
@@ -218,7 +218,7 @@ func (s *spoofing) mayNotLearn() {
 	})
 }
 
-// TestBridgeLearnsNothingWithoutRules shows what holds until the agent restores the rules that
+// TestBridgeLearnsNothingWithoutRules proves the protection until the agent restores rules that
 // another program removed.
 func TestBridgeLearnsNothingWithoutRules(t *testing.T) {
 	s := newSpoofing(t)

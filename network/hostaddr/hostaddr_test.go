@@ -66,9 +66,9 @@ func TestHostAddress(t *testing.T) {
 	}
 	expect(t, "", "203.0.113.9")
 	expect(t, "198.51.100.7", "198.51.100.7")
-	for _, wrong := range []string{"198.51.100.8", "host"} {
-		if got, err := HostAddress(wrong); err == nil {
-			t.Errorf("preferred %q: got %s", wrong, got)
+	for _, invalid := range []string{"198.51.100.8", "host"} {
+		if got, err := HostAddress(invalid); err == nil {
+			t.Errorf("preferred %q: got %s", invalid, got)
 		}
 	}
 

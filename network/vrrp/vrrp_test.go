@@ -27,7 +27,7 @@ type host struct {
 	process *exec.Cmd
 }
 
-// machines makes hosts on one bridge, with the addresses 198.51.100.1, .2 and so on.
+// machines creates hosts on one bridge, with the addresses 198.51.100.1, .2 and so on.
 func machines(t *testing.T, count int) (hosts []*host) {
 	t.Helper()
 	attributes := netlink.NewLinkAttrs()
@@ -115,7 +115,7 @@ func (h *host) kill() {
 
 // sharedAddresses returns the shared addresses on the host.
 func (h *host) sharedAddresses() string {
-	var found []string
+	var matches []string
 	_ = h.Try(func() error {
 		device, err := net.InterfaceByName("eth0")
 		if err != nil {
@@ -124,12 +124,12 @@ func (h *host) sharedAddresses() string {
 		addresses, err := device.Addrs()
 		for _, address := range addresses {
 			if strings.HasPrefix(address.String(), "198.51.100.10") {
-				found = append(found, strings.TrimSuffix(address.String(), "/32"))
+				matches = append(matches, strings.TrimSuffix(address.String(), "/32"))
 			}
 		}
 		return err
 	})
-	return strings.Join(found, " ")
+	return strings.Join(matches, " ")
 }
 
 func TestFailover(t *testing.T) {
@@ -156,7 +156,7 @@ func TestFailover(t *testing.T) {
 	hosts[1].kill()
 	eventually.Equal(t, "addresses of the remaining host", hosts[0].sharedAddresses, "198.51.100.101 198.51.100.100")
 
-	hosts[1].run(t) // keepalived finds its address still set, and takes it back
+	hosts[1].run(t) // keepalived finds its address still set, and claims it again
 	eventually.Equal(t, "addresses of the first host after the second is back", hosts[0].sharedAddresses, "198.51.100.101")
 
 	check(t, up[1].Close()) // the service of the second host fails

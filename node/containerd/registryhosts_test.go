@@ -19,8 +19,8 @@ func TestRegistryHostsFollowTheAddressAndKeepFilesOfAnAdministrator(t *testing.T
 	if err := os.Mkdir(filepath.Join(dir, "own.example.com"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	const own = "server = \"https://mirror\"\n"
-	if err := os.WriteFile(filepath.Join(dir, "own.example.com", "hosts.toml"), []byte(own), 0o644); err != nil {
+	const content = "server = \"https://mirror\"\n"
+	if err := os.WriteFile(filepath.Join(dir, "own.example.com", "hosts.toml"), []byte(content), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, address := range []string{"192.0.2.1:5000", "192.0.2.2:5000"} {
@@ -35,7 +35,7 @@ func TestRegistryHostsFollowTheAddressAndKeepFilesOfAnAdministrator(t *testing.T
 			t.Errorf("got %s", got)
 		}
 	}
-	if got := read("own.example.com"); got != own {
+	if got := read("own.example.com"); got != content {
 		t.Errorf("the administrator's file became %s", got)
 	}
 }

@@ -51,13 +51,13 @@ func fill(t *testing.T, dir string) {
 
 // pod starts a process in the cgroup of a pod.
 type pod struct {
-	ended chan struct{}
-	err   error
+	done chan struct{}
+	err  error
 }
 
 func (p *pod) hasEnded() bool {
 	select {
-	case <-p.ended:
+	case <-p.done:
 		return true
 	default:
 		return false
@@ -79,13 +79,13 @@ func startPod(t *testing.T, guard *Guard, class, uid, script string) *pod {
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	p := &pod{ended: make(chan struct{})}
-	go func() { defer close(p.ended); p.err = command.Wait() }()
+	p := &pod{done: make(chan struct{})}
+	go func() { defer close(p.done); p.err = command.Wait() }()
 	t.Cleanup(func() {
 		for _, pid := range cgroup.Processes(group) {
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}
-		<-p.ended
+		<-p.done
 	})
 	if err := cgroup.Add(group, command.Process.Pid); err != nil {
 		t.Fatal(err)

@@ -35,7 +35,7 @@ func (routes) Get(_ context.Context, name string) (*routev1.Route, error) {
 
 const reference = `{"kind":"OAuthRedirectReference","apiVersion":"v1","reference":{"kind":"Route","name":"jenkins"}}`
 
-// find asks for the client of a service account with annotations, and gives the events.
+// find looks up the client of a service account with annotations, and returns the events.
 func find(t *testing.T, annotations map[string]string) (*Client, []string, error) {
 	t.Helper()
 	prefixed := map[string]string{}

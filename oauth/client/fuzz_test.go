@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzRedirect proves that an answer goes to a host of the client's and nowhere else, however the
-// address is written.
+// FuzzRedirect proves that a response redirects only to a host of the client, for any form of the
+// address.
 func FuzzRedirect(f *testing.F) {
 	for _, seed := range []string{
 		"https://app.example.com/callback", "https://app.example.com/callback/x?y=z", "https://app.example.com@evil.org/callback", "https://app.example.com.evil.org/callback",

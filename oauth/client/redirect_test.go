@@ -6,8 +6,8 @@ func TestRedirectsGoToTheClientAlone(t *testing.T) {
 	client := &Client{RedirectURIs: []string{"https://app.example.com/callback"}}
 	root := &Client{RedirectURIs: []string{"https://app.example.com", "https://other.example.com/?tenant=a", "com.example.app://login"}}
 	tests := []struct {
-		name, asked, want string
-		client            *Client
+		name, requested, want string
+		client                *Client
 	}{
 		{"equal", "https://app.example.com/callback", "https://app.example.com/callback", client},
 		{"none is asked for", "", "https://app.example.com/callback", client},
@@ -38,7 +38,7 @@ func TestRedirectsGoToTheClientAlone(t *testing.T) {
 		{"a space", "https://app.example.com/callback /x", "", client},
 	}
 	for _, tt := range tests {
-		got, err := tt.client.Redirect(tt.asked)
+		got, err := tt.client.Redirect(tt.requested)
 		if got != tt.want || (err == nil) != (tt.want != "") {
 			t.Errorf("%s: %q, %v", tt.name, got, err)
 		}

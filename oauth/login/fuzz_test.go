@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzState proves that a browser that comes back with a state is sent to an address of this server
-// alone.
+// FuzzState proves that a browser that returns with a state is redirected only to an address of
+// this server.
 func FuzzState(f *testing.F) {
 	for _, seed := range []string{"/oauth/authorize?client_id=a", "//evil.org", "/\\evil.org", "https://evil.org", "/\t/evil.org", "/%2f/evil.org", "", "javascript:alert(1)"} {
 		f.Add(seed, "")

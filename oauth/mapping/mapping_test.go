@@ -29,7 +29,7 @@ func mapper(users []*userv1.User, identities ...*userv1.Identity) (*Mapper, *sto
 }
 
 func TestMethodsFindUsers(t *testing.T) {
-	free, own, others := user("alice"), user("alice", "ldap:alice"), user("alice", "other:alice")
+	free, mapped, foreign := user("alice"), user("alice", "ldap:alice"), user("alice", "other:alice")
 	tests := []struct {
 		name   string
 		method Method
@@ -39,14 +39,14 @@ func TestMethodsFindUsers(t *testing.T) {
 	}{
 		{"claim a new name", Claim, nil, "alice", nil},
 		{"claim a user without identity", Claim, free, "alice", nil},
-		{"claim after an interruption", Claim, own, "alice", nil},
-		{"claim another's name", Claim, others, "", ErrClaim},
+		{"claim after an interruption", Claim, mapped, "alice", nil},
+		{"claim another's name", Claim, foreign, "", ErrClaim},
 		{"lookup makes nobody", Lookup, nil, "", ErrLookup},
 		{"lookup claims nobody", Lookup, free, "", ErrLookup},
 		{"generate a new name", Generate, nil, "alice", nil},
-		{"generate beside another", Generate, others, "alice2", nil},
+		{"generate beside another", Generate, foreign, "alice2", nil},
 		{"add a new name", Add, nil, "alice", nil},
-		{"add to another", Add, others, "alice", nil},
+		{"add to another", Add, foreign, "alice", nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

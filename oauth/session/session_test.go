@@ -23,7 +23,7 @@ func sessions(t *testing.T, maxAge time.Duration, secrets ...Secret) *Sessions {
 	return s
 }
 
-// carry returns a request of a browser that has got an answer's cookies.
+// carry returns a request of a browser with the cookies of a response.
 func carry(answer *httptest.ResponseRecorder) *http.Request {
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	for _, cookie := range answer.Result().Cookies() {

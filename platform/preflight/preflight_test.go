@@ -15,12 +15,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// host is a machine made of files that a test damages, and what is wanted of it.
+// host is a machine made of files that a test damages, with the expected problems.
 type host struct {
 	Machine
 	want Requirements
 	fs   unix.Statfs_t
-	// broken are features that the kernel refuses, busy the addresses that somebody has.
+	// broken are features that the kernel refuses, busy the addresses that are in use.
 	broken map[Feature]error
 	busy   map[string]error
 }

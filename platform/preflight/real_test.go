@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The tests of this file look at the machine that they run on, or at something real on it.
+// The tests of this file use the machine on which they run, or a real resource of it.
 
 // TestThisMachineIsFitForTests has the requirements of a host, but for programs, which the machine
 // of a developer may lack.
@@ -173,7 +173,7 @@ func mountOverlay(t *testing.T, dir string) string {
 	return merged
 }
 
-// fill writes until nothing fits any more.
+// fill writes until the disk is full.
 func fill(t *testing.T, path string) {
 	t.Helper()
 	if err := exec.Command("dd", "if=/dev/zero", "of="+path, "bs=4096").Run(); err == nil {

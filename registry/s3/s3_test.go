@@ -214,9 +214,9 @@ func TestFilesAreListed(t *testing.T) {
 	if err := files.Walk(t.Context(), "/", func(driver.FileInfo) error { return failure }); err == nil || !strings.Contains(err.Error(), failure.Error()) {
 		t.Errorf("walk that fails: %v", err)
 	}
-	ended, end := context.WithCancel(t.Context())
+	canceled, end := context.WithCancel(t.Context())
 	end()
-	if _, err := files.List(ended, "/"); err == nil || !strings.Contains(err.Error(), context.Canceled.Error()) {
+	if _, err := files.List(canceled, "/"); err == nil || !strings.Contains(err.Error(), context.Canceled.Error()) {
 		t.Errorf("list without time: %v", err)
 	}
 }

@@ -25,7 +25,7 @@ func slice(addresses ...string) *discoveryv1.EndpointSlice {
 	return slice
 }
 
-func built(route *routev1.Route, slices map[string]*discoveryv1.EndpointSlice,
+func buildConfig(route *routev1.Route, slices map[string]*discoveryv1.EndpointSlice,
 	services map[string]*corev1.Service) (*ServiceAliasConfig, *State) {
 	route.Namespace, route.Name = "shop", "front"
 	state := Build([]*routev1.Route{route}, Source{
@@ -51,7 +51,7 @@ func TestRoutePort(t *testing.T) {
 		if port == "" {
 			pods.Ports = pods.Ports[1:]
 		}
-		alias, state := built(route, map[string]*discoveryv1.EndpointSlice{"web": pods}, nil)
+		alias, state := buildConfig(route, map[string]*discoveryv1.EndpointSlice{"web": pods}, nil)
 		var got []string
 		for _, endpoint := range EndpointsOf(alias, state.ServiceUnits["shop/web"]) {
 			got = append(got, endpoint.IP+":"+endpoint.Port)
@@ -72,7 +72,7 @@ func TestInvalidTextsOfEndpointsAreIgnored(t *testing.T) {
 	pods.Endpoints[0].TargetRef = &corev1.ObjectReference{Name: "web-0"}
 	pods.Endpoints[1].TargetRef = &corev1.ObjectReference{Name: "x 10.0.0.4:80\nprogram p\n  command id; shutdown frontend public"}
 	pods.Ports[1].Name = ptr.To("admin ssl\n")
-	alias, state := built(&routev1.Route{Spec: routev1.RouteSpec{To: routev1.RouteTargetReference{Name: "web"}}}, map[string]*discoveryv1.EndpointSlice{"web": pods}, nil)
+	alias, state := buildConfig(&routev1.Route{Spec: routev1.RouteSpec{To: routev1.RouteTargetReference{Name: "web"}}}, map[string]*discoveryv1.EndpointSlice{"web": pods}, nil)
 	var got []string
 	for _, endpoint := range state.ServiceUnits["shop/web"].EndpointTable {
 		got = append(got, endpoint.ID+" "+endpoint.TargetName+" "+endpoint.PortName)
@@ -107,13 +107,13 @@ func TestEndpointsShareWeightOfService(t *testing.T) {
 			{Name: "b", Weight: ptr.To[int32](100)}, {Name: "c", Weight: ptr.To[int32](0)}, {Name: "empty", Weight: ptr.To[int32](50)},
 		},
 	}}
-	alias, _ := built(route, map[string]*discoveryv1.EndpointSlice{"a": slice("10.0.0.1"), "b": slice("10.0.1.1", "10.0.1.2"), "c": slice("10.0.2.1")}, nil)
+	alias, _ := buildConfig(route, map[string]*discoveryv1.EndpointSlice{"a": slice("10.0.0.1"), "b": slice("10.0.1.1", "10.0.1.2"), "c": slice("10.0.2.1")}, nil)
 	weights := alias.ServiceUnitNames
 	if weights["shop/a"] != 256 || weights["shop/b"] != 128 || weights["shop/c"] != 0 || weights["shop/empty"] != 0 || alias.ActiveServiceUnits != 2 || alias.ActiveEndpoints != 3 {
 		t.Errorf("weights are %v of %d services and %d endpoints", weights, alias.ActiveServiceUnits, alias.ActiveEndpoints)
 	}
 	route.Spec.To.Weight, route.Spec.AlternateBackends[0].Weight = ptr.To[int32](1), ptr.To[int32](256)
-	alias, _ = built(route, map[string]*discoveryv1.EndpointSlice{"a": slice("10.0.0.1", "10.0.0.2", "10.0.0.3"), "b": slice("10.0.1.1")}, nil)
+	alias, _ = buildConfig(route, map[string]*discoveryv1.EndpointSlice{"a": slice("10.0.0.1", "10.0.0.2", "10.0.0.3"), "b": slice("10.0.1.1")}, nil)
 	if alias.ServiceUnitNames["shop/a"] != 1 {
 		t.Errorf("an endpoint has the weight %d, want at least 1", alias.ServiceUnitNames["shop/a"])
 	}
@@ -122,12 +122,12 @@ func TestEndpointsShareWeightOfService(t *testing.T) {
 func TestIdleServiceUsesClusterAddress(t *testing.T) {
 	service := &corev1.Service{Spec: corev1.ServiceSpec{ClusterIP: "172.30.0.9", Ports: []corev1.ServicePort{{Name: "web", Port: 80}}}}
 	route := &routev1.Route{Spec: routev1.RouteSpec{To: routev1.RouteTargetReference{Name: "web"}}}
-	_, state := built(route, nil, map[string]*corev1.Service{"web": service})
+	_, state := buildConfig(route, nil, map[string]*corev1.Service{"web": service})
 	if got := state.ServiceUnits["shop/web"].EndpointTable; len(got) != 0 {
 		t.Errorf("a service without pods has the endpoints %v", got)
 	}
 	service.ObjectMeta = metav1.ObjectMeta{Annotations: map[string]string{"idling.alpha.openshift.io/idled-at": "2018-01-01T00:00:00Z"}}
-	_, state = built(route, nil, map[string]*corev1.Service{"web": service})
+	_, state = buildConfig(route, nil, map[string]*corev1.Service{"web": service})
 	if got := state.ServiceUnits["shop/web"].EndpointTable; len(got) != 1 || got[0].IP != "172.30.0.9" || got[0].Port != "80" || !got[0].NoHealthCheck {
 		t.Errorf("an idled service has the endpoints %v", got)
 	}

@@ -24,7 +24,7 @@ import (
 func (c *cluster) volume(name string) *corev1.PersistentVolume {
 	c.t.Helper()
 	c.create(c.claim(name))
-	return c.bound(name)
+	return c.waitBound(name)
 }
 
 func TestAttachAndDetachErrorsAreReportedAndRetried(t *testing.T) {
@@ -228,7 +228,7 @@ func TestSecretsArePassedToCallsAndNotInErrors(t *testing.T) {
 	claim := c.claim("data")
 	claim.Spec.StorageClassName = &class.Name
 	c.create(claim)
-	pv := c.bound("data")
+	pv := c.waitBound("data")
 	refuse := fake.Fault{Before: status.Error(codes.PermissionDenied, "wrong password hunter2")}
 	c.driver.SetPlan(fake.Times(1, "ControllerPublishVolume", refuse))
 	c.create(c.attachment("va", pv.Name, "node-1"))

@@ -19,9 +19,9 @@ func TestNoControllerCachesPods(t *testing.T) {
 			watched[resource] = true
 		}
 	}
-	for _, needed := range []string{"persistentvolumes", "persistentvolumeclaims", "volumeattachments", "volumeattributesclasses"} {
-		if !watched[needed] {
-			t.Errorf("no watch for %s: the controllers are not those of a real process", needed)
+	for _, resource := range []string{"persistentvolumes", "persistentvolumeclaims", "volumeattachments", "volumeattributesclasses"} {
+		if !watched[resource] {
+			t.Errorf("no watch for %s: the controllers are not those of a real process", resource)
 		}
 	}
 	if watched["pods"] || c.api.Requests()["list pods"] > 0 {

@@ -152,8 +152,8 @@ func (c *cluster) claim(name string) *corev1.PersistentVolumeClaim {
 	}
 }
 
-// bound waits until a claim is bound and returns its PersistentVolume.
-func (c *cluster) bound(name string) *corev1.PersistentVolume {
+// waitBound waits until a claim is bound and returns its PersistentVolume.
+func (c *cluster) waitBound(name string) *corev1.PersistentVolume {
 	c.t.Helper()
 	var claim *corev1.PersistentVolumeClaim
 	eventually.True(c.t, "claim "+name+" is bound", func() bool {
@@ -165,21 +165,21 @@ func (c *cluster) bound(name string) *corev1.PersistentVolume {
 
 func (c *cluster) getClaim(name string) *corev1.PersistentVolumeClaim {
 	claim, err := c.client.CoreV1().PersistentVolumeClaims("team").Get(context.Background(), name, metav1.GetOptions{})
-	return found(c.t, claim, err)
+	return must(c.t, claim, err)
 }
 
 func (c *cluster) getPV(name string) *corev1.PersistentVolume {
 	pv, err := c.client.CoreV1().PersistentVolumes().Get(context.Background(), name, metav1.GetOptions{})
-	return found(c.t, pv, err)
+	return must(c.t, pv, err)
 }
 
 func (c *cluster) getVA(name string) *storagev1.VolumeAttachment {
 	va, err := c.client.StorageV1().VolumeAttachments().Get(context.Background(), name, metav1.GetOptions{})
-	return found(c.t, va, err)
+	return must(c.t, va, err)
 }
 
-// found returns an object, or nil if it does not exist.
-func found[T any](t testing.TB, object *T, err error) *T {
+// must returns an object, or nil if it does not exist.
+func must[T any](t testing.TB, object *T, err error) *T {
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

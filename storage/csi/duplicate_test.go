@@ -18,13 +18,13 @@ func TestDriverWithDuplicateNameIsServedWhenNameIsReleased(t *testing.T) {
 		controller.Drivers = append(controller.Drivers, "unix://"+second)
 		controller.Object = &storagev1.CSIDriverSpec{}
 	})
-	served := func(name string) func() bool {
+	isServed := func(name string) func() bool {
 		return func() bool {
 			_, err := c.client.StorageV1().CSIDrivers().Get(t.Context(), name, metav1.GetOptions{})
 			return err == nil
 		}
 	}
-	eventually.True(t, "the first driver is served", served(fake.Name))
+	eventually.True(t, "the first driver is served", isServed(fake.Name))
 	duplicate := fake.New(fake.Options{})
 	server, err := duplicate.Listen(second)
 	if err != nil {
@@ -32,16 +32,16 @@ func TestDriverWithDuplicateNameIsServedWhenNameIsReleased(t *testing.T) {
 	}
 	t.Cleanup(server.Stop)
 
-	c.server.Stop() // an upgrade gives the first driver another name
+	c.server.Stop() // An upgrade changes the name of the first driver.
 	renamed, err := fake.New(fake.Options{Name: "renamed.example.com"}).Listen(c.socket)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(renamed.Stop)
-	eventually.True(t, "the renamed driver is served", served("renamed.example.com"))
+	eventually.True(t, "the renamed driver is served", isServed("renamed.example.com"))
 
 	c.create(c.claim("data"))
-	c.bound("data")
+	c.waitBound("data")
 	if len(duplicate.Volumes()) != 1 {
 		t.Errorf("the duplicate has the volumes %v", duplicate.Volumes())
 	}

@@ -111,7 +111,7 @@ func (c *cluster) pause(choice *rand.Rand) bool {
 func (c *cluster) waitEmpty() {
 	c.t.Helper()
 	ctx, options := context.Background(), metav1.ListOptions{}
-	left := func() string {
+	remaining := func() string {
 		claims, err := c.client.CoreV1().PersistentVolumeClaims("").List(ctx, options)
 		if err != nil {
 			return err.Error()
@@ -127,5 +127,5 @@ func (c *cluster) waitEmpty() {
 		return fmt.Sprintf("cluster: %d claims, %d PersistentVolumes, %d VolumeAttachments; driver: %d volumes, %d attachments",
 			len(claims.Items), len(volumes.Items), len(attachments.Items), len(c.driver.Volumes()), c.driver.Attachments())
 	}
-	eventually.Equal(c.t, "remaining objects", left, "cluster: 0 claims, 0 PersistentVolumes, 0 VolumeAttachments; driver: 0 volumes, 0 attachments")
+	eventually.Equal(c.t, "remaining objects", remaining, "cluster: 0 claims, 0 PersistentVolumes, 0 VolumeAttachments; driver: 0 volumes, 0 attachments")
 }

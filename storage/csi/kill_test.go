@@ -21,15 +21,15 @@ import (
 // death ends the controller at a call: later requests to the API server or the driver are not sent,
 // as if the process had been killed.
 type death struct {
-	after bool // the call has its effect, but its response is lost
-	left  atomic.Int64
-	dead  chan struct{}
-	die   func()
+	after     bool // the call has its effect, but its response is lost
+	remaining atomic.Int64
+	dead      chan struct{}
+	die       func()
 }
 
 func newDeath(at int64, after bool) *death {
 	d := &death{after: after, dead: make(chan struct{})}
-	d.left.Store(at)
+	d.remaining.Store(at)
 	d.die = sync.OnceFunc(func() { close(d.dead) })
 	return d
 }
@@ -38,7 +38,7 @@ var errKilled = errors.New("the process is dead")
 
 // call makes one call, unless the process is dead.
 func (d *death) call(do func() error) error {
-	remaining := d.left.Add(-1)
+	remaining := d.remaining.Add(-1)
 	if remaining > 0 {
 		return do()
 	}
@@ -112,7 +112,7 @@ func (c *cluster) lifecycle(abandoned bool) {
 	c.create(c.claim("data"))
 	name := "pvc-" + string(c.getClaim("data").UID)
 	if !abandoned {
-		c.bound("data")
+		c.waitBound("data")
 		c.create(c.attachment("va", name, "node-1"))
 		eventually.True(c.t, "the volume is attached", func() bool { va := c.getVA("va"); return va != nil && va.Status.Attached })
 		c.detach("va")

@@ -16,7 +16,7 @@ func TestVolumeLifecycle(t *testing.T) {
 	c := newCluster(t, fake.Options{})
 	c.start()
 	c.create(c.claim("data"))
-	pv := c.bound("data")
+	pv := c.waitBound("data")
 	if pv.Spec.CSI.Driver != fake.Name || pv.Spec.CSI.VolumeHandle == "" || pv.Spec.StorageClassName != "fast" || pv.Spec.Capacity.Storage().String() != "1Gi" {
 		t.Errorf("PersistentVolume %+v", pv.Spec)
 	}
@@ -51,7 +51,7 @@ func TestAttachAndDetachTakeThreeRequests(t *testing.T) {
 	c := newCluster(t, fake.Options{})
 	c.start()
 	c.create(c.claim("data"))
-	pv := c.bound("data")
+	pv := c.waitBound("data")
 	eventually.True(t, "the pending finalizer of the claim is removed", func() bool { return len(c.getClaim("data").Finalizers) == 0 })
 	before := c.api.Requests()
 	c.create(c.attachment("va", pv.Name, "node-1"))
@@ -80,7 +80,7 @@ func TestRetainPolicyKeepsVolume(t *testing.T) {
 	claim := c.claim("data")
 	claim.Spec.StorageClassName = &class.Name
 	c.create(claim)
-	pv := c.bound("data")
+	pv := c.waitBound("data")
 	c.deleteClaim("data")
 	eventually.True(t, "the PersistentVolume is released", func() bool { return c.getPV(pv.Name).Status.Phase == corev1.VolumeReleased })
 	if len(c.driver.Volumes()) != 1 {

@@ -26,7 +26,7 @@ func TestInTreeVolumesAreMigrated(t *testing.T) {
 	claim.Spec.StorageClassName = &class.Name
 	claim.Annotations = map[string]string{"volume.kubernetes.io/storage-provisioner": inTree, "pv.kubernetes.io/migrated-to": driver}
 	c.create(claim)
-	pv := c.bound("data")
+	pv := c.waitBound("data")
 	if disk := pv.Spec.AWSElasticBlockStore; disk == nil || disk.FSType != "xfs" || pv.Annotations["pv.kubernetes.io/provisioned-by"] != inTree {
 		t.Errorf("PersistentVolume %+v of %v", pv.Spec, pv.Annotations)
 	}

@@ -45,7 +45,7 @@ func TestCreateRequestFollowsClaimAndClass(t *testing.T) {
 	claim.Spec.StorageClassName = &class.Name
 	claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce, corev1.ReadOnlyMany}
 	c.create(claim)
-	pv := c.bound("data")
+	pv := c.waitBound("data")
 	request := c.lastCreate()
 	if request.Name != pv.Name || request.CapacityRange.RequiredBytes != 1<<30 {
 		t.Errorf("request %v", request)
@@ -69,12 +69,12 @@ func TestBlockVolumesAndClones(t *testing.T) {
 	source := c.claim("source")
 	source.Spec.VolumeMode = ptr.To(corev1.PersistentVolumeBlock)
 	c.create(source)
-	original := c.bound("source")
+	original := c.waitBound("source")
 	clone := c.claim("clone")
 	clone.Spec.VolumeMode = ptr.To(corev1.PersistentVolumeBlock)
 	clone.Spec.DataSource = &corev1.TypedLocalObjectReference{Kind: "PersistentVolumeClaim", Name: "source"}
 	c.create(clone)
-	pv := c.bound("clone")
+	pv := c.waitBound("clone")
 	request := c.lastCreate()
 	if request.VolumeCapabilities[0].GetBlock() == nil || *pv.Spec.VolumeMode != corev1.PersistentVolumeBlock {
 		t.Errorf("request %v", request)
@@ -99,7 +99,7 @@ func TestSourceIsProtectedWhileCloning(t *testing.T) {
 		t.Fatalf("the source was deleted while it was cloned: %v", source)
 	}
 	c.driver.SetPlan(nil)
-	c.bound("clone")
+	c.waitBound("clone")
 	eventually.True(t, "the source is deleted after cloning", func() bool { return c.getClaim("source") == nil })
 }
 
@@ -118,9 +118,9 @@ func TestCloneRequiresSameVolumeMode(t *testing.T) {
 }
 
 func TestTopologyFollowsTheSelectedNode(t *testing.T) {
-	here, there := map[string]string{"zone": "a"}, map[string]string{"zone": "b"}
-	c := newCluster(t, fake.Options{Topology: here})
-	c.addNode("node-2", "other", there)
+	zoneA, zoneB := map[string]string{"zone": "a"}, map[string]string{"zone": "b"}
+	c := newCluster(t, fake.Options{Topology: zoneA})
+	c.addNode("node-2", "other", zoneB)
 	lateClass := c.class("late")
 	lateClass.VolumeBindingMode = ptr.To(storagev1.VolumeBindingWaitForFirstConsumer)
 	c.create(lateClass)
@@ -133,9 +133,9 @@ func TestTopologyFollowsTheSelectedNode(t *testing.T) {
 		t.Fatalf("CreateVolume was called %d times before a node was selected", n)
 	}
 	c.selectNode("data", "node-1")
-	pv := c.bound("data")
+	pv := c.waitBound("data")
 	want := &csi.TopologyRequirement{
-		Requisite: []*csi.Topology{{Segments: here}, {Segments: there}}, Preferred: []*csi.Topology{{Segments: here}, {Segments: there}},
+		Requisite: []*csi.Topology{{Segments: zoneA}, {Segments: zoneB}}, Preferred: []*csi.Topology{{Segments: zoneA}, {Segments: zoneB}},
 	}
 	if got := c.lastCreate().AccessibilityRequirements; !proto.Equal(want, got) {
 		t.Errorf("requirement %v", got)
@@ -194,7 +194,7 @@ func TestMismatchedVolumeIsDeleted(t *testing.T) {
 	}}))
 	c.start()
 	c.create(c.claim("data"))
-	pv := c.bound("data")
+	pv := c.waitBound("data")
 	if !c.hasEvent("data", "ProvisioningFailed") {
 		t.Error("the driver did not return a false response")
 	}
@@ -220,11 +220,11 @@ func TestPerNodeDriversShareClaims(t *testing.T) {
 	}
 	result := map[string]int{}
 	for _, name := range names {
-		pv := c.bound(name)
+		pv := c.waitBound(name)
 		result[pv.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions[0].Values[0]]++
 	}
-	if one, two := len(c.driver.Volumes()), len(other.driver.Volumes()); one+two != len(names) || result["one"] != one || result["two"] != two {
-		t.Errorf("volumes of the first %d, of the second %d, PersistentVolumes %v", one, two, result)
+	if item, two := len(c.driver.Volumes()), len(other.driver.Volumes()); item+two != len(names) || result["one"] != item || result["two"] != two {
+		t.Errorf("volumes of the first %d, of the second %d, PersistentVolumes %v", item, two, result)
 	}
 	for _, name := range names {
 		c.deleteClaim(name)

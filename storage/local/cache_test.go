@@ -141,11 +141,11 @@ func TestCollectCaches(t *testing.T) {
 	cache := local.Cache{Namespace: "red", Name: "uid"}
 	names := map[local.Cache]bool{cache: true}
 	for _, tt := range []struct {
-		name    string
-		unused  time.Duration
-		named   map[local.Cache]bool
-		inUse   bool
-		remains bool
+		name       string
+		unused     time.Duration
+		references map[local.Cache]bool
+		inUse      bool
+		remains    bool
 	}{
 		{"just used", time.Minute, nil, false, true},
 		{"named", 2 * time.Hour, names, false, true},
@@ -166,7 +166,7 @@ func TestCollectCaches(t *testing.T) {
 		if err := os.WriteFile(record, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := driver.CollectCaches(tt.named); err != nil {
+		if err := driver.CollectCaches(tt.references); err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 		if _, err := os.Stat(record); (err == nil) != tt.remains {

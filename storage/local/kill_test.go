@@ -84,16 +84,16 @@ func (v *victim) finish(s step) {
 func (v *victim) killIn(s step, after time.Duration) {
 	v.t.Helper()
 	start := make(chan struct{})
-	ended := make(chan struct{})
+	done := make(chan struct{})
 	go func() {
-		defer close(ended)
+		defer close(done)
 		close(start)
 		_ = s.call() // fails if the kill came in time
 	}()
 	<-start
 	<-time.After(after)
 	v.kill()
-	<-ended
+	<-done
 	v.run()
 	v.finish(s)
 }

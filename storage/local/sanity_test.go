@@ -31,7 +31,7 @@ func TestDriverConforms(t *testing.T) {
 	config.TargetPath, config.StagingPath = filepath.Join(dir, "target"), filepath.Join(dir, "staging")
 	config.TestVolumeSize = 64 << 20
 	config.TestVolumeMutableParameters = map[string]string{"allocation": "thick"}
-	config.DialOptions = append(config.DialOptions, grpc.WithUnaryInterceptor(measured))
+	config.DialOptions = append(config.DialOptions, grpc.WithUnaryInterceptor(measureCall))
 	suite := sanity.GinkgoTest(&config)
 
 	passed := 0
@@ -54,9 +54,9 @@ func TestDriverConforms(t *testing.T) {
 	}
 }
 
-// measured computes the size of a response, which protobuf caches in the message. The suite
+// measureCall computes the size of a response, which protobuf caches in the message. The suite
 // compares sent and received topologies including hidden fields, and sending computes sizes.
-func measured(ctx context.Context, method string, request, answer any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+func measureCall(ctx context.Context, method string, request, answer any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	err := invoke(ctx, method, request, answer, conn, options...)
 	if message, ok := answer.(proto.Message); ok {
 		proto.Size(message)

@@ -49,7 +49,7 @@ func count(t *testing.T, path string) {
 	t.Helper()
 	f := must[*os.File](t)(os.Create(path))
 	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
+	done := make(chan error, 1)
 	go func() {
 		var err error
 		for i := 1; err == nil && ctx.Err() == nil; i++ {
@@ -58,11 +58,11 @@ func count(t *testing.T, path string) {
 			}
 		}
 		f.Close()
-		ended <- err
+		done <- err
 	}()
 	t.Cleanup(func() {
 		stop()
-		if err := <-ended; err != nil {
+		if err := <-done; err != nil {
 			t.Errorf("the writer failed: %v", err)
 		}
 	})
@@ -124,8 +124,8 @@ func TestCopiesShareBlocks(t *testing.T) {
 		t.Errorf("two copies of 64 MiB take %d bytes", took)
 	}
 	both := []string{n.image(handle), n.image(clone)}
-	if taken := must[int64](t)(image.DiskUsage(both, true)); taken < 64<<20 || taken > 80<<20 {
-		t.Errorf("the reported usage of a volume with 64 MiB and its clone is %d bytes", taken)
+	if usage := must[int64](t)(image.DiskUsage(both, true)); usage < 64<<20 || usage > 80<<20 {
+		t.Errorf("the reported usage of a volume with 64 MiB and its clone is %d bytes", usage)
 	}
 }
 

@@ -138,12 +138,12 @@ func heldByNamespace(t *testing.T) (release func() (ended <-chan error)) {
 		t.Fatal(err)
 	}
 	return func() <-chan error {
-		ended := make(chan error, 1)
+		done := make(chan error, 1)
 		time.AfterFunc(300*time.Millisecond, func() {
 			_ = input.Close()
-			ended <- holder.Wait()
+			done <- holder.Wait()
 		})
-		return ended
+		return done
 	}
 }
 
@@ -151,10 +151,10 @@ func TestUnstageWaitsForOtherNamespace(t *testing.T) {
 	n := start(t, t.TempDir())
 	handle := n.create(request("held", 16, mounted("ext4")))
 	n.use(handle, mounted("ext4"))
-	ended := heldByNamespace(t)()
+	done := heldByNamespace(t)()
 	n.stopUsing(handle)
 	n.use(handle, mounted("ext4"))
-	if err := <-ended; err != nil {
+	if err := <-done; err != nil {
 		t.Error(err)
 	}
 	n.stopUsing(handle)
@@ -171,9 +171,9 @@ func TestDeleteWaitsForOtherNamespace(t *testing.T) {
 		t.Fatal(err)
 	}
 	delete(n.staged, handle)
-	ended := release()
+	done := release()
 	n.remove(handle)
-	if err := <-ended; err != nil {
+	if err := <-done; err != nil {
 		t.Error(err)
 	}
 }

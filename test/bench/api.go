@@ -6,26 +6,26 @@ import (
 	"fmt"
 	"time"
 
-	client "k8s.io/client-go/rest"
+	clientrest "k8s.io/client-go/rest"
 
 	"github.com/slipway-platform/slipway/test/bench/stats"
 )
 
 const (
-	// apiCount is how many objects of each resource are made, read and watched.
+	// apiCount is the number of objects of each resource that are created, read and watched.
 	apiCount = 500
-	// mostAPI is how much longer a request for an OpenShift resource may take than one for a
+	// mostAPI is the maximum ratio between a request for an OpenShift resource and one for a
 	// ConfigMap.
 	mostAPI = 1.1
 )
 
-// apiResource is a resource that requests are measured of.
+// apiResource is a resource whose requests are measured.
 type apiResource struct {
 	path string // of the collection
-	body string // of an object, with a place for its name
+	body string // of an object, with a placeholder for its name
 }
 
-// apiResources are a resource of Kubernetes and one of ours; requests of both take turns.
+// apiResources are a Kubernetes resource and an OpenShift resource. Their requests alternate.
 var apiResources = [2]apiResource{
 	{"/api/v1/namespaces/default/configmaps", `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": %q}, "data": {"host": "www.example.com"}}`},
 	{"/apis/route.openshift.io/v1/namespaces/default/routes",
@@ -38,8 +38,8 @@ type apiTimes struct {
 	times [2][]time.Duration
 }
 
-// measureAPI measures requests for both resources. Objects are removed at the end.
-func measureAPI(ctx context.Context, server client.Interface) ([]apiTimes, error) {
+// measureAPI measures requests for both resources, and removes the objects at the end.
+func measureAPI(ctx context.Context, server clientrest.Interface) ([]apiTimes, error) {
 	create := func(r apiResource, number int) error {
 		body := fmt.Appendf(nil, r.body, fmt.Sprintf("bench-%d", number))
 		return server.Post().AbsPath(r.path).SetHeader("Content-Type", "application/json").Body(body).Do(ctx).Error()
@@ -60,12 +60,12 @@ func measureAPI(ctx context.Context, server client.Interface) ([]apiTimes, error
 	}{{"create", create}, {"get", read}, {"list of 100", list}, {"watch until the first event", watch}} {
 		result := apiTimes{verb: step.verb}
 		for number := range apiCount {
-			for which, resource := range apiResources {
+			for side, resource := range apiResources {
 				start := time.Now()
 				if err := step.do(resource, number); err != nil {
 					return nil, fmt.Errorf("%s %s: %w", step.verb, resource.path, err)
 				}
-				result.times[which] = append(result.times[which], time.Since(start))
+				result.times[side] = append(result.times[side], time.Since(start))
 			}
 		}
 		times = append(times, result)
@@ -78,8 +78,8 @@ func measureAPI(ctx context.Context, server client.Interface) ([]apiTimes, error
 	return times, nil
 }
 
-// watchOne opens a watch of one object, and waits until it shows it.
-func watchOne(ctx context.Context, server client.Interface, r apiResource, number int) error {
+// watchOne opens a watch of one object and waits for its first event.
+func watchOne(ctx context.Context, server clientrest.Interface, r apiResource, number int) error {
 	stream, err := server.Get().AbsPath(r.path).Param("watch", "true").
 		Param("fieldSelector", fmt.Sprintf("metadata.name=bench-%d", number)).Stream(ctx)
 	if err != nil {
@@ -90,22 +90,22 @@ func watchOne(ctx context.Context, server client.Interface, r apiResource, numbe
 	return err
 }
 
-// requests puts the times of all rounds together.
+// requests merges the times of all rounds.
 func (r *report) requests() (all []apiTimes) {
 	for _, round := range r.Sides[0] {
 		for i, result := range round.Requests {
 			if i == len(all) {
 				all = append(all, apiTimes{verb: result.verb})
 			}
-			for which := range result.times {
-				all[i].times[which] = append(all[i].times[which], result.times[which]...)
+			for side := range result.times {
+				all[i].times[side] = append(all[i].times[side], result.times[side]...)
 			}
 		}
 	}
 	return all
 }
 
-// api returns the table of requests to the API.
+// api returns the table of API requests.
 func (r *report) api() stats.Table {
 	t := stats.Table{Heading: []string{"API request", "ConfigMap", "Route", "ratio", "aim", ""}}
 	for _, result := range r.requests() {
@@ -113,13 +113,13 @@ func (r *report) api() stats.Table {
 			name  string
 			value func([]float64) float64
 		}{{"p50", stats.Median}, {"p99", func(v []float64) float64 { return stats.Percentile(v, 99) }}} {
-			kubernetes, ours := of.value(stats.Seconds(result.times[0])), of.value(stats.Seconds(result.times[1]))
+			kubernetes, slipway := of.value(stats.Seconds(result.times[0])), of.value(stats.Seconds(result.times[1]))
 			outcome := "met"
-			if ours/kubernetes > mostAPI {
+			if slipway/kubernetes > mostAPI {
 				outcome = "missed"
 			}
-			t.Rows = append(t.Rows, []string{result.verb + ", " + of.name, fmt.Sprintf("%.2f ms", 1000*kubernetes), fmt.Sprintf("%.2f ms", 1000*ours),
-				fmt.Sprintf("%.2f", ours/kubernetes), fmt.Sprintf("<= %.2f", mostAPI), outcome})
+			t.Rows = append(t.Rows, []string{result.verb + ", " + of.name, fmt.Sprintf("%.2f ms", 1000*kubernetes), fmt.Sprintf("%.2f ms", 1000*slipway),
+				fmt.Sprintf("%.2f", slipway/kubernetes), fmt.Sprintf("<= %.2f", mostAPI), outcome})
 		}
 	}
 	return t

@@ -21,22 +21,22 @@ import (
 )
 
 const (
-	// rollouts are those of each kind in each round.
+	// rollouts is the number of rollouts of each kind in each round.
 	rollouts = 10
-	// settleTime is left between them: the pods of before end.
+	// settleTime is the pause between them, in which the previous pods end.
 	settleTime = 3 * time.Second
 	appName    = "bench"
 )
 
-// apps is what was measured of applications: the times of rollouts of the same pods by a
-// DeploymentConfig and by a Deployment, from the change of an image to the new
-// ReplicationController, of processing a template, and of the first request to an idle service.
+// apps contains the measurements of applications: rollouts of the same pods by a DeploymentConfig
+// and by a Deployment, the time from the change of an image to the new ReplicationController,
+// processing of a template, and the first request to an idle service.
 type apps struct {
 	config, deployment    []time.Duration
 	image, template, wake []time.Duration
 }
 
-// measureApps measures a cluster of its own and removes it.
+// measureApps boots a separate cluster, measures it and removes it.
 func measureApps(ctx context.Context, dir, program, oc string, rounds int) (result *apps, err error) {
 	h, err := host.New(filepath.Join(dir, "apps"), "/slipway-bench-apps")
 	if err != nil {
@@ -107,7 +107,7 @@ func (w *workshop) measure(ctx context.Context, times int) error {
 				return fmt.Errorf("roll out: %w", err)
 			}
 			*tt.took = append(*tt.took, took)
-			if err := pause(ctx, settleTime); err != nil { // the pods of before end
+			if err := pause(ctx, settleTime); err != nil { // The previous pods end.
 				return err
 			}
 		}
@@ -124,7 +124,7 @@ func (w *workshop) measure(ctx context.Context, times int) error {
 	return nil
 }
 
-// podTemplate returns what both kinds roll out; a variable makes one differ from the one before.
+// podTemplate returns the template of both kinds. A variable makes it differ from the previous one.
 func podTemplate(name string, version int) corev1.PodTemplateSpec {
 	pod := pausePod(name)
 	pod.Spec.TerminationGracePeriodSeconds = ptr.To[int64](0)
@@ -134,7 +134,7 @@ func podTemplate(name string, version int) corev1.PodTemplateSpec {
 
 const configName, deploymentName = appName + "-dc", appName + "-deployment"
 
-// begin makes both kinds of application and waits until they serve.
+// begin creates both kinds of application and waits until they serve.
 func (w *workshop) begin(ctx context.Context) error {
 	template := podTemplate(configName, 0)
 	dc := &appsv1.DeploymentConfig{
@@ -162,7 +162,7 @@ func (w *workshop) begin(ctx context.Context) error {
 	})
 }
 
-// configDone says whether the rollout of the present version is complete, as `oc rollout status`
+// configDone reports whether the rollout of the current version is complete, as `oc rollout status`
 // does.
 func configDone(dc *appsv1.DeploymentConfig) bool {
 	for _, condition := range dc.Status.Conditions {
@@ -173,13 +173,13 @@ func configDone(dc *appsv1.DeploymentConfig) bool {
 	return false
 }
 
-// deploymentDone returns the same of a Deployment.
+// deploymentDone does the same for a Deployment.
 func deploymentDone(d *kubeappsv1.Deployment) bool {
 	s := d.Status
 	return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == *d.Spec.Replicas && s.Replicas == *d.Spec.Replicas && s.AvailableReplicas == *d.Spec.Replicas
 }
 
-// rollConfig is the time from the change of the template to the end of the rollout.
+// rollConfig measures the time from the change of the template to the end of the rollout.
 func (w *workshop) rollConfig(ctx context.Context, version int) (time.Duration, error) {
 	configs := w.apps.DeploymentConfigs("default")
 	before, err := configs.Get(ctx, configName, metav1.GetOptions{})
@@ -197,7 +197,7 @@ func (w *workshop) rollConfig(ctx context.Context, version int) (time.Duration, 
 	return time.Since(start), err
 }
 
-// rollDeployment is the same of the Deployment.
+// rollDeployment does the same for the Deployment.
 func (w *workshop) rollDeployment(ctx context.Context, version int) (time.Duration, error) {
 	deployments := w.client.AppsV1().Deployments("default")
 	start := time.Now()

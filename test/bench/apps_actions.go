@@ -21,7 +21,7 @@ const (
 	templateObjects = 100
 )
 
-// measureImages changes the image of a tag that an application without pods follows.
+// measureImages changes the image of a tag that triggers an application without pods.
 func (w *workshop) measureImages(ctx context.Context) error {
 	const name = appName + "-image"
 	if _, err := w.images.ImageStreams("default").Create(ctx, &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
@@ -57,25 +57,25 @@ func (w *workshop) measureImages(ctx context.Context) error {
 	return nil
 }
 
-// changeImage gives the tag another image and returns the time until the ReplicationController of
-// that version is there.
+// changeImage sets another image for the tag and returns the time until the ReplicationController
+// of that version exists.
 func (w *workshop) changeImage(ctx context.Context, name string, version int) (time.Duration, error) {
 	digest := fmt.Sprintf("sha256:%064x", version)
 	mapping := &imagev1.ImageStreamMapping{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Tag: "latest",
 		Image: imagev1.Image{ObjectMeta: metav1.ObjectMeta{Name: digest}, DockerImageReference: "registry.example.com/app@" + digest},
 	}
-	began := time.Now()
+	start := time.Now()
 	if _, err := w.images.ImageStreamMappings("default").Create(ctx, mapping, metav1.CreateOptions{}); err != nil {
 		return 0, err
 	}
 	err := poll(ctx, 2*time.Millisecond, func(ctx context.Context) (bool, error) {
-		found, err := w.client.CoreV1().ReplicationControllers("default").List(ctx, metav1.ListOptions{
+		match, err := w.client.CoreV1().ReplicationControllers("default").List(ctx, metav1.ListOptions{
 			LabelSelector: appsv1.DeploymentConfigAnnotation + "=" + name, FieldSelector: fmt.Sprintf("metadata.name=%s-%d", name, version),
 		})
-		return err == nil && len(found.Items) == 1, err
+		return err == nil && len(match.Items) == 1, err
 	})
-	return time.Since(began), err
+	return time.Since(start), err
 }
 
 // measureTemplate processes a template of many objects.
@@ -94,13 +94,13 @@ func (w *workshop) measureTemplate(ctx context.Context) error {
 		return err
 	}
 	for range templateRuns {
-		began := time.Now()
+		start := time.Now()
 		answer, err := w.client.CoreV1().RESTClient().Post().AbsPath("/apis/template.openshift.io/v1/namespaces/default/processedtemplates").
 			SetHeader("Content-Type", "application/json").Body(body).DoRaw(ctx)
 		if err != nil {
 			return err
 		}
-		w.result.template = append(w.result.template, time.Since(began))
+		w.result.template = append(w.result.template, time.Since(start))
 		if count := strings.Count(string(answer), `"shop-`); count != templateObjects {
 			return fmt.Errorf("%d objects came back, not %d", count, templateObjects)
 		}

@@ -22,7 +22,7 @@ const (
 	pagePort   = 8080
 )
 
-// measureWakes idles a service repeatedly, and asks it for a page.
+// measureWakes idles a service and requests a page from it, repeatedly.
 func (w *workshop) measureWakes(ctx context.Context) error {
 	pod := pausePod(idleName)
 	pod.Spec.TerminationGracePeriodSeconds = ptr.To[int64](0)
@@ -55,7 +55,7 @@ func (w *workshop) measureWakes(ctx context.Context) error {
 	return nil
 }
 
-// makeIdle waits until the service has its pod, takes it away, and waits until it is gone.
+// makeIdle waits until the service has its pod, idles it, and waits until the pod is deleted.
 func (w *workshop) makeIdle(ctx context.Context) error {
 	pods := func(want int) error {
 		return poll(ctx, 50*time.Millisecond, func(ctx context.Context) (bool, error) {
@@ -87,10 +87,10 @@ func (w *workshop) makeIdle(ctx context.Context) error {
 	if err := pods(0); err != nil {
 		return err
 	}
-	return pause(ctx, time.Second) // the service proxy hears of it
+	return pause(ctx, time.Second) // The service proxy receives the change.
 }
 
-// fetch gets a page from within the host's network.
+// fetch requests a page from within the host's network.
 func (w *workshop) fetch(ctx context.Context, address string) error {
 	client := &http.Client{Transport: &http.Transport{DialContext: w.host.Dial, DisableKeepAlives: true}}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)

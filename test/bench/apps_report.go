@@ -18,7 +18,7 @@ const (
 	mostTemplate    = 0.050
 )
 
-// runApps measures applications, prints it and writes it.
+// runApps measures applications and reports the result.
 func runApps(ctx context.Context, o options) error {
 	machine, started := host.Describe(), time.Now()
 	work, err := os.MkdirTemp("", "slipway-bench-")
@@ -42,8 +42,8 @@ func runApps(ctx context.Context, o options) error {
 	return appsSection.Write(o.markdown, conditions+"\n"+result.table().Markdown())
 }
 
-// table returns what was measured, with the aims. Rollouts are compared pair by pair: those of a
-// pair were made one after the other.
+// table returns the measurements with their targets. Rollouts are compared in pairs, because the
+// two of a pair follow each other.
 func (a *apps) table() stats.Table {
 	t := stats.Table{Heading: []string{"applications", "p50", "p90", "aim", ""}}
 	add := func(name string, took []time.Duration, aim string, met bool) {

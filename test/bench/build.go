@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stockPrograms are the programs of the stock side and where they are built from.
+// stockPrograms are the programs of the stock side with their source packages.
 var stockPrograms = []struct{ name, pkg string }{
 	{"etcd", "go.etcd.io/etcd/server/v3"},
 	{"kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"},
@@ -21,13 +21,12 @@ var stockPrograms = []struct{ name, pkg string }{
 	{"kubelet", "k8s.io/kubernetes/cmd/kubelet"},
 	{"kube-proxy", "k8s.io/kubernetes/cmd/kube-proxy"},
 	{"containerd", "github.com/containerd/containerd/v2/cmd/containerd"},
-	// containerd's default configuration executes it for each pod.
+	// With its default configuration, containerd executes it for each pod.
 	{"loopback", "github.com/containernetworking/plugins/plugins/main/loopback"},
 }
 
 // buildStock builds the stock programs into dir with the versions of go.mod and the flags of the
-// Makefile, so that their packages are compiled once for them and slipway. The first time takes
-// minutes.
+// Makefile, so that they share compiled packages with slipway. The first build takes minutes.
 func buildStock(ctx context.Context, dir string) error {
 	flags, err := linkerFlags(ctx)
 	if err != nil {
@@ -48,8 +47,8 @@ func buildStock(ctx context.Context, dir string) error {
 	return nil
 }
 
-// linkerFlags strip the programs and tell them their version: clients refuse a version that they
-// cannot read.
+// linkerFlags strip the programs and set their version. Clients reject a version that they cannot
+// parse.
 func linkerFlags(ctx context.Context) (string, error) {
 	command := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes")
 	command.Stderr = os.Stderr
@@ -68,8 +67,8 @@ func linkerFlags(ctx context.Context) (string, error) {
 }
 
 // copyPrograms copies the programs of both sides to dir, so that no other program of the machine
-// shares their pages, which would divide the proportional set size. All of them are in the page
-// cache afterwards and on the disk.
+// shares their pages, which would divide the proportional set size. Afterwards, all of them are in
+// the page cache and on the disk.
 func copyPrograms(dir string, o options) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("copy programs: %w", err)

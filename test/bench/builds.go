@@ -21,18 +21,20 @@ import (
 
 const (
 	buildProject = "default"
-	// buildFiles files of buildFileSize bytes are the source, and layerSize bytes the base image's.
+	// The source consists of buildFiles files of buildFileSize bytes. The base image has layerSize
+	// bytes.
 	buildFiles, buildFileSize, layerSize = 200, 16 << 10, 24 << 20
 	startedBuilds, triggeredBuilds       = 5, 5
-	// mostCold and mostCached are how much of buildah's time a build may take; mostStart and
+	// mostCold and mostCached are the maximum ratios between a build and buildah; mostStart and
 	// mostTrigger are seconds.
 	mostCold, mostCached   = 1.2, 0.5
 	mostStart, mostTrigger = 3.0, 1.0
-	// The prefixes of images, as pods know the registry and as this machine does.
+	// The prefixes of images, as pods and as this machine address the registry.
 	inPods, beside = "docker-registry.default.svc:5000/" + buildProject, host.Address + ":5000/" + buildProject
 )
 
-// buildDockerfile is what both sides build: files to copy, and steps that read and write them.
+// buildDockerfile is the Dockerfile of both sides: files to copy, and steps that read and write
+// them.
 const buildDockerfile = `ARG BASE=%s/base:latest
 FROM $BASE
 COPY src /src
@@ -41,21 +43,21 @@ RUN for i in 1 2 3 4 5 6 7 8; do sha256sum /src/*; done >/sums
 RUN dd if=/dev/zero of=/zeros bs=1M count=64
 `
 
-// built are the times of one kind of build.
-type built struct {
-	// ours is the whole of `oc start-build --wait`, inside what its build says of its own stages:
-	// from the source to the pushed image.
-	ours, inside, buildah []time.Duration
+// buildTimes are the times of one kind of build.
+type buildTimes struct {
+	// slipway is the whole of `oc start-build --wait`. inside is the sum of the stages that the build
+	// reports: from the source to the pushed image.
+	slipway, inside, buildah []time.Duration
 }
 
-// builds is what was measured of them.
+// builds contains the measurements of builds.
 type builds struct {
-	cold, cached       built
+	cold, warm         buildTimes
 	started, triggered []time.Duration
 }
 
-// yard is where builds are measured: a cluster, and buildah beside it, which pushes to the
-// cluster's registry too.
+// yard is the place of the measurements: a cluster, and buildah next to it, which also pushes to
+// the cluster's registry.
 type yard struct {
 	*cluster
 	host       *host.Host
@@ -69,7 +71,7 @@ type yard struct {
 	result     *builds
 }
 
-// measureBuilds measures on a cluster of its own and removes it.
+// measureBuilds boots a separate cluster, measures it and removes it.
 func measureBuilds(ctx context.Context, dir string, o options) (*builds, error) {
 	program, err := filepath.Abs(o.slipway)
 	if err != nil {
@@ -99,7 +101,7 @@ func (y *yard) measure(ctx context.Context, rounds int) error {
 	}
 	for i := range rounds {
 		config := fmt.Sprintf("app-%d", i)
-		if err := errors.Join(y.forget(ctx, config), y.round(ctx, config, &y.result.cold), y.round(ctx, config, &y.result.cached)); err != nil {
+		if err := errors.Join(y.forget(ctx, config), y.round(ctx, config, &y.result.cold), y.round(ctx, config, &y.result.warm)); err != nil {
 			return err
 		}
 	}
@@ -111,13 +113,13 @@ func (y *yard) measure(ctx context.Context, rounds int) error {
 
 // prepare writes the source and the base image.
 func (y *yard) prepare(ctx context.Context) error {
-	noise := rand.NewChaCha8([32]byte{}) // the same in every run
+	noise := rand.NewChaCha8([32]byte{}) // equal in every run
 	content := make([]byte, buildFileSize)
 	if err := os.MkdirAll(filepath.Join(y.work, "src"), 0o755); err != nil {
 		return err
 	}
 	for i := range buildFiles {
-		_, _ = noise.Read(content) // it has no end
+		_, _ = noise.Read(content) // The random source has no end.
 		if err := os.WriteFile(filepath.Join(y.work, "src", fmt.Sprint(i)), content, 0o644); err != nil {
 			return err
 		}
@@ -163,13 +165,13 @@ func (y *yard) command(ctx context.Context, program string, args ...string) (str
 	return output.String(), nil
 }
 
-// round builds once on each side, ours first.
-func (y *yard) round(ctx context.Context, config string, into *built) error {
+// round builds once on each side, slipway first.
+func (y *yard) round(ctx context.Context, config string, into *buildTimes) error {
 	start := time.Now()
 	if _, err := y.run(ctx, "start-build", config, "--from-dir="+y.work, "--wait"); err != nil {
 		return err
 	}
-	into.ours = append(into.ours, time.Since(start))
+	into.slipway = append(into.slipway, time.Since(start))
 	result, err := y.builds.BuildConfigs(buildProject).Get(ctx, config, metav1.GetOptions{})
 	if err != nil {
 		return err
@@ -192,7 +194,7 @@ func (y *yard) round(ctx context.Context, config string, into *built) error {
 	return nil
 }
 
-// inside is the time of a build's stages.
+// inside returns the time of a build's stages.
 func inside(build *buildv1.Build) (sum time.Duration) {
 	for _, stage := range build.Status.Stages {
 		sum += time.Duration(stage.DurationMilliseconds) * time.Millisecond
@@ -200,7 +202,7 @@ func inside(build *buildv1.Build) (sum time.Duration) {
 	return sum
 }
 
-// buildah runs buildah with its own storage directory.
+// buildah runs buildah with a separate storage directory.
 func (y *yard) buildah(ctx context.Context, args ...string) (string, error) {
 	return y.command(ctx, "buildah", append([]string{"--root=" + y.host.Path("buildah"), "--runroot=" + y.host.Path("buildah-run"), "--storage-driver=overlay"}, args...)...)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/stats"
 )
 
-// runBuilds measures builds, prints it and writes it.
+// runBuilds measures builds and reports the result.
 func runBuilds(ctx context.Context, o options) error {
 	machine, started := host.Describe(), time.Now()
 	work, err := os.MkdirTemp("", "slipway-bench-")
@@ -18,7 +18,7 @@ func runBuilds(ctx context.Context, o options) error {
 		return fmt.Errorf("make working directory: %w", err)
 	}
 	defer os.RemoveAll(work)
-	// The pods of builds have other users, and come this way to their files.
+	// The pods of builds run as other users, which need access to their files.
 	if err := os.Chmod(work, 0o755); err != nil {
 		return fmt.Errorf("open working directory: %w", err)
 	}
@@ -35,26 +35,26 @@ func runBuilds(ctx context.Context, o options) error {
 	return buildsSection.Write(o.markdown, conditions+"\n"+result.table().Markdown()+"\n"+result.delays().Markdown())
 }
 
-// table returns a Dockerfile on both sides.
+// table returns the times of a Dockerfile on both sides.
 func (r *builds) table() stats.Table {
 	t := stats.Table{Heading: []string{"Dockerfile build and push", "Slipway", "buildah", "ratio", "aim", ""}}
 	for _, kind := range []struct {
 		name  string
-		times built
+		times buildTimes
 		most  float64
-	}{{"cold", r.cold, mostCold}, {"cached", r.cached, mostCached}} {
+	}{{"cold", r.cold, mostCold}, {"cached", r.warm, mostCached}} {
 		buildah := stats.Median(stats.Seconds(kind.times.buildah))
-		row := func(name string, ours float64, aim, result string) {
-			t.Rows = append(t.Rows, []string{name, fmt.Sprintf("%.2f s", ours), fmt.Sprintf("%.2f s", buildah), fmt.Sprintf("%.2f", ours/buildah), aim, result})
+		row := func(name string, slipway float64, aim, result string) {
+			t.Rows = append(t.Rows, []string{name, fmt.Sprintf("%.2f s", slipway), fmt.Sprintf("%.2f s", buildah), fmt.Sprintf("%.2f", slipway/buildah), aim, result})
 		}
-		full := stats.Median(stats.Seconds(kind.times.ours))
+		full := stats.Median(stats.Seconds(kind.times.slipway))
 		row(kind.name+", `oc start-build --wait`", full, fmt.Sprintf("<= %.2f", kind.most), outcome(full/buildah <= kind.most))
 		row(kind.name+", of which the stages of the build", stats.Median(stats.Seconds(kind.times.inside)), "", "")
 	}
 	return t
 }
 
-// delays returns how soon a build begins.
+// delays returns the delays until a build starts.
 func (r *builds) delays() stats.Table {
 	t := stats.Table{Heading: []string{"until a build begins", "p50", "longest", "aim", ""}}
 	for _, row := range []struct {

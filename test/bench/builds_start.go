@@ -28,7 +28,7 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
-// pushBase puts an image with a shell and as much noise as a small distribution into the registry.
+// pushBase pushes an image with a shell and as much random data as a small distribution.
 func (y *yard) pushBase(ctx context.Context, noise io.Reader) error {
 	token, err := y.run(ctx, "create", "token", "builder", "--duration=2h")
 	if err != nil {
@@ -36,7 +36,7 @@ func (y *yard) pushBase(ctx context.Context, noise io.Reader) error {
 	}
 	y.token, y.base = strings.TrimSpace(token), beside+"/base:latest"
 	login := base64.StdEncoding.EncodeToString([]byte("any:" + y.token))
-	// For buildah: arguments are seen by everybody.
+	// For buildah, because every user can read arguments.
 	file := fmt.Appendf(nil, `{"auths": {"%s:5000": {"auth": %q}}}`, host.Address, login)
 	if err := os.WriteFile(y.host.Path("auth.json"), file, 0o600); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (y *yard) pushBase(ctx context.Context, noise io.Reader) error {
 	return y.push(ctx, image)
 }
 
-// baseLayer is an archive of busybox with its applets, and of noise.
+// baseLayer is an archive of busybox with its applets, and random data.
 func baseLayer(noise io.Reader) ([]byte, error) {
 	program, err := os.ReadFile("/bin/busybox")
 	if err != nil {
@@ -86,7 +86,8 @@ func baseLayer(noise io.Reader) ([]byte, error) {
 	return buffer.Bytes(), err
 }
 
-// options returns how the registry is asked. Whatever answers in the cluster's network is trusted.
+// options returns the options of requests to the registry. Every certificate in the cluster's
+// network is trusted.
 func (y *yard) options(ctx context.Context) []remote.Option {
 	return []remote.Option{
 		remote.WithContext(ctx), remote.WithAuth(&authn.Basic{Username: "any", Password: y.token}),
@@ -106,9 +107,8 @@ func (y *yard) push(ctx context.Context, image v1.Image) error {
 	return remote.Write(reference, image, y.options(ctx)...)
 }
 
-// await does something and returns the time until a build that has not been there before is as
-// wanted.
-func (y *yard) await(ctx context.Context, do func() error, wanted func(*buildv1.Build) bool) (took time.Duration, err error) {
+// await calls do and returns the time until a new build meets a condition.
+func (y *yard) await(ctx context.Context, do func() error, isWanted func(*buildv1.Build) bool) (took time.Duration, err error) {
 	list, err := y.builds.Builds(buildProject).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return 0, err
@@ -130,7 +130,7 @@ func (y *yard) await(ctx context.Context, do func() error, wanted func(*buildv1.
 				return 0, fmt.Errorf("watch builds: the watch ended")
 			}
 			build, ok := event.Object.(*buildv1.Build)
-			if ok && !seen && wanted(build) {
+			if ok && !seen && isWanted(build) {
 				seen, took = true, time.Since(start)
 			}
 			// So that it does not disturb the next one.
@@ -171,8 +171,8 @@ func (y *yard) measureStart(ctx context.Context) error {
 	return nil
 }
 
-// measureTriggers measures the time from the begin of the push of a base image, whose layers the
-// registry has, until the build that it causes.
+// measureTriggers measures the time from the start of the push of a base image, whose layers the
+// registry already has, until the build that it triggers.
 func (y *yard) measureTriggers(ctx context.Context) error {
 	reference, err := name.ParseReference(y.base)
 	if err != nil {
@@ -182,10 +182,10 @@ func (y *yard) measureTriggers(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read base image: %w", err)
 	}
-	made := func(*buildv1.Build) bool { return true }
+	always := func(*buildv1.Build) bool { return true }
 	trigger := buildv1.BuildTriggerPolicy{Type: buildv1.ImageChangeBuildTriggerType, ImageChange: &buildv1.ImageChangeTrigger{}}
-	// Of the image that is there.
-	if _, err := y.await(ctx, func() error { return y.configure(ctx, "triggered", trigger) }, made); err != nil {
+	// For the existing image.
+	if _, err := y.await(ctx, func() error { return y.configure(ctx, "triggered", trigger) }, always); err != nil {
 		return err
 	}
 	for i := range triggeredBuilds {
@@ -199,7 +199,7 @@ func (y *yard) measureTriggers(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		took, err := y.await(ctx, func() error { return y.push(ctx, changed) }, made)
+		took, err := y.await(ctx, func() error { return y.push(ctx, changed) }, always)
 		if err != nil {
 			return fmt.Errorf("push a base image: %w", err)
 		}

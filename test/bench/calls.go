@@ -12,20 +12,19 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/stats"
 )
 
-// callsPerOperation is how often each operation is called by the engine, and its driver executed
-// without it, in turns.
+// callsPerOperation is the number of calls of each operation, alternating between calls through the
+// engine and executions of the driver without it.
 const callsPerOperation = 100
 
-// callCost is what a call of one operation takes: medians.
+// callCost contains the median durations of one operation.
 type callCost struct {
 	operation flexvolume.Operation
-	// bare is a fork and exec of the driver with the operation's arguments, engine a call through
-	// the engine.
+	// bare is a fork and exec of the driver with the operation's arguments, engine a call through the
+	// engine.
 	bare, engine time.Duration
 }
 
-// measureCalls calls the driver quick in a directory of its own through a registry, as kubelet
-// does.
+// measureCalls calls the driver quick in a separate directory through a registry, as kubelet does.
 func measureCalls(ctx context.Context, dir string) (costs []callCost, err error) {
 	r := &flexvolume.Registry{Dir: filepath.Join(dir, "drivers"), KeepDir: filepath.Join(dir, "kept")}
 	const name = "example.com/quick"
@@ -50,20 +49,20 @@ func measureCalls(ctx context.Context, dir string) (costs []callCost, err error)
 	return costs, err
 }
 
-// whileRunning runs the registry until do has returned.
+// whileRunning runs the registry until do returns.
 func whileRunning(ctx context.Context, r *flexvolume.Registry, do func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	ready, ended := make(chan struct{}), make(chan error, 1)
-	go func() { ended <- r.Run(ctx, func() { close(ready) }) }()
+	ready, done := make(chan struct{}), make(chan error, 1)
+	go func() { done <- r.Run(ctx, func() { close(ready) }) }()
 	select {
-	case err := <-ended:
+	case err := <-done:
 		return err
 	case <-ready:
 	}
 	err := do(ctx)
 	cancel()
-	return errors.Join(err, <-ended)
+	return errors.Join(err, <-done)
 }
 
 // measureCall measures one operation.
@@ -90,7 +89,7 @@ func measureCall(ctx context.Context, driver *flexvolume.Driver, path string, op
 	return callCost{op, inTime(stats.Median(bare)), inTime(stats.Median(engine))}, nil
 }
 
-// callOf is an operation as the driver's arguments, and as a call of the engine.
+// callOf returns an operation as arguments of the driver, and as a call of the engine.
 func callOf(d *flexvolume.Driver, op flexvolume.Operation, v flexvolume.Volume, input string) ([]string, func(context.Context) error) {
 	const dir, device, node = "/mnt/pv1", "/dev/x", "node"
 	with := func(args ...string) []string { return append([]string{string(op)}, args...) }

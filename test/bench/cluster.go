@@ -17,18 +17,19 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
-// pauseImage is the image of pod sandboxes on both sides, and of the pods that are started.
+// pauseImage is the image of pod sandboxes and of the started pods on both sides.
 const pauseImage = "localhost/slipway-pause:current"
 
-// readyTime is how long a cluster may take to get ready before the measurement is given up.
+// readyTime is the timeout for a cluster to become ready.
 const readyTime = 3 * time.Minute
 
-// cluster is a running cluster, seen by its administrator.
+// cluster is a running cluster with the administrator's client.
 type cluster struct {
 	client *kubernetes.Clientset
 }
 
-// connectCluster makes the client of the kubeconfig at path for a cluster in the host's namespace.
+// connectCluster creates the client of the kubeconfig at path for a cluster in the host's
+// namespace.
 func connectCluster(h *host.Host, path string) (*cluster, error) {
 	config, err := hostConfig(h, path)
 	if err != nil {
@@ -41,12 +42,12 @@ func connectCluster(h *host.Host, path string) (*cluster, error) {
 	return &cluster{client}, nil
 }
 
-// poll calls probe until it says true or returns an error, at the latest when ctx ends.
+// poll calls probe until it returns true or an error, or until ctx ends.
 func poll(ctx context.Context, delay time.Duration, probe wait.ConditionWithContextFunc) error {
 	return wait.PollUntilContextCancel(ctx, delay, true, probe)
 }
 
-// waitAPI returns when the API server says that it is ready.
+// waitAPI waits until the API server is ready.
 func (c *cluster) waitAPI(ctx context.Context) error {
 	err := poll(ctx, 20*time.Millisecond, func(ctx context.Context) (bool, error) {
 		var code int
@@ -59,14 +60,14 @@ func (c *cluster) waitAPI(ctx context.Context) error {
 	return nil
 }
 
-// waitNode returns when the only node is ready by a word that its kubelet has given since the one
-// at last, with the time of this word. Without that, a node would be ready from the cluster's last
-// life. At the first start last is zero.
+// waitNode waits until the only node is ready, with a heartbeat of its kubelet later than last, and
+// returns the time of this heartbeat. Otherwise a node would be ready from the cluster's previous
+// run. At the first start, last is zero.
 func (c *cluster) waitNode(ctx context.Context, last time.Time) (word time.Time, err error) {
 	err = poll(ctx, 20*time.Millisecond, func(ctx context.Context) (bool, error) {
 		nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		if err != nil || len(nodes.Items) == 0 {
-			return false, nil // it registers when it can
+			return false, nil // The node registers when it can.
 		}
 		for _, condition := range nodes.Items[0].Status.Conditions {
 			if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
@@ -82,7 +83,7 @@ func (c *cluster) waitNode(ctx context.Context, last time.Time) (word time.Time,
 	return word, nil
 }
 
-// fill creates what the idle cluster has: one pod and one service that leads to it.
+// fill creates the objects of the idle cluster: one pod and a service for it.
 func (c *cluster) fill(ctx context.Context) error {
 	err := poll(ctx, 50*time.Millisecond, func(ctx context.Context) (bool, error) {
 		_, err := c.client.CoreV1().ServiceAccounts("default").Get(ctx, "default", metav1.GetOptions{})
@@ -105,7 +106,7 @@ func (c *cluster) fill(ctx context.Context) error {
 	return err
 }
 
-// empty removes what fill created and waits until the pod is gone.
+// empty removes the objects of fill and waits until the pod is deleted.
 func (c *cluster) empty(ctx context.Context) error {
 	if err := c.client.CoreV1().Services("default").Delete(ctx, "idle", metav1.DeleteOptions{}); err != nil {
 		return fmt.Errorf("delete service: %w", err)
@@ -121,8 +122,8 @@ func pausePod(name string) *corev1.Pod {
 	}
 }
 
-// startPod creates a pod and returns the time from the request to the watch event that says that it
-// is running.
+// startPod creates a pod and returns the time from the request to the watch event with the phase
+// Running.
 func (c *cluster) startPod(ctx context.Context, pod *corev1.Pod) (time.Duration, error) {
 	pods, name := c.client.CoreV1().Pods("default"), pod.Name
 	events, err := pods.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
@@ -150,7 +151,7 @@ func (c *cluster) startPod(ctx context.Context, pod *corev1.Pod) (time.Duration,
 }
 
 // deletePod deletes a pod and waits until kubelet has removed it, so that its end does not disturb
-// what follows.
+// later measurements.
 func (c *cluster) deletePod(ctx context.Context, name string) error {
 	pods := c.client.CoreV1().Pods("default")
 	if err := pods.Delete(ctx, name, *metav1.NewDeleteOptions(1)); err != nil {

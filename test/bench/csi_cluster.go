@@ -41,7 +41,7 @@ type csiCluster struct {
 	end     []func()
 }
 
-// start makes a cluster and starts the program in it.
+// start creates a cluster and starts the program in it.
 func (p csiProgram) start(ctx context.Context, drivers, volumes int) (c *csiCluster, err error) {
 	c = &csiCluster{}
 	defer func() {
@@ -79,11 +79,11 @@ func (p csiProgram) start(ctx context.Context, drivers, volumes int) (c *csiClus
 	return c, nil
 }
 
-// stop ends everything, the last first.
+// stop ends everything in reverse order.
 func (c *csiCluster) stop() {
 	if c.process != nil && c.process.Process != nil {
 		_ = c.process.Process.Signal(syscall.SIGTERM)
-		_ = c.process.Wait() // a program that is told to end may say anything
+		_ = c.process.Wait() // A stopped program can return any error.
 	}
 	for i := len(c.end) - 1; i >= 0; i-- {
 		c.end[i]()
@@ -111,8 +111,7 @@ func (c *csiCluster) serveDrivers(dir string, count int) (sockets []string, err 
 
 func driverName(i int) string { return fmt.Sprintf("disk-%d.example.com", i) }
 
-// fill creates a node that has the drivers, a class, and volumes of the drivers that are attached
-// already.
+// fill creates a node that has the drivers, a class, and attached volumes of the drivers.
 func (c *csiCluster) fill(ctx context.Context, volumes int) error {
 	node := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "node"}}
 	for i := range c.drivers {
@@ -161,7 +160,7 @@ func attachment(volume, driver string) *storagev1.VolumeAttachment {
 	}}
 }
 
-// each does something for each number below count, several at once, and returns the errors.
+// each calls a function for each number below count, several concurrently, and returns the errors.
 func each(ctx context.Context, count int, do func(i int) error) error {
 	problems := make([]error, count)
 	workqueue.ParallelizeUntil(ctx, 16, count, func(i int) { problems[i] = do(i) })

@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
-// rates lets the program attach and detach volumes: those that it has provisioned, and will delete,
-// or such as somebody else has made. Then it is left alone.
+// rates lets the program attach and detach volumes: volumes that it has provisioned, and will
+// delete, or manually created ones. Then the program is idle.
 func (p csiProgram) rates(ctx context.Context, provisions bool, idle time.Duration) (r csiRates, usage host.Usage, err error) {
 	c, err := p.start(ctx, 1, 0)
 	if err != nil {
@@ -27,7 +27,7 @@ func (p csiProgram) rates(ctx context.Context, provisions bool, idle time.Durati
 	if err := c.warmUp(ctx); err != nil {
 		return r, usage, err
 	}
-	// The first volumes are for what a process does only once.
+	// The first volumes cover work that a process does only once.
 	if _, err := c.lives(ctx, "warm", csiWarm, provisions); err != nil {
 		return r, usage, err
 	}
@@ -40,7 +40,7 @@ func (p csiProgram) rates(ctx context.Context, provisions bool, idle time.Durati
 	return r, usage, err
 }
 
-// lives takes volumes through all that the program does for them.
+// lives takes volumes through everything that the program does for them.
 func (c *csiCluster) lives(ctx context.Context, prefix string, count int, provisions bool) (r csiRates, err error) {
 	born := c.requests()
 	var volumes []string
@@ -83,7 +83,7 @@ func (c *csiCluster) attachAndDetach(ctx context.Context, volumes []string, r *c
 	return err
 }
 
-// memory is what the program uses that serves drivers with many volumes.
+// memory is the memory of a program that serves drivers with many volumes.
 func (p csiProgram) memory(ctx context.Context, drivers int) (host.Usage, error) {
 	c, err := p.start(ctx, drivers, csiMany)
 	if err != nil {
@@ -103,7 +103,7 @@ func (c *csiCluster) idle(ctx context.Context, long time.Duration) (host.Usage, 
 	return host.Process{PID: c.process.Process.Pid}.Usage()
 }
 
-// newVolume makes a volume in the storage of a driver, and its PersistentVolume.
+// newVolume creates a volume in the storage of a driver, and its PersistentVolume.
 func (c *csiCluster) newVolume(ctx context.Context, name string, driver int) (handle string, err error) {
 	answer, err := c.drivers[driver].CreateVolume(ctx, &csi.CreateVolumeRequest{Name: name, VolumeCapabilities: []*csi.VolumeCapability{{
 		AccessType: &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{}},
@@ -116,7 +116,7 @@ func (c *csiCluster) newVolume(ctx context.Context, name string, driver int) (ha
 	return handle, c.makeVolume(ctx, name, driverName(driver), handle)
 }
 
-// firstVolume is attached to learn when the program serves.
+// firstVolume is attached to detect when the program serves.
 const firstVolume = "first"
 
 // warmUp waits until the program serves.
@@ -131,8 +131,8 @@ func (c *csiCluster) warmUp(ctx context.Context) error {
 	return c.until(ctx, "the program attaches", func() bool { return c.drivers[0].Attachments() == before+1 })
 }
 
-// requests counts what only the program asks: everything but what the benchmark makes and releases,
-// lists and watches, and events.
+// requests counts the program's requests. It excludes requests of the benchmark, lists, watches,
+// and events.
 func (c *csiCluster) requests() (sum int) {
 	for request, count := range c.api.Requests() {
 		verb, kind, _ := strings.Cut(request, " ")
@@ -145,7 +145,7 @@ func (c *csiCluster) requests() (sum int) {
 	return sum
 }
 
-// releases is the request by which the benchmark says that a claim has released its volume.
+// releases is the request with which the benchmark releases a volume from its claim.
 const releases = "update persistentvolumes/status"
 
 func (c *csiCluster) attach(ctx context.Context, volumes []string) (float64, error) {
@@ -178,7 +178,7 @@ func (c *csiCluster) detach(ctx context.Context, volumes []string) (float64, err
 	return float64(len(volumes)) / time.Since(start).Seconds(), err
 }
 
-// provision makes claims that the volume binder has given to the driver, and waits for their
+// provision creates claims that the volume binder has assigned to the driver, and waits for their
 // PersistentVolumes.
 func (c *csiCluster) provision(ctx context.Context, prefix string, count int) (volumes []string, rate float64, err error) {
 	class := "fast"
@@ -212,8 +212,8 @@ func (c *csiCluster) provision(ctx context.Context, prefix string, count int) (v
 	return volumes, rate, err
 }
 
-// release says of provisioned volumes that their claims are gone, as the volume binder does, and
-// waits until the program has deleted them.
+// release marks provisioned volumes as released, as the volume binder does, and waits until the
+// program has deleted them.
 func (c *csiCluster) release(ctx context.Context, volumes []string) error {
 	list, err := c.client.CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/stats"
 )
 
-// The aims of what serves CSI drivers: ratios, and memory in bytes.
+// The targets of programs that serve CSI drivers: ratios, and memory in bytes.
 const (
 	leastAttach    = 2.0
 	leastProvision = 0.8
@@ -29,7 +29,7 @@ func (r csiResult) table() stats.Table {
 		}
 		t.Rows = append(t.Rows, []string{name, slipway, stock, fmt.Sprintf("%.2f", ratio), aim, outcome})
 	}
-	rates, attacher := medians(r.own), medians(r.attacher)
+	rates, attacher := medians(r.slipway), medians(r.attacher)
 	attach, detach := rates.attach/attacher.attach, rates.detach/attacher.detach
 	add("attached", perSecond(rates.attach), perSecond(attacher.attach), attach, fmt.Sprintf(">= %.2f", leastAttach), attach >= leastAttach)
 	add("detached", perSecond(rates.detach), perSecond(attacher.detach), detach, "", true)
@@ -37,7 +37,7 @@ func (r csiResult) table() stats.Table {
 	provision := rates.provision / possible
 	add("provisioned; beside it what the driver allows", perSecond(rates.provision), perSecond(possible), provision, fmt.Sprintf(">= %.2f", leastProvision), provision >= leastProvision)
 	requests := rates.requests / attacher.requests
-	add("API requests to attach and detach a volume", number(rates.requests), number(attacher.requests), requests, fmt.Sprintf("<= %.2f", mostRequests), printed(requests) <= printed(mostRequests))
+	add("API requests to attach and detach a volume", number(rates.requests), number(attacher.requests), requests, fmt.Sprintf("<= %.2f", mostRequests), percent(requests) <= percent(mostRequests))
 	byHand := r.byHand.requests / attacher.requests
 	add("the same, of a volume that was made by hand", number(r.byHand.requests), number(attacher.requests), byHand, "", true)
 	processor := rates.processor / attacher.processor
@@ -49,7 +49,7 @@ func (r csiResult) table() stats.Table {
 	return t
 }
 
-// medians returns those of each number over the rounds.
+// medians returns the median of each number over the rounds.
 func medians(rounds []csiRates) csiRates {
 	of := func(value func(csiRates) float64) float64 {
 		var values []float64
@@ -70,13 +70,13 @@ func medians(rounds []csiRates) csiRates {
 
 func number(v float64) string { return fmt.Sprintf("%.2f", v) }
 
-// printed is a ratio as it is printed, which counts: 0.604 is 0.60.
-func printed(ratio float64) float64 { return math.Round(100 * ratio) }
+// percent rounds a ratio as it is printed. The rounded number decides: 0.604 is 0.60.
+func percent(ratio float64) float64 { return math.Round(100 * ratio) }
 
 func (r csiResult) conditions() string {
 	return fmt.Sprintf("%s.\n%s; medians of %d rounds; %d volumes, %d calls of the driver at once on both sides.\nA call takes %s, a write of the API server %s. A volume's whole life, "+
 		"from the claim to the deletion, costs %.1f API requests.\n",
-		r.machine, r.started.UTC().Format("2006-01-02 15:04 MST"), len(r.own), csiVolumes, csiWorkers, csiLatency, csiWrite, medians(r.own).life)
+		r.machine, r.started.UTC().Format("2006-01-02 15:04 MST"), len(r.slipway), csiVolumes, csiWorkers, csiLatency, csiWrite, medians(r.slipway).life)
 }
 
 func (r csiResult) text() string { return "\n" + r.conditions() + "\n" + r.table().Text() }

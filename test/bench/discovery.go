@@ -14,28 +14,27 @@ import (
 )
 
 const (
-	// manyDrivers are watched while nothing changes for idleDiscovery.
+	// manyDrivers are watched without a change for idleDiscovery.
 	manyDrivers   = 500
 	idleDiscovery = 10 * time.Second
-	// singleChanges are made one after the other, each as soon as the one before is in force;
-	// burstChanges as fast as possible.
+	// singleChanges is the number of consecutive changes, each after the previous one took effect.
+	// burstChanges follow each other as fast as possible.
 	singleChanges = 10
 	burstChanges  = 10_000
 )
 
-// discovery is what finding drivers costs and how long it takes.
+// discovery contains the cost and the delays of driver discovery.
 type discovery struct {
-	// idle is the processor time per second, in seconds, of a process that watches drivers that do
-	// not change.
+	// idle is the processor time per second, in seconds, of a process that watches unchanged drivers.
 	idle float64
-	// changes are the times from the change of a driver until its new version can be used.
+	// changes are the times from the change of a driver until its new version is usable.
 	changes []time.Duration
-	// burst is how long the burst took, and apart the shortest time between the begins of two scans
-	// meanwhile.
+	// burst is the duration of the burst. apart is the shortest time between the starts of two scans
+	// in it.
 	burst, apart time.Duration
 }
 
-// scanTimes notes when each scan of the directory began.
+// scanTimes records the start of each scan of the directory.
 type scanTimes struct {
 	mu     sync.Mutex
 	begins []time.Time
@@ -63,8 +62,7 @@ func (s *scanTimes) apart() time.Duration {
 	return shortest
 }
 
-// measureDiscovery runs a registry with many drivers in this process, which does nothing else
-// meanwhile.
+// measureDiscovery runs a registry with many drivers in this process, which is otherwise idle.
 func measureDiscovery(ctx context.Context, dir string) (result discovery, err error) {
 	scans := &scanTimes{}
 	r := &flexvolume.Registry{Dir: filepath.Join(dir, "drivers"), KeepDir: filepath.Join(dir, "kept"), Observer: scans}
@@ -103,33 +101,33 @@ func measureDiscovery(ctx context.Context, dir string) (result discovery, err er
 	return result, err
 }
 
-// processorTime is that of this process, per second, while it waits that long.
+// processorTime returns the processor time of this process per second while it waits.
 func processorTime(ctx context.Context, long time.Duration) (float64, error) {
-	used := func() (float64, error) {
+	usage := func() (float64, error) {
 		var usage unix.Rusage
 		if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
 			return 0, fmt.Errorf("read processor time: %w", err)
 		}
 		return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds(), nil
 	}
-	if err := pause(ctx, long/5); err != nil { // the last init's end
+	if err := pause(ctx, long/5); err != nil { // the end of the last init
 		return 0, err
 	}
-	before, err := used()
+	before, err := usage()
 	if err != nil {
 		return 0, err
 	}
 	if err := pause(ctx, long); err != nil {
 		return 0, err
 	}
-	after, err := used()
+	after, err := usage()
 	return (after - before) / long.Seconds(), err
 }
 
 // changed is the driver that changes.
 const changed = "example.com/driver0"
 
-// change makes another version of the driver and waits until it can be used.
+// change writes another version of the driver and waits until it is usable.
 func change(ctx context.Context, r *flexvolume.Registry, number int) (time.Duration, error) {
 	start := time.Now()
 	if err := writeVersion(r.Dir, number); err != nil {
@@ -152,7 +150,7 @@ func change(ctx context.Context, r *flexvolume.Registry, number int) (time.Durat
 	}
 }
 
-// writeVersion puts another version of the driver in place, without the sync of an installation.
+// writeVersion writes another version of the driver, without the sync of an installation.
 func writeVersion(pluginDir string, number int) error {
 	content, err := drivers.ReadFile("drivers/quick")
 	if err != nil {

@@ -11,14 +11,14 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/stats"
 )
 
-// The aims of the FlexVolume engine, which has no counterpart that could be measured alone.
+// The targets of the FlexVolume engine, which has no separate counterpart to compare with.
 const (
 	mostAdded  = 1500 * time.Microsecond
 	mostChange = 1300 * time.Millisecond
 	leastApart = time.Second
 )
 
-// measureEngine measures the FlexVolume engine in this process, before there are clusters.
+// measureEngine measures the FlexVolume engine in this process, before any cluster runs.
 func (r *report) measureEngine(ctx context.Context, work string) (err error) {
 	fmt.Fprint(os.Stderr, "FlexVolume engine:")
 	defer fmt.Fprintln(os.Stderr)

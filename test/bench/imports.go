@@ -17,25 +17,25 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/stats"
 )
 
-// importTags are those of the repository that is imported.
+// importTags is the number of tags in the imported repository.
 const importTags = 1000
 
-// importsMaster lets one import bring all of them, from a registry in the network of the host.
+// importsMaster allows an import of all tags, from a registry in the network of the host.
 const importsMaster = `apiVersion: v1
 kind: MasterConfig
 imagePolicyConfig: {maxImagesBulkImportedPerRepository: 1000}
 slipway: {outbound: {allowedNetworks: [198.18.0.1/32]}}
 `
 
-// importRow is how an import of all tags went.
+// importRow contains the measurements of an import of all tags.
 type importRow struct {
 	name     string
 	took     time.Duration
-	requests int64   // to the registry that has the images
-	most     float64 // of the memory of its own that the control plane had, in bytes
+	requests int64   // requests to the registry
+	most     float64 // anonymous memory of the control plane, in bytes
 }
 
-// runImports measures imports of a thousand tags on a cluster of its own, prints and writes it.
+// runImports boots a separate cluster, measures imports of a thousand tags and reports the result.
 func runImports(ctx context.Context, o options) error {
 	machine, started := host.Describe(), time.Now()
 	work, err := os.MkdirTemp("", "slipway-bench-")
@@ -67,7 +67,7 @@ func runImports(ctx context.Context, o options) error {
 	return importsSection.Write(o.markdown, conditions+"\n"+t.Markdown())
 }
 
-// importer is the cluster that imports.
+// importer is the importing cluster.
 type importer struct {
 	host    *host.Host
 	streams imageclient.ImageStreamInterface
@@ -129,7 +129,7 @@ func (i *importer) repository(ctx context.Context) error {
 	return i.complete(ctx, "all", nil)
 }
 
-// stream creates a stream whose tags are imported one and all.
+// stream creates a stream that imports all tags.
 func (i *importer) stream(ctx context.Context) error {
 	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Name: "each"}}
 	for n := range importTags {
@@ -144,7 +144,7 @@ func (i *importer) stream(ctx context.Context) error {
 	return i.complete(ctx, "each", nil)
 }
 
-// scheduled changes all images and has the stream believe that its last import was long ago.
+// scheduled changes all images and sets the time of the stream's last import to long ago.
 func (i *importer) scheduled(ctx context.Context) error {
 	before, err := i.streams.Get(ctx, "each", metav1.GetOptions{})
 	if err != nil {
@@ -160,7 +160,7 @@ func (i *importer) scheduled(ctx context.Context) error {
 	return i.complete(ctx, "each", before)
 }
 
-// complete waits until all tags of a stream have images, others than before.
+// complete waits until all tags of a stream have new images.
 func (i *importer) complete(ctx context.Context, stream string, before *imagev1.ImageStream) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
@@ -170,27 +170,28 @@ func (i *importer) complete(ctx context.Context, stream string, before *imagev1.
 			old[tag.Items[0].Image] = true
 		}
 	}
-	imported := 0
+	count := 0
 	err := poll(ctx, 200*time.Millisecond, func(ctx context.Context) (bool, error) {
 		existing, err := i.streams.Get(ctx, stream, metav1.GetOptions{})
 		if err != nil {
 			return false, err
 		}
-		imported = 0
+		count = 0
 		for _, tag := range existing.Status.Tags {
 			if len(tag.Items) > 0 && !old[tag.Items[0].Image] {
-				imported++
+				count++
 			}
 		}
-		return imported == importTags, nil
+		return count == importTags, nil
 	})
 	if err != nil {
-		return fmt.Errorf("%d of %d tags were imported: %w", imported, importTags, err)
+		return fmt.Errorf("%d of %d tags were imported: %w", count, importTags, err)
 	}
 	return nil
 }
 
-// watchMemory looks at the control plane until stop is called and notes the most that it has.
+// watchMemory samples the memory of the control plane until stop is called, and records the
+// maximum.
 func (i *importer) watchMemory(ctx context.Context, most *float64) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})

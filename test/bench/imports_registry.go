@@ -21,11 +21,10 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
-// answerDelay is what each answer of the far registry takes, as one does that is in the same
-// country.
+// answerDelay is the delay of each response, typical of a registry in the same country.
 const answerDelay = 10 * time.Millisecond
 
-// farRegistry is a registry in a side's network with one repository, and counts what it is asked.
+// farRegistry is a registry in a side's network with one repository. It counts requests.
 type farRegistry struct {
 	content    http.Handler
 	server     *http.Server
@@ -84,7 +83,7 @@ func (f *farRegistry) fill(tags int, word string) error {
 	return pushes.Wait()
 }
 
-// ServeHTTP answers late.
+// ServeHTTP delays each response.
 func (f *farRegistry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.requests.Add(1)
 	select {

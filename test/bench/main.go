@@ -5,10 +5,10 @@
 //
 //	go run ./test/bench [-rounds 3] [-only cluster] [-slipway bin/slipway] [-markdown docs/benchmark.md]
 //
-// The two sides take turns on an otherwise quiet machine, each in a network namespace, a directory
-// and a control group of its own, and leave nothing behind, also when interrupted.
-// docs/benchmark-method.md says what is measured and how the stock side is set up. An aim that is
-// missed is printed as missed: the exit code tells only whether measuring worked.
+// The two sides alternate on an otherwise quiet machine. Each has a separate network namespace,
+// directory and cgroup, and leaves nothing behind, even if it is interrupted.
+// docs/benchmark-method.md describes the measurements and the setup of the stock side. A missed
+// target is printed as missed; the exit code only reports whether the measurement succeeded.
 package main
 
 import (
@@ -27,8 +27,8 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
-// Where the reports stand in a document: that of the clusters, that of CSI drivers, that of users
-// and projects, that of applications, that of the router, that of builds, and that of imports.
+// Markers of the reports in a document: clusters, CSI drivers, users and projects, applications,
+// the router, builds, and imports.
 var (
 	section         = markdown.Section{Begin: "<!-- bench:begin -->", End: "<!-- bench:end -->"}
 	csiSection      = markdown.Section{Begin: "<!-- csi:begin -->", End: "<!-- csi:end -->"}
@@ -70,7 +70,7 @@ func main() {
 	flag.StringVar(&o.routes, "routes", "10,1000,10000", "`numbers` of routes that a router is measured with")
 	flag.Parse()
 
-	slog.SetLogLoggerLevel(slog.LevelWarn) // of the parts that are used here
+	slog.SetLogLoggerLevel(slog.LevelWarn) // of the components that are used here
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, o); err != nil {
@@ -79,7 +79,7 @@ func main() {
 	}
 }
 
-// run measures the parts that are asked for.
+// run measures the selected parts.
 func run(ctx context.Context, o options) error {
 	if os.Geteuid() != 0 {
 		return errors.New("clusters need root: run it with sudo")
@@ -106,7 +106,7 @@ func run(ctx context.Context, o options) error {
 	return nil
 }
 
-// runClusters measures whole clusters, ours and stock's in turns, and prints and writes it.
+// runClusters measures whole clusters, slipway and stock alternately, and reports the result.
 func runClusters(ctx context.Context, o options) error {
 	if err := buildStock(ctx, o.stock); err != nil {
 		return err
@@ -129,8 +129,8 @@ func runClusters(ctx context.Context, o options) error {
 		func(h *host.Host) (side, error) { return newStock(h, programs) },
 	}
 	for number := range o.rounds {
-		for which, open := range sides {
-			name := sideNames[which]
+		for side, open := range sides {
+			name := sideNames[side]
 			h, err := host.New(filepath.Join(work, name), "/slipway-bench-"+name)
 			if err != nil {
 				return err
@@ -141,7 +141,7 @@ func runClusters(ctx context.Context, o options) error {
 			if err != nil {
 				return fmt.Errorf("measure %s: %w", name, err)
 			}
-			report.Sides[which] = append(report.Sides[which], result)
+			report.Sides[side] = append(report.Sides[side], result)
 		}
 	}
 	fmt.Print(report.text())

@@ -13,37 +13,36 @@ import (
 
 // side is one of the two clusters that are compared.
 type side interface {
-	// start starts all processes and returns when the API server and the node are ready. last is
-	// waitNode's.
+	// start starts all processes and returns when the API server and the node are ready. last is the
+	// argument of waitNode.
 	start(ctx context.Context, last time.Time) (*cluster, time.Time, error)
 	// stop ends all processes and keeps the data.
 	stop(ctx context.Context) error
-	// prepare makes the started cluster fit for pods where that is not part of its start.
+	// prepare makes the started cluster ready for pods, if this is not part of its start.
 	prepare(ctx context.Context) error
-	// discard stops what still runs and removes what is outside the host's directory.
+	// discard stops running processes and removes files outside the host's directory.
 	discard(ctx context.Context) error
 }
 
 // sideNames are the sides in the order of the report.
 var sideNames = [2]string{"slipway", "stock"}
 
-// round is what was measured of one side in one round.
+// round contains the measurements of one side in one round.
 type round struct {
-	// Cold and Warm are the times from the start of the first process until the cluster is ready,
-	// with an empty data directory and with that of the life before.
+	// Cold and Warm are the times from the start of the first process until the cluster is ready, with
+	// an empty data directory and with the data of the previous run.
 	Cold, Warm time.Duration
-	// ColdSeconds is the processor time that the processes have used until the cold start was done.
+	// ColdSeconds is the processor time of the processes until the cold start is complete.
 	ColdSeconds float64
 	// Pods are the times from the creation of a pod until it runs, Volumes those of pods with an
 	// attachable FlexVolume, and Hanging those while another driver hangs.
 	Pods, Volumes, Hanging []time.Duration
-	// Together is the time from the creation of the first of many such pods until all of them run;
-	// it is for that many.
+	// Together is the time from the creation of the first of many such pods until all of them run.
 	Together time.Duration
 	Count    int
-	// Requests are the times of requests to the API; stock has no OpenShift resources to measure.
+	// Requests are the times of API requests. The stock side has no OpenShift resources.
 	Requests []apiTimes
-	// Idle is what each process uses in the idle cluster; its Seconds are seconds of processor time
+	// Idle is the usage of each process in the idle cluster. Its Seconds are seconds of processor time
 	// per second.
 	Idle []host.Usage
 }
@@ -77,7 +76,7 @@ func measure(ctx context.Context, h *host.Host, open func(*host.Host) (side, err
 	return result, s.stop(ctx)
 }
 
-// measureFirst measures the cluster's first life and returns the last word of its kubelet.
+// measureFirst measures the cluster's first run and returns the last heartbeat of its kubelet.
 func measureFirst(ctx context.Context, h *host.Host, s side, o options, result *round) (word time.Time, err error) {
 	var c *cluster
 	if result.Cold, c, word, err = timedStart(ctx, s, word); err != nil {
@@ -129,7 +128,7 @@ func measureFirst(ctx context.Context, h *host.Host, s side, o options, result *
 	return c.waitNode(ctx, time.Time{})
 }
 
-// timedStart starts a side and returns how long it took.
+// timedStart starts a side and returns the duration.
 func timedStart(ctx context.Context, s side, last time.Time) (time.Duration, *cluster, time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, readyTime)
 	defer cancel()
@@ -138,8 +137,8 @@ func timedStart(ctx context.Context, s side, last time.Time) (time.Duration, *cl
 	return time.Since(start), c, word, err
 }
 
-// measureIdle leaves the cluster alone and returns what its processes use then. Their processor
-// time is that of the last two thirds, because work that belongs to the start goes on for a while.
+// measureIdle leaves the cluster idle and returns the usage of its processes. Their processor time
+// covers the last two thirds, because work of the start continues for a while.
 func measureIdle(ctx context.Context, h *host.Host, idle time.Duration) ([]host.Usage, error) {
 	if err := pause(ctx, idle/3); err != nil {
 		return nil, err
@@ -168,7 +167,7 @@ func measureIdle(ctx context.Context, h *host.Host, idle time.Duration) ([]host.
 	return after, nil
 }
 
-// pause does nothing for that long.
+// pause waits for a duration.
 func pause(ctx context.Context, long time.Duration) error {
 	select {
 	case <-time.After(long):

@@ -26,24 +26,24 @@ import (
 )
 
 const (
-	registryLayers = 4        // of the image that is pushed and pulled, all at once
+	registryLayers = 4        // of the image, all pushed and pulled concurrently
 	registryLayer  = 32 << 20 // bytes of each
-	registryPulls  = 8        // of the image, one after the other
-	registryReads  = 1000     // of one manifest, all at once
+	registryPulls  = 8        // of the image, consecutive
+	registryReads  = 1000     // of one manifest, all concurrent
 	leastRegistry  = 0.95     // of the throughput of the distribution's package
 )
 
-// registryRound is what one registry did in one round.
+// registryRound contains the measurements of one registry in one round.
 type registryRound struct {
-	push, pull float64 // MiB in a second
-	reads      float64 // manifests in a second
-	peak       float64 // the most memory that the process ever had, in bytes, with its program
-	anonymous  float64 // the memory that it has of its own afterwards, in bytes
+	push, pull float64 // MiB per second
+	reads      float64 // manifests per second
+	peak       float64 // the peak memory of the process, in bytes, including its program
+	anonymous  float64 // the anonymous memory afterwards, in bytes
 }
 
-// runRegistry measures ours without a cluster and the one of the distribution's package
-// docker-registry, prints and writes it. In each round both run beside each other, each with an
-// empty directory on the same disk and the same configuration, and do everything in turns.
+// runRegistry compares Slipway's registry without a cluster with the distribution's package
+// docker-registry, and reports the result. In each round, both run next to each other, each with an
+// empty directory on the same disk and the same configuration, and the measurements alternate.
 func runRegistry(ctx context.Context, o options) error {
 	stock, err := exec.LookPath("docker-registry")
 	if err != nil {
@@ -79,9 +79,9 @@ func compareRegistries(own, stock []registryRound) stats.Table {
 	t := stats.Table{Heading: []string{"registry", "Slipway", "docker-registry", "ratio", "aim", ""}}
 	row := func(name string, of func(registryRound) float64, print func(float64) string, least float64) {
 		var values [2][]float64
-		for which, rounds := range [][]registryRound{own, stock} {
+		for side, rounds := range [][]registryRound{own, stock} {
 			for _, r := range rounds {
-				values[which] = append(values[which], of(r))
+				values[side] = append(values[side], of(r))
 			}
 		}
 		a, b := stats.Median(values[0]), stats.Median(values[1])
@@ -100,8 +100,8 @@ func compareRegistries(own, stock []registryRound) stats.Table {
 	return t
 }
 
-// measureRegistries starts both registries, measures them in turns and ends them. The one of each
-// command comes with its configuration file as last argument.
+// measureRegistries starts both registries, measures them alternately and ends them. The last
+// argument of each command is its configuration file.
 func measureRegistries(ctx context.Context, image v1.Image, commands ...[]string) (results [2]registryRound, err error) {
 	var sides []*registrySide
 	for _, command := range commands {
@@ -144,10 +144,10 @@ func measureRegistries(ctx context.Context, image v1.Image, commands ...[]string
 	return results, nil
 }
 
-// registrySize is that of the image in MiB.
+// registrySize is the size of the image in MiB.
 const registrySize = registryLayers * registryLayer >> 20
 
-// registrySide is a registry that runs.
+// registrySide is a running registry.
 type registrySide struct {
 	dir     string
 	address string
@@ -192,7 +192,7 @@ func (s *registrySide) stop() {
 	_ = os.RemoveAll(s.dir)
 }
 
-// freeAddress is an address that nobody listens at.
+// freeAddress returns an address on which no process listens.
 func freeAddress() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -202,7 +202,7 @@ func freeAddress() (string, error) {
 	return listener.Addr().String(), nil
 }
 
-// push stores the image; rate is in MiB in a second.
+// push stores the image and returns the rate in MiB per second.
 func (s *registrySide) push(ctx context.Context, image v1.Image) (rate float64, err error) {
 	tag, err := name.NewTag(s.address + "/bench/image:latest")
 	if err != nil {
@@ -213,7 +213,7 @@ func (s *registrySide) push(ctx context.Context, image v1.Image) (rate float64, 
 	return registrySize / time.Since(start).Seconds(), err
 }
 
-// pull reads all layers at once without looking at them.
+// pull reads all layers concurrently and discards them.
 func (s *registrySide) pull(ctx context.Context, image v1.Image) (took time.Duration, err error) {
 	layers, err := image.Layers()
 	if err != nil {
@@ -232,7 +232,7 @@ func (s *registrySide) pull(ctx context.Context, image v1.Image) (took time.Dura
 	return time.Since(start), err
 }
 
-// read reads the manifest many times at once; rate is in manifests in a second.
+// read reads the manifest many times concurrently and returns the rate in manifests per second.
 func (s *registrySide) read(ctx context.Context) (rate float64, err error) {
 	var reads errgroup.Group
 	start := time.Now()
@@ -243,7 +243,7 @@ func (s *registrySide) read(ctx context.Context) (rate float64, err error) {
 	return registryReads / time.Since(start).Seconds(), err
 }
 
-// get reads all of an answer.
+// get reads a whole response.
 func get(ctx context.Context, client *http.Client, address string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -264,7 +264,7 @@ func get(ctx context.Context, client *http.Client, address string) error {
 	return nil
 }
 
-// memoryOf is a quantity of /proc/<pid>/status, in bytes.
+// memoryOf returns a field of /proc/<pid>/status in bytes.
 func memoryOf(pid int, quantity string) (float64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/stats"
 )
 
-// report is everything that was measured.
+// report contains all measurements.
 type report struct {
 	Machine string
 	Rounds  int
@@ -24,7 +24,7 @@ type report struct {
 }
 
 // row is one comparison. It takes a value of each side's rounds, prints it, and compares the ratio
-// with the aim, if it has one.
+// with the target, if there is one.
 type row struct {
 	name  string
 	value func([]round) float64
@@ -32,12 +32,11 @@ type row struct {
 	aim   aim
 }
 
-// aim is what a comparison should show; what is zero or nil is not asked for.
+// aim is the target of a comparison. Fields that are zero or nil are not checked.
 type aim struct {
-	// most and least bound the ratio, and limit the value of slipway's own.
+	// most and least limit the ratio, and limit limits slipway's value.
 	most, least, limit float64
-	// alone is the value of slipway's own, without a disturbance, that takes the place of stock's
-	// in the ratio.
+	// alone is slipway's value without a disturbance. In the ratio, it replaces stock's value.
 	alone func([]round) float64
 }
 
@@ -64,7 +63,7 @@ func rows() []row {
 	}
 }
 
-// all puts the times of all rounds together.
+// all merges the times of all rounds.
 func all(times func(round) []time.Duration, of func([]float64) float64) func([]round) float64 {
 	return func(rounds []round) float64 {
 		var values []float64
@@ -91,7 +90,7 @@ func mebibytes(v float64) string    { return fmt.Sprintf("%.0f MiB", v/(1<<20)) 
 func perSecond(v float64) string    { return fmt.Sprintf("%.2f/s", v) }
 func milliseconds(v float64) string { return fmt.Sprintf("%.0f ms", 1000*v) }
 
-// upToLimit prints a time that was not waited for any longer than hangLimit.
+// upToLimit prints a time that hangLimit can have cut off.
 func upToLimit(v float64) string {
 	if v >= hangLimit.Seconds() {
 		return "> " + inSeconds(hangLimit.Seconds())
@@ -99,8 +98,8 @@ func upToLimit(v float64) string {
 	return inSeconds(v)
 }
 
-// judge reports what is aimed at, and whether it was met: with the number that missed it if not.
-func (r row) judge(own, ratio float64) (text, outcome string) {
+// judge returns the target and whether it was met, with the number that missed it if not.
+func (r row) judge(value, ratio float64) (text, outcome string) {
 	var aims, missed []string
 	add := func(aim string, met bool, number string) {
 		if aims = append(aims, aim); !met {
@@ -111,7 +110,7 @@ func (r row) judge(own, ratio float64) (text, outcome string) {
 	if r.aim.alone != nil {
 		of = " of alone"
 	}
-	// The number that is printed counts: 1.254 is 1.25.
+	// The rounded number decides: 1.254 is 1.25.
 	output := fmt.Sprintf("%.2f", ratio)
 	if r.aim.most != 0 {
 		add(fmt.Sprintf("<= %.2f%s", r.aim.most, of), math.Round(100*ratio) <= math.Round(100*r.aim.most), output)
@@ -120,7 +119,7 @@ func (r row) judge(own, ratio float64) (text, outcome string) {
 		add(fmt.Sprintf(">= %.2f%s", r.aim.least, of), math.Round(100*ratio) >= math.Round(100*r.aim.least), output)
 	}
 	if r.aim.limit != 0 {
-		add(fmt.Sprintf("< %.0f s", r.aim.limit), own < r.aim.limit, r.print(own))
+		add(fmt.Sprintf("< %.0f s", r.aim.limit), value < r.aim.limit, r.print(value))
 	}
 	switch {
 	case len(aims) == 0:
@@ -135,13 +134,13 @@ func (r row) judge(own, ratio float64) (text, outcome string) {
 func (r *report) comparison() stats.Table {
 	t := stats.Table{Heading: []string{"", "Slipway", "stock", "ratio", "aim", ""}}
 	for _, row := range rows() {
-		own, stock := row.value(r.Sides[0]), row.value(r.Sides[1])
+		slipway, stock := row.value(r.Sides[0]), row.value(r.Sides[1])
 		compared := stock
 		if row.aim.alone != nil {
 			compared = row.aim.alone(r.Sides[0])
 		}
-		aim, outcome := row.judge(own, own/compared)
-		t.Rows = append(t.Rows, []string{row.name, row.print(own), row.print(stock), fmt.Sprintf("%.2f", own/stock), aim, outcome})
+		aim, outcome := row.judge(slipway, slipway/compared)
+		t.Rows = append(t.Rows, []string{row.name, row.print(slipway), row.print(stock), fmt.Sprintf("%.2f", slipway/stock), aim, outcome})
 	}
 	return t
 }
@@ -149,7 +148,7 @@ func (r *report) comparison() stats.Table {
 // processes returns the table of the idle processes of both sides.
 func (r *report) processes() stats.Table {
 	t := stats.Table{Heading: []string{"idle process", "PSS", "anonymous", "processor time per second"}}
-	for which, rounds := range r.Sides {
+	for side, rounds := range r.Sides {
 		if len(rounds) == 0 {
 			continue
 		}
@@ -165,7 +164,7 @@ func (r *report) processes() stats.Table {
 				})
 			}
 			t.Rows = append(t.Rows, []string{
-				strings.ToUpper(sideNames[which][:1]) + sideNames[which][1:] + ": " + strings.TrimPrefix(process.Name, "slipway "),
+				strings.ToUpper(sideNames[side][:1]) + sideNames[side][1:] + ": " + strings.TrimPrefix(process.Name, "slipway "),
 				mebibytes(of(func(u host.Usage) float64 { return float64(u.PSS) })(rounds)),
 				mebibytes(of(func(u host.Usage) float64 { return float64(u.Anonymous) })(rounds)),
 				milliseconds(of(func(u host.Usage) float64 { return u.Seconds })(rounds)),
@@ -175,13 +174,13 @@ func (r *report) processes() stats.Table {
 	return t
 }
 
-// conditions reports where, when and how often was measured.
+// conditions describes the place, the time and the number of measurements.
 func (r *report) conditions() string {
 	return fmt.Sprintf("%s.\n%s; medians of %d rounds, idle for %s with one pod and one service.\n",
 		r.Machine, r.Started.UTC().Format("2006-01-02 15:04 MST"), r.Rounds, r.Idle)
 }
 
-// sumNote says what the sums of memory and processor time are made of.
+// sumNote explains the sums of memory and processor time.
 const sumNote = "Sums leave out containerd-shim-runc-v2 and pause, which are the same programs on both sides.\n"
 
 // text returns the report for a terminal of 100 columns.

@@ -88,10 +88,10 @@ func TestProcessesAreListedBySideAndPodsLast(t *testing.T) {
 
 func TestAim(t *testing.T) {
 	tests := []struct {
-		name       string
-		row        row
-		own, ratio float64
-		outcome    string
+		name         string
+		row          row
+		value, ratio float64
+		outcome      string
 	}{
 		{"a ratio that is printed as the aim meets it", row{aim: aim{most: 1.25}}, 1, 1.254, "met"},
 		{"a ratio above misses it", row{aim: aim{most: 1.25}}, 1, 1.256, "missed: 1.26"},
@@ -103,7 +103,7 @@ func TestAim(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if _, got := test.row.judge(test.own, test.ratio); got != test.outcome {
+			if _, got := test.row.judge(test.value, test.ratio); got != test.outcome {
 				t.Errorf("got %q, want %q", got, test.outcome)
 			}
 		})

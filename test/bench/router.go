@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
-// routerResult is everything that was measured of the router.
+// routerResult contains all measurements of the router.
 type routerResult struct {
 	machine string
 	started time.Time
@@ -22,8 +22,8 @@ type routerResult struct {
 	scales  []routerScale
 }
 
-// runRouter measures, prints and writes what the router does beside HAProxy alone, and with many
-// routes.
+// runRouter measures the router next to HAProxy alone, and with many routes, and reports the
+// result.
 func runRouter(ctx context.Context, o options) error {
 	var sizes []int
 	for word := range strings.SplitSeq(o.routes, ",") {

@@ -23,19 +23,19 @@ import (
 	"github.com/slipway-platform/slipway/internal/apitest"
 )
 
-// routerCluster is an API server in memory with a router, and pods: a HAProxy that answers on every
-// loopback address with the address.
+// routerCluster is an API server in memory with a router, and pods. A HAProxy represents the pods:
+// on every loopback address, it responds with the address.
 type routerCluster struct {
 	dir    string
 	client kubernetes.Interface
 	routes dynamic.ResourceInterface
-	// Those of the router by variable, and podHTTP, podHTTPS and the static ones.
+	// The router's configuration by variable, and podHTTP, podHTTPS and the static ports.
 	ports  map[string]string
 	router *exec.Cmd
 	end    []func()
 }
 
-// routerNamespace is where all routes are.
+// routerNamespace is the namespace of all routes.
 const routerNamespace = "bench"
 
 var routeResource = schema.GroupVersionResource{Group: "route.openshift.io", Version: "v1", Resource: "routes"}
@@ -49,7 +49,7 @@ const (
 	statsListen = "ROUTER_LISTEN_ADDR"
 )
 
-// newRouterCluster makes a cluster without routes, and without the router.
+// newRouterCluster creates a cluster without routes and without the router.
 func newRouterCluster() (c *routerCluster, err error) {
 	c = &routerCluster{ports: map[string]string{}}
 	defer func() {
@@ -57,7 +57,7 @@ func newRouterCluster() (c *routerCluster, err error) {
 			c.stop()
 		}
 	}()
-	if c.dir, err = os.MkdirTemp("", "rt"); err != nil { // the path of a socket is short
+	if c.dir, err = os.MkdirTemp("", "rt"); err != nil { // The path of a socket is limited.
 		return c, err
 	}
 	c.end = append(c.end, func() { _ = os.RemoveAll(c.dir) })
@@ -76,13 +76,13 @@ func newRouterCluster() (c *routerCluster, err error) {
 		if err != nil {
 			return c, err
 		}
-		defer listener.Close() // not before all are chosen
+		defer listener.Close() // Not before all ports are selected.
 		_, c.ports[name], _ = net.SplitHostPort(listener.Addr().String())
 	}
 	return c, writeKubeconfig(filepath.Join(c.dir, "kubeconfig"), api.Config())
 }
 
-// stop ends everything, the last first.
+// stop ends everything in reverse order.
 func (c *routerCluster) stop() {
 	for i := len(c.end) - 1; i >= 0; i-- {
 		c.end[i]()
@@ -96,13 +96,12 @@ func (c *routerCluster) startProgram(command *exec.Cmd) error {
 	}
 	c.end = append(c.end, func() {
 		_ = command.Process.Signal(syscall.SIGTERM)
-		_ = command.Wait() // a program that is told to end may say anything
+		_ = command.Wait() // A stopped program can return any error.
 	})
 	return nil
 }
 
-// startRouter starts the router and returns how long it took until it serves everything that there
-// is.
+// startRouter starts the router and returns the time until it serves all routes.
 func (c *routerCluster) startRouter(ctx context.Context, program string) (time.Duration, error) {
 	c.router = exec.CommandContext(ctx, program, "router", "--kubeconfig", filepath.Join(c.dir, "kubeconfig"), "--working-dir", filepath.Join(c.dir, "router"), "--service-ca", "")
 	c.router.Env = append(os.Environ(), "ROUTER_BIND_PORTS_AFTER_SYNC=true")
@@ -132,7 +131,7 @@ func (c *routerCluster) startRouter(ctx context.Context, program string) (time.D
 	}
 }
 
-// pods serves all pods, with the certificate that the router has made for itself.
+// pods serves all pods, with the certificate that the router has created for itself.
 func (c *routerCluster) pods() error {
 	return c.haproxy("pods", fmt.Sprintf(`
 frontend pods
@@ -169,7 +168,7 @@ defaults
 	return c.startProgram(exec.Command(haproxyProgram, "-db", "-f", path))
 }
 
-// haproxyProgram is where the distribution has it.
+// haproxyProgram is the distribution's path of HAProxy.
 const haproxyProgram = "/usr/sbin/haproxy"
 
 // makeService creates a service whose pods have these addresses.
@@ -186,7 +185,7 @@ func (c *routerCluster) makeService(ctx context.Context, name, port string, addr
 
 func (c *routerCluster) slice(service, port string, addresses ...string) *discoveryv1.EndpointSlice {
 	var number int32
-	_, _ = fmt.Sscan(c.ports[port], &number) // it is one
+	_, _ = fmt.Sscan(c.ports[port], &number) // it is an IP address
 	web, ready := "web", true
 	slice := &discoveryv1.EndpointSlice{
 		ObjectMeta:  metav1.ObjectMeta{Namespace: routerNamespace, Name: service, Labels: map[string]string{discoveryv1.LabelServiceName: service}},
@@ -198,7 +197,7 @@ func (c *routerCluster) slice(service, port string, addresses ...string) *discov
 	return slice
 }
 
-// makeRoute creates a route; without a termination it is for HTTP.
+// makeRoute creates a route. Without a termination, the route is for HTTP.
 func (c *routerCluster) makeRoute(ctx context.Context, name, host, service, termination string) error {
 	spec := map[string]any{"host": host, "to": map[string]any{"kind": "Service", "name": service}}
 	if termination != "" {

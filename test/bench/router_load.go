@@ -10,22 +10,22 @@ import (
 	"time"
 )
 
-// requestLoad is what a load generator saw.
+// requestLoad is the result of a load generator.
 type requestLoad struct {
-	rate   float64       // requests in a second
+	rate   float64       // requests per second
 	p99    time.Duration // of a request
 	failed int
 }
 
-// routerLoads is what was measured of one kind of requests, with the router and with HAProxy alone,
-// in each round.
+// routerLoads contains the measurements of one kind of requests, with the router and with HAProxy
+// alone, in each round.
 type routerLoads struct {
-	name        string
-	own, static []requestLoad
+	name            string
+	slipway, static []requestLoad
 }
 
 // kinds are the terminations of routes, with the hosts of their routes. These are addresses, which
-// are names of hosts, too: so wrk finds them, and sends them in the TLS handshake.
+// are also valid host names: wrk finds them, and sends them in the TLS handshake.
 var kinds = []struct{ name, termination, host, port string }{
 	{"plain", "", "127.0.7.1", "podHTTP"}, {"edge", "edge", "127.0.7.2", "podHTTP"}, {"re-encrypt", "reencrypt", "127.0.7.3", "podHTTPS"},
 	{"passthrough", "passthrough", "127.0.7.4", "podHTTPS"},
@@ -34,7 +34,7 @@ var kinds = []struct{ name, termination, host, port string }{
 // loadPods are the addresses of each service's pods.
 var loadPods = []string{"127.0.8.1", "127.0.8.2"}
 
-// measureLoads sends requests through the router and through HAProxy alone, in turns.
+// measureLoads sends requests alternately through the router and through HAProxy alone.
 func measureLoads(ctx context.Context, program string, o options) (all []routerLoads, err error) {
 	c, err := newRouterCluster()
 	if err != nil {
@@ -71,7 +71,7 @@ func measureLoads(ctx context.Context, program string, o options) (all []routerL
 				for _, side := range []struct {
 					ports [2]string
 					into  *[]requestLoad
-				}{{[2]string{httpPort, httpsPort}, &result.own}, {[2]string{"staticHTTP", "staticHTTPS"}, &result.static}} {
+				}{{[2]string{httpPort, httpsPort}, &result.slipway}, {[2]string{"staticHTTP", "staticHTTPS"}, &result.static}} {
 					url := "http://" + kind.host + ":" + c.ports[side.ports[0]] + "/"
 					if kind.termination != "" {
 						url = "https://" + kind.host + ":" + c.ports[side.ports[1]] + "/"
@@ -90,7 +90,7 @@ func measureLoads(ctx context.Context, program string, o options) (all []routerL
 	return all, nil
 }
 
-// wrk runs the load generator of that name.
+// wrk runs the load generator wrk.
 func wrk(ctx context.Context, url string, keep bool, long time.Duration) (load requestLoad, err error) {
 	arguments := []string{"--threads", "1", "--connections", "32", "--duration", fmt.Sprintf("%ds", int(long.Seconds())), "--latency"}
 	if !keep {
@@ -103,7 +103,7 @@ func wrk(ctx context.Context, url string, keep bool, long time.Duration) (load r
 	return readWrk(string(output))
 }
 
-// readWrk reads what wrk says.
+// readWrk parses the output of wrk.
 func readWrk(text string) (load requestLoad, err error) {
 	for line := range strings.Lines(text) {
 		words := strings.Fields(line)
@@ -127,9 +127,9 @@ func readWrk(text string) (load requestLoad, err error) {
 	return load, nil
 }
 
-// static returns what somebody would write by hand for these hosts and pods: sessions stick by a
-// cookie, pods are checked and told who asks, and TLS is looked into for the name of the host,
-// since one port serves both connections that end here and such that pass.
+// static returns a hand-written configuration for these hosts and pods: cookies keep sessions on a
+// pod, health checks test the pods, headers name the client, and the host name of the TLS handshake
+// selects whether a connection is terminated or passed through.
 func (c *routerCluster) static() string {
 	var b strings.Builder
 	headers := func(scheme string) string {

@@ -6,7 +6,7 @@ import (
 )
 
 func TestWhatWrkSaysIsRead(t *testing.T) {
-	const said = `Running 2s test @ http://127.0.7.1:8080/
+	const output = `Running 2s test @ http://127.0.7.1:8080/
   1 threads and 32 connections
   Thread Stats   Avg      Stdev     Max   +/- Stdev
     Latency     1.05ms  613.00us   7.77ms   71.45%
@@ -18,12 +18,12 @@ func TestWhatWrkSaysIsRead(t *testing.T) {
 Requests/sec:  30939.52
 Transfer/sec:      2.95MB
 `
-	got, err := readWrk(said)
+	got, err := readWrk(output)
 	if err != nil || got.rate != 30939.52 || got.p99 != 2980*time.Microsecond {
 		t.Errorf("%+v is read (%v)", got, err)
 	}
 	for _, failure := range []string{"  Non-2xx or 3xx responses: 7\n", "  Socket errors: connect 0, read 3, write 0, timeout 0\n"} {
-		if _, err := readWrk(said + failure); err == nil {
+		if _, err := readWrk(output + failure); err == nil {
 			t.Errorf("%q is no failure", failure)
 		}
 	}

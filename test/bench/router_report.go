@@ -7,12 +7,12 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/stats"
 )
 
-// The aims of the router: ratios, and times.
+// The targets of the router: ratios, and times.
 const (
 	leastRequests = 0.97
 	mostCreated   = time.Second
 	mostChanged   = 100 * time.Millisecond
-	aimedRoutes   = 10_000 // that the times are aimed at
+	aimedRoutes   = 10_000 // the times that have targets
 )
 
 // requests compares the router with HAProxy alone.
@@ -28,21 +28,21 @@ func (r routerResult) requests() stats.Table {
 	rate := func(l requestLoad) float64 { return l.rate }
 	p99 := func(l requestLoad) float64 { return 1000 * l.p99.Seconds() }
 	for _, load := range r.loads {
-		var ratios []float64 // of each round: what else the machine did then met both
-		for i := range load.own {
-			ratios = append(ratios, load.own[i].rate/load.static[i].rate)
+		var ratios []float64 // of each round: other load on the machine then affected both
+		for i := range load.slipway {
+			ratios = append(ratios, load.slipway[i].rate/load.static[i].rate)
 		}
 		ratio := stats.Median(ratios)
 		t.Rows = append(t.Rows, []string{
-			load.name, fmt.Sprintf("%.0f/s", of(load.own, rate)), fmt.Sprintf("%.0f/s", of(load.static, rate)), fmt.Sprintf("%.2f", ratio),
-			fmt.Sprintf(">= %.2f", leastRequests), outcome(printed(ratio) >= printed(leastRequests)),
-			fmt.Sprintf("%.2f ms", of(load.own, p99)), fmt.Sprintf("%.2f ms", of(load.static, p99)),
+			load.name, fmt.Sprintf("%.0f/s", of(load.slipway, rate)), fmt.Sprintf("%.0f/s", of(load.static, rate)), fmt.Sprintf("%.2f", ratio),
+			fmt.Sprintf(">= %.2f", leastRequests), outcome(percent(ratio) >= percent(leastRequests)),
+			fmt.Sprintf("%.2f ms", of(load.slipway, p99)), fmt.Sprintf("%.2f ms", of(load.static, p99)),
 		})
 	}
 	return t
 }
 
-// many returns what was measured with many routes.
+// many returns the measurements with many routes.
 func (r routerResult) many() stats.Table {
 	t := stats.Table{Heading: []string{"routes"}}
 	for _, scale := range r.scales {

@@ -20,29 +20,29 @@ import (
 
 const (
 	churnTime   = 20 * time.Second
-	churnRate   = 50 // changes in a second, of which
-	churnRoutes = 20 // are routes that come or go; in the others a pod takes another's place
+	churnRate   = 50 // changes per second
+	churnRoutes = 20 // of them, those that add or remove a route; the others replace a pod
 	askAgain    = 2 * time.Millisecond
 	giveUp      = 30 * time.Second
 )
 
-// routerScale is what was measured of a router with many routes, under churn.
+// routerScale contains the measurements of a router with many routes, under churn.
 type routerScale struct {
 	routes int
 	// ready is the time from the start of the router's process until it serves all routes.
 	ready time.Duration
-	// created are the times from the request that makes a route until it is answered, changed those
-	// from a change of endpoints until the new one answers.
+	// created are the times from the request that creates a route to its first response, changed those
+	// from a change of endpoints to the first response of a new one.
 	created, changed []time.Duration
-	// requests to routes that are there all the time, and how many of them failed.
+	// requests to unchanged routes, and the number of failures
 	requests, failed int64
 	reload           float64 // seconds, mean
 	reloads          float64
-	seconds          float64 // of processor time in a second, of the router's process
+	seconds          float64 // of processor time per second, of the router's process
 	router, haproxy  host.Usage
 }
 
-// measureScale fills a router with routes and changes some of them all the time.
+// measureScale fills a router with routes and changes some of them continuously.
 func measureScale(ctx context.Context, program string, size int) (scale routerScale, err error) {
 	scale.routes = size
 	c, err := newRouterCluster()
@@ -79,17 +79,15 @@ func measureScale(ctx context.Context, program string, size int) (scale routerSc
 	return scale, c.observe(&scale)
 }
 
-// firstPod is the part of an address that tells the generation of a pod.
+// firstPod is the part of an address that encodes the generation of a pod.
 const firstPod = 20
 
-// podAddress returns the address of a service's pod after so many changes, of which there are fewer
-// than 200.
+// podAddress returns the address of a service's pod after a number of changes, which is below 200.
 func podAddress(service, generation int) string {
 	return fmt.Sprintf("127.%d.%d.%d", firstPod+generation, service/250, 1+service%250)
 }
 
-// churn makes changes, and asks for what they lead to, while others ask for routes that nobody
-// changes.
+// churn makes changes and waits for their effects, while other clients request unchanged routes.
 func (c *routerCluster) churn(ctx context.Context, scale *routerScale) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -119,8 +117,8 @@ func (c *routerCluster) churn(ctx context.Context, scale *routerScale) error {
 	ticker := time.NewTicker(time.Second / churnRate)
 	defer ticker.Stop()
 	count := int(churnTime.Seconds()) * churnRate
-	answered := make(chan string, count)
-	pods := make([]replaced, scale.routes)
+	hosts := make(chan string, count)
+	pods := make([]replacement, scale.routes)
 	for i := range count {
 		select {
 		case <-ticker.C:
@@ -132,10 +130,10 @@ func (c *routerCluster) churn(ctx context.Context, scale *routerScale) error {
 			service := i * 7919 % scale.routes
 			note(&scale.changed, func() (time.Duration, error) { return c.replacePod(ctx, service, &pods[service], scale) })
 		case i%4 < 2:
-			note(&scale.created, func() (time.Duration, error) { return c.addRoute(ctx, fmt.Sprint("new", i), answered) })
+			note(&scale.created, func() (time.Duration, error) { return c.addRoute(ctx, fmt.Sprint("new", i), hosts) })
 		default:
 			select {
-			case name := <-answered:
+			case name := <-hosts:
 				if err := c.routes.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
 					return err
 				}
@@ -154,15 +152,15 @@ func (c *routerCluster) churn(ctx context.Context, scale *routerScale) error {
 	return err
 }
 
-// replaced counts how often a service's pod was replaced.
-type replaced struct {
+// replacement counts the replacements of a service's pod.
+type replacement struct {
 	mu    sync.Mutex
 	times int
 }
 
-// replacePod puts another pod in the place of a service's, and waits for its first answer, or that
-// of the next one.
-func (c *routerCluster) replacePod(ctx context.Context, service int, pod *replaced, scale *routerScale) (time.Duration, error) {
+// replacePod replaces the pod of a service, and waits for the first response of the new pod or a
+// later one.
+func (c *routerCluster) replacePod(ctx context.Context, service int, pod *replacement, scale *routerScale) (time.Duration, error) {
 	pod.mu.Lock()
 	pod.times++
 	generation, start := pod.times, time.Now()
@@ -179,20 +177,20 @@ func (c *routerCluster) replacePod(ctx context.Context, service int, pod *replac
 	return time.Since(start), err
 }
 
-// addRoute makes a route, waits for its first answer, and tells its name then.
-func (c *routerCluster) addRoute(ctx context.Context, name string, answered chan<- string) (time.Duration, error) {
+// addRoute creates a route, waits for its first response, and then sends its name.
+func (c *routerCluster) addRoute(ctx context.Context, name string, hosts chan<- string) (time.Duration, error) {
 	start := time.Now()
 	if err := c.makeRoute(ctx, name, name+".example.com", "s0", ""); err != nil {
 		return 0, err
 	}
 	_, err := c.until(ctx, name+".example.com", func(answer string) bool { return answer != "503" }, nil)
 	took := time.Since(start)
-	answered <- name
+	hosts <- name
 	return took, err
 }
 
-// until asks for a host until the answer, a pod's address or a status, is as it should be. Other
-// answers than those of pods count as failures where scale is given.
+// until requests a host until the response, a pod's address or a status, is as expected. If scale
+// is set, responses other than those of pods count as failures.
 func (c *routerCluster) until(ctx context.Context, host string, holds func(string) bool, scale *routerScale) (answer string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, giveUp, fmt.Errorf("%s is not answered as it should be", host))
 	defer cancel()
@@ -212,7 +210,7 @@ func (c *routerCluster) until(ctx context.Context, host string, holds func(strin
 	}
 }
 
-// ask asks for a route that does not change until ctx ends.
+// ask requests an unchanged route until ctx ends.
 func (c *routerCluster) ask(ctx context.Context, scale *routerScale) {
 	for ctx.Err() == nil {
 		answer := c.get(ctx, "r0.example.com")
@@ -227,8 +225,8 @@ func (c *routerCluster) ask(ctx context.Context, scale *routerScale) {
 	}
 }
 
-// get asks the router for a host on a connection of its own. The answer is that of the pod, another
-// status, or why there is none.
+// get requests a host from the router on a new connection. It returns the pod's response, another
+// status, or the error.
 func (c *routerCluster) get(ctx context.Context, host string) string {
 	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "tcp", "127.0.0.1:"+c.ports[httpPort])
@@ -256,7 +254,7 @@ func (c *routerCluster) routerUsage() (host.Usage, error) {
 	return host.Process{PID: c.router.Process.Pid}.Usage()
 }
 
-// observe reads what the router's processes use, and its metrics.
+// observe returns the usage of the router's processes, and its metrics.
 func (c *routerCluster) observe(scale *routerScale) (err error) {
 	if scale.router, err = c.routerUsage(); err != nil {
 		return err

@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
-// slipwayNode is the configuration that keeps a cluster out of the way of others on the machine.
-// Like the stock side's, it evicts no pod because others have filled the disk.
+// slipwayNode is the configuration that separates a cluster from others on the machine. Like the
+// stock side's, it evicts no pod if the disk is nearly full.
 const slipwayNode = `apiVersion: v1
 kind: NodeConfig
 kubeletArguments:
@@ -25,7 +25,7 @@ slipway:
   cgroupRoot: %s
 `
 
-// slipway is the side that is started with `slipway up`.
+// slipway is the side that `slipway up` starts.
 type slipway struct {
 	host    *host.Host
 	program string
@@ -48,8 +48,8 @@ func (s *slipway) data(names ...string) string {
 	return s.host.Path(append([]string{"data"}, names...)...)
 }
 
-// start runs `slipway up`, which returns when everything is ready, and takes its word only if API
-// server and node say the same.
+// start runs `slipway up`, which returns when everything is ready, and verifies this with the API
+// server and the node.
 func (s *slipway) start(ctx context.Context, last time.Time) (*cluster, time.Time, error) {
 	if err := s.run(ctx, "up"); err != nil {
 		return nil, time.Time{}, err
@@ -65,19 +65,19 @@ func (s *slipway) start(ctx context.Context, last time.Time) (*cluster, time.Tim
 	return c, word, err
 }
 
-// prepare has nothing to do: slipway brings its images along.
+// prepare has nothing to do: slipway contains its images.
 func (s *slipway) prepare(context.Context) error { return nil }
 
 func (s *slipway) stop(ctx context.Context) error { return s.run(ctx, "down") }
 
 func (s *slipway) discard(ctx context.Context) error { return s.run(ctx, "down", "--purge") }
 
-// run runs a command of slipway to its end. The error has what it said.
+// run runs a command of slipway to its end. The error contains the output.
 func (s *slipway) run(ctx context.Context, args ...string) error {
 	command := exec.CommandContext(ctx, s.program, append(args, "--data-dir", s.data())...)
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = 10 * time.Second
-	// A file and not a pipe: what it leaves in the background would keep a pipe open.
+	// A file and not a pipe, because background processes would keep a pipe open.
 	output, err := os.CreateTemp(s.host.Dir, "output-")
 	if err != nil {
 		return fmt.Errorf("record output: %w", err)
@@ -95,8 +95,8 @@ func (s *slipway) run(ctx context.Context, args ...string) error {
 	return errors.Join(fmt.Errorf("slipway %s: %w\n%s", args[0], err, bytes.TrimSpace(body)), readErr)
 }
 
-// onSlipway starts a cluster of its own with a MasterConfig, empty for the default one, hands it to
-// use and removes it.
+// onSlipway starts a separate cluster with a MasterConfig, empty for the default, passes it to use
+// and removes it.
 func onSlipway(ctx context.Context, dir, cgroupRoot, program, master string, use func(*cluster, *slipway) error) (err error) {
 	h, err := host.New(dir, cgroupRoot)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
-// stopTime is how long a stock program may take to end before it is killed.
+// stopTime is the time after which a stock program that does not end is killed.
 const stopTime = 15 * time.Second
 
 // stock is the side of separate programs.
@@ -37,13 +37,13 @@ type stock struct {
 type program struct {
 	name    string
 	command *exec.Cmd
-	// ended is closed when it has ended, with err.
-	ended chan struct{}
-	err   error
+	// done is closed when the program has ended, with err.
+	done chan struct{}
+	err  error
 }
 
-// newStock writes everything that a stock cluster needs before its first start: certificates,
-// configuration files, the pods' network and its control group. None of it counts as time to ready.
+// newStock writes all files that a stock cluster needs before its first start: certificates,
+// configuration files, the pods' network and its cgroup. None of this counts as time to ready.
 func newStock(h *host.Host, programs string) (side, error) {
 	name, err := os.Hostname()
 	if err != nil {
@@ -76,9 +76,9 @@ func newStock(h *host.Host, programs string) (side, error) {
 }
 
 // start starts the programs in the order that makes the cluster ready first: etcd, the API server
-// and containerd at once, kubelet as soon as it can reach containerd (without it ends), so that its
-// own start passes while the API server's does, and the others when the API server is ready.
-// Started before, they only take processor time from it.
+// and containerd immediately, and kubelet when it can reach containerd (otherwise it exits), so
+// that it starts while the API server does. The others follow when the API server is ready;
+// earlier, they would only use its processor time.
 func (s *stock) start(ctx context.Context, last time.Time) (*cluster, time.Time, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -114,8 +114,8 @@ func (s *stock) start(ctx context.Context, last time.Time) (*cluster, time.Time,
 	return c, word, nil
 }
 
-// launch starts programs in the namespace, each with a log of its own. One that ends cancels with
-// what it said last.
+// launch starts programs in the namespace, each with a log file. A program that ends cancels ctx
+// with its last log line.
 func (s *stock) launch(cancel context.CancelCauseFunc, names ...string) error {
 	arguments := s.arguments()
 	for _, name := range names {
@@ -124,7 +124,7 @@ func (s *stock) launch(cancel context.CancelCauseFunc, names ...string) error {
 		if err != nil {
 			return fmt.Errorf("open log: %w", err)
 		}
-		p := &program{name: name, ended: make(chan struct{})}
+		p := &program{name: name, done: make(chan struct{})}
 		p.command = exec.Command(filepath.Join(s.programs, name), arguments[name]...)
 		p.command.Stdout, p.command.Stderr = log, log
 		// containerd looks for its shim there.
@@ -135,7 +135,7 @@ func (s *stock) launch(cancel context.CancelCauseFunc, names ...string) error {
 			return fmt.Errorf("start %s: %w", name, err)
 		}
 		go func() {
-			defer close(p.ended)
+			defer close(p.done)
 			p.err = p.command.Wait()
 			output, _ := os.ReadFile(path)
 			cancel(fmt.Errorf("stock %s ended: %v\n%s", name, p.err, output[max(0, len(output)-1000):]))
@@ -160,7 +160,7 @@ func (s *stock) waitContainerd(ctx context.Context) error {
 	return nil
 }
 
-// waitProxy returns when the service proxy has written its first rules, as `slipway up` does.
+// waitProxy waits until the service proxy has written its first rules, as `slipway up` does.
 func (s *stock) waitProxy(ctx context.Context) error {
 	client := &http.Client{Transport: &http.Transport{DialContext: s.host.Dial, DisableKeepAlives: true}}
 	err := poll(ctx, 20*time.Millisecond, func(ctx context.Context) (bool, error) {
@@ -170,7 +170,7 @@ func (s *stock) waitProxy(ctx context.Context) error {
 		}
 		response, err := client.Do(request)
 		if err != nil {
-			return false, nil // it does not listen yet
+			return false, nil // The proxy does not listen yet.
 		}
 		return response.StatusCode == http.StatusOK, response.Body.Close()
 	})
@@ -180,17 +180,16 @@ func (s *stock) waitProxy(ctx context.Context) error {
 	return nil
 }
 
-// busybox is where Debian's busybox-static installs it.
+// busybox is the path at which Debian's busybox-static installs it.
 const busybox = "/bin/busybox"
 
-// prepare loads the images that Slipway loads at its start, which a person would have pulled
-// before.
+// prepare loads the images that Slipway loads at its start, which a user would have pulled before.
 func (s *stock) prepare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTime)
 	defer cancel()
 	loader := image.Loader{Store: image.Store{Socket: s.containerdSocket(), Snapshotter: "overlayfs"}, Pause: s.payload.Pause, Busybox: busybox}
 	loaded := false
-	// It goes on with slipway's own image once pods can start, and that is not needed here.
+	// Slipway also loads its own image after pods can start. It is not needed here.
 	err := loader.Run(ctx, func() { loaded = true; cancel() })
 	if loaded {
 		return nil
@@ -198,7 +197,7 @@ func (s *stock) prepare(ctx context.Context) error {
 	return errors.Join(fmt.Errorf("load image %s", pauseImage), err, context.Cause(ctx))
 }
 
-// stop ends the programs in the opposite order of their start, and the pods before containerd.
+// stop ends the programs in the reverse order of their start, and the pods before containerd.
 func (s *stock) stop(ctx context.Context) error {
 	var problems []error
 	for _, name := range []string{"kubelet", "kube-proxy", "kube-scheduler", "kube-controller-manager", "kube-apiserver", "etcd"} {
@@ -210,23 +209,24 @@ func (s *stock) stop(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// end asks a program to end, and kills it when it does not. One that has ended before is a problem.
+// end stops a program, and kills it after a timeout. If the program has already ended, this is an
+// error.
 func (s *stock) end(name string) error {
 	for _, p := range s.running {
 		if p.name != name {
 			continue
 		}
 		select {
-		case <-p.ended:
+		case <-p.done:
 			return fmt.Errorf("stock %s ended by itself: %v", name, p.err)
 		default:
 		}
 		_ = p.command.Process.Signal(syscall.SIGTERM)
 		select {
-		case <-p.ended:
+		case <-p.done:
 		case <-time.After(stopTime):
 			_ = p.command.Process.Kill()
-			<-p.ended
+			<-p.done
 		}
 	}
 	return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/moby/sys/mountinfo"
 )
 
-// The networks of the stock side are kubeadm's services and, for pods, the subnet that the
-// controllers give the first node of Slipway's default network.
+// The networks of the stock side: kubeadm's services and, for pods, the subnet that the controllers
+// assign to the first node of Slipway's default network.
 const (
 	serviceCIDR    = "10.96.0.0/12"
 	serviceAddress = "10.96.0.1"
@@ -22,9 +22,9 @@ const (
 	bridge         = "bench0"
 )
 
-// kubeletFile is what kubeadm writes, except: failCgroupV1 and cgroupfs for machines with control
-// groups of version 1, the control group of its own, certificates that are given instead of made or
-// rotated, and no eviction on a machine whose disk is nearly full.
+// kubeletFile is what kubeadm writes, except: failCgroupV1 and cgroupfs for machines with cgroup
+// version 1, a separate cgroup, given certificates without rotation, and no eviction on a machine
+// whose disk is nearly full.
 const kubeletFile = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 authentication:
@@ -58,9 +58,9 @@ hostnameOverride: $node
 conntrack: {maxPerCore: 0}
 `
 
-// containerdFile leaves everything at its default except what is needed to run at all beside
-// another containerd, with these programs, and where nobody may lower an oom_score_adj (without
-// CAP_SYS_RESOURCE).
+// containerdFile keeps every default except the settings that are required next to another
+// containerd, with these programs, and on machines where processes cannot lower an oom_score_adj
+// (without CAP_SYS_RESOURCE).
 const containerdFile = `version = 4
 root = "$dir/containerd"
 state = "$dir/run"
@@ -92,7 +92,7 @@ BinaryName = "$payload/runc"
 SystemdCgroup = false
 `
 
-// conflist has the pods' network with the plugin that Slipway uses.
+// conflist configures the pods' network with the plugin that Slipway uses.
 const conflist = `{"cniVersion": "1.1.0", "name": "bench", "plugins": [{"type": "slipway-cni", "capabilities": {"portMappings": true},
   "bridge": "$bridge", "podCIDR": "$subnet", "stateDir": "$dir/cni-state", "nftTable": "bench", "hairpin": true}]}
 `
@@ -125,8 +125,8 @@ func (s *stock) writeFiles() error {
 
 func (s *stock) containerdSocket() string { return s.host.Path("run", "containerd.sock") }
 
-// lowersOOMScore tells whether this process, and so those that it starts, may lower an
-// oom_score_adj: it tries.
+// lowersOOMScore reports whether this process, and therefore its children, can lower an
+// oom_score_adj. It tries to.
 func lowersOOMScore() bool {
 	const file = "/proc/self/oom_score_adj"
 	before, err := os.ReadFile(file)
@@ -136,8 +136,8 @@ func lowersOOMScore() bool {
 	return os.WriteFile(file, before, 0) == nil
 }
 
-// makeCgroups creates a control group in each hierarchy: kubelet refuses to start without the one
-// that it is told to use.
+// makeCgroups creates a cgroup in each hierarchy. Kubelet does not start without its configured
+// cgroup.
 func makeCgroups(root string) error {
 	mounts, err := mountinfo.GetMounts(mountinfo.FSTypeFilter("cgroup", "cgroup2"))
 	if err != nil {

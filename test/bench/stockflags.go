@@ -5,8 +5,8 @@ import (
 )
 
 // arguments returns the command lines of the stock programs: those that kubeadm writes, except that
-// nothing waits for leases (a control plane of one has nobody to share with) and that etcd serves
-// on loopback alone.
+// no program waits for leases (a single control plane shares with no other) and that etcd serves on
+// loopback only.
 func (s *stock) arguments() map[string][]string {
 	f := s.credentials.Files
 	const client, peer = "https://127.0.0.1:2379", "https://127.0.0.1:2380"

@@ -26,17 +26,17 @@ const (
 	logins      = 60
 	tokenReads  = 300 // requests with each kind of credentials
 	sccPods     = 200
-	// mostProjects and mostSCC are the aims, in seconds.
+	// mostProjects and mostSCC are the targets, in seconds.
 	mostProjects = 0.050
 	mostSCC      = 0.005
 	tenant       = "developer"
-	// What our own controllers give a project, each in its turn.
+	// The objects that Slipway's controllers create in a project, in order.
 	uidRange  = "openshift.io/sa.scc.uid-range"
 	ownsRoles = "slipway.openshift.io/default-roles"
 )
 
-// tenantsMaster is the configuration of the cluster of tenants: a namespace gets no service
-// accounts and nothing that follows from them, so that ten thousand projects are made in a minute.
+// tenantsMaster is the configuration of the cluster of tenants. Namespaces get no service accounts
+// and no objects that follow from them, so that ten thousand projects are created in a minute.
 const tenantsMaster = `apiVersion: v1
 kind: MasterConfig
 serviceAccountConfig: {managedNames: []}
@@ -45,17 +45,17 @@ kubernetesMasterConfig:
     controllers: ["*", "-persistentvolume-attach-detach-controller", "-persistentvolume-expander-controller", "-serviceaccount-controller", "-root-ca-certificate-publisher-controller"]
 `
 
-// tenants is what was measured of a user who works in a cluster of many.
+// tenants contains the measurements of a user in a cluster with many users.
 type tenants struct {
-	loginRate              float64 // logins in a second
+	loginRate              float64 // logins per second
 	certificate, hit, miss []time.Duration
-	pods                   []time.Duration // requests to create one
-	scc                    float64         // seconds of each that were SCC admission's
+	pods                   []time.Duration // requests to create a pod
+	scc                    float64         // seconds of each in SCC admission
 	// The request for the projects; `oc get projects`; `oc version --client`.
-	projects, command, nothing []time.Duration
+	projects, command, empty []time.Duration
 }
 
-// measureTenants measures a cluster of its own and removes it.
+// measureTenants boots a separate cluster, measures it and removes it.
 func measureTenants(ctx context.Context, dir, program, oc string) (*tenants, error) {
 	result := &tenants{}
 	return result, onSlipway(ctx, filepath.Join(dir, "tenants"), "/slipway-bench-tenants", program, tenantsMaster, func(c *cluster, s *slipway) (err error) {
@@ -80,8 +80,7 @@ type town struct {
 	result *tenants
 }
 
-// hostConfig is the connection of the kubeconfig at path for a client outside of the host's
-// namespace.
+// hostConfig is the connection of the kubeconfig at path for a client outside the host's namespace.
 func hostConfig(h *host.Host, path string) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", path)
 	if err != nil {
@@ -91,8 +90,8 @@ func hostConfig(h *host.Host, path string) (*rest.Config, error) {
 	return config, nil
 }
 
-// measure measures everything, and the projects last: ten thousand of them would be in the way of
-// the others.
+// measure measures everything. The projects are last, because ten thousand of them would disturb
+// the other measurements.
 func (t *town) measure(ctx context.Context, password string) error {
 	tokens, err := t.measureLogins(ctx, password)
 	if err != nil {
@@ -119,7 +118,7 @@ func (t *town) measure(ctx context.Context, password string) error {
 
 func projectName(i int) string { return fmt.Sprintf("bench-%05d", i) }
 
-// makeProject creates a namespace, which is the tenant's if it is one of the first.
+// makeProject creates a namespace. The first ones belong to the tenant.
 func (t *town) makeProject(ctx context.Context, i int) error {
 	name := projectName(i)
 	if _, err := t.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
@@ -136,7 +135,7 @@ func (t *town) makeProject(ctx context.Context, i int) error {
 	return err
 }
 
-// waitKept waits until a project has what our controllers give it.
+// waitKept waits until a project has the objects of Slipway's controllers.
 func (t *town) waitKept(ctx context.Context, i int) error {
 	return poll(ctx, 50*time.Millisecond, func(ctx context.Context) (bool, error) {
 		namespace, err := t.client.CoreV1().Namespaces().Get(ctx, projectName(i), metav1.GetOptions{})
@@ -175,11 +174,11 @@ func (t *town) measureProjects(ctx context.Context, user *rest.Config) error {
 	if t.result.command, err = t.commands(ctx, "get", "projects", "--kubeconfig", kubeconfig); err != nil {
 		return err
 	}
-	t.result.nothing, err = t.commands(ctx, "version", "--client")
+	t.result.empty, err = t.commands(ctx, "version", "--client")
 	return err
 }
 
-// commands runs oc several times, after once.
+// commands runs oc several times, after a first run that does not count.
 func (t *town) commands(ctx context.Context, args ...string) (took []time.Duration, err error) {
 	const times = 20
 	for i := range times + 1 {

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/stats"
 )
 
-// runTenants measures a user among many, prints it and writes it.
+// runTenants measures a user among many and reports the result.
 func runTenants(ctx context.Context, o options) error {
 	machine, started := host.Describe(), time.Now()
 	work, err := os.MkdirTemp("", "slipway-bench-")
@@ -35,7 +35,7 @@ func runTenants(ctx context.Context, o options) error {
 	return tenantsSection.Write(o.markdown, conditions+"\n"+result.table().Markdown())
 }
 
-// table returns what was measured, with the aims.
+// table returns the measurements with their targets.
 func (r *tenants) table() stats.Table {
 	t := stats.Table{Heading: []string{"users and projects", "p50", "p99", "aim", ""}}
 	times := func(name string, took []time.Duration, most float64) {
@@ -48,7 +48,7 @@ func (r *tenants) table() stats.Table {
 	}
 	times("request for the user's projects", r.projects, mostProjects)
 	times("`oc get projects`", r.command, mostProjects)
-	times("`oc version --client`, which asks nobody", r.nothing, 0)
+	times("`oc version --client`, which asks nobody", r.empty, 0)
 	times("request with a client certificate", r.certificate, 0)
 	times("request with a token that was used before", r.hit, 0)
 	times("request with a token that was never used", r.miss, 0)

@@ -44,8 +44,8 @@ func (t *town) measureLogins(ctx context.Context, password string) ([]string, er
 	return tokens, errors.Join(problems...)
 }
 
-// login asks for a token by the implicit grant of the client that answers challenges; it is in the
-// fragment of where it is sent to.
+// login requests a token with the implicit grant of the client for challenges. The token is in the
+// fragment of the redirect URI.
 func login(ctx context.Context, client *http.Client, server, password string) (token string, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server+"/oauth/authorize?client_id=openshift-challenging-client&response_type=token", nil)
 	if err != nil {
@@ -58,7 +58,7 @@ func login(ctx context.Context, client *http.Client, server, password string) (t
 		return "", err
 	}
 	defer answer.Body.Close()
-	_, _ = io.Copy(io.Discard, answer.Body) // so that the connection is used again
+	_, _ = io.Copy(io.Discard, answer.Body) // so that the connection is reused
 	location, err := answer.Location()
 	if err != nil {
 		return "", fmt.Errorf("log in: %s: %w", answer.Status, err)
@@ -70,8 +70,8 @@ func login(ctx context.Context, client *http.Client, server, password string) (t
 	return values.Get("access_token"), err
 }
 
-// measureTokens asks for the version with a client certificate's identity, with tokens that were
-// never used, and with one again and again.
+// measureTokens requests the version with a client certificate, with new tokens, and with the same
+// token repeatedly.
 func (t *town) measureTokens(ctx context.Context, tokens []string) error {
 	anonymous := rest.AnonymousClientConfig(t.config)
 	anonymous.Dial, anonymous.QPS = t.host.Dial, -1
@@ -111,8 +111,8 @@ func (t *town) measureTokens(ctx context.Context, tokens []string) error {
 	return nil
 }
 
-// measureSCC lets the tenant create pods up to the point where they would be stored, and reads from
-// the server how long its checks of SCC took.
+// measureSCC lets the tenant create pods as a dry run, and reads the duration of SCC admission from
+// the server.
 func (t *town) measureSCC(ctx context.Context, user *rest.Config) error {
 	project := projectName(0)
 	if err := t.waitKept(ctx, 0); err != nil {
@@ -130,7 +130,7 @@ func (t *town) measureSCC(ctx context.Context, user *rest.Config) error {
 		_, err := client.CoreV1().Pods(project).Create(ctx, pausePod(fmt.Sprintf("pod-%d", i)), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err
 	}
-	// The checks learn of the project and of its account from caches.
+	// Admission gets the project and its service account from caches.
 	var refusal error
 	err = poll(ctx, 100*time.Millisecond, func(context.Context) (bool, error) {
 		refusal = create(0)
@@ -158,7 +158,7 @@ func (t *town) measureSCC(ctx context.Context, user *rest.Config) error {
 	return err
 }
 
-// admission is how many seconds the checks of SCC have taken so far, all together.
+// admission returns the total duration of SCC admission until now, in seconds.
 func (t *town) admission(ctx context.Context) (sum float64, found bool, err error) {
 	stream, err := t.client.RESTClient().Get().AbsPath("/metrics").Stream(ctx)
 	if err != nil {

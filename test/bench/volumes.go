@@ -24,7 +24,7 @@ var drivers embed.FS
 const (
 	attachable = "bench.example.com/attachable"
 	hanging    = "bench.example.com/hanging"
-	// hangLimit is how long a pod may take to run while another driver hangs, before that is ended.
+	// hangLimit is the timeout for a pod to run while another driver hangs.
 	hangLimit = time.Minute
 )
 
@@ -46,13 +46,13 @@ func installDriver(pluginDir, name, file string) (flexvolume.Installation, error
 	return flexvolume.Install(pluginDir, name, source.Name())
 }
 
-// measureVolumes measures pods with an attachable FlexVolume. Drivers are installed for it and
-// removed again.
+// measureVolumes measures pods with an attachable FlexVolume. It installs drivers and removes them
+// again.
 func measureVolumes(ctx context.Context, h *host.Host, c *cluster, o options, result *round) (err error) {
 	if _, err := installDriver(h.Path("drivers"), attachable, "attachable"); err != nil {
 		return err
 	}
-	// The first one also waits until the driver has been found.
+	// The first one also waits for the discovery of the driver.
 	if _, err := c.cycleVolume(ctx, "volume-first"); err != nil {
 		return err
 	}
@@ -74,8 +74,8 @@ func measureVolumes(ctx context.Context, h *host.Host, c *cluster, o options, re
 	return err
 }
 
-// measureHanging measures such pods while another driver hangs in its init; not after the first
-// that has taken hangLimit.
+// measureHanging measures such pods while another driver hangs in its init. It stops after the
+// first one that exceeds hangLimit.
 func measureHanging(ctx context.Context, h *host.Host, c *cluster, count int) (all []time.Duration, err error) {
 	dir := filepath.Join(h.Path("drivers"), flexvolume.EscapeName(hanging))
 	if err := os.Mkdir(dir, 0o755); err != nil {
@@ -103,8 +103,8 @@ func measureHanging(ctx context.Context, h *host.Host, c *cluster, count int) (a
 	return all, nil
 }
 
-// volumePod returns a pod with one attachable FlexVolume of its own. The volume is called like the
-// pod, because upstream takes volumes that are called alike for the same.
+// volumePod returns a pod with a separate attachable FlexVolume. The volume has the name of the
+// pod, because upstream treats volumes with equal names as the same.
 func volumePod(name string) *corev1.Pod {
 	pod := pausePod(name)
 	pod.Spec.Volumes = []corev1.Volume{{Name: name, VolumeSource: corev1.VolumeSource{
@@ -115,7 +115,7 @@ func volumePod(name string) *corev1.Pod {
 }
 
 // cycleVolume starts a pod with a volume, ends it, and waits until the volume is detached, so that
-// it does not disturb what follows. It returns what startPod returns.
+// it does not disturb later measurements. It returns the result of startPod.
 func (c *cluster) cycleVolume(ctx context.Context, name string) (time.Duration, error) {
 	took, err := c.startPod(ctx, volumePod(name))
 	if err != nil {
@@ -143,8 +143,8 @@ func (c *cluster) waitDetached(ctx context.Context) error {
 	return nil
 }
 
-// startTogether creates so many pods with a volume each at once, and returns the time until all of
-// them run. They are gone when it returns.
+// startTogether creates a number of pods with a volume each, concurrently, and returns the time
+// until all of them run. It deletes them before it returns.
 func (c *cluster) startTogether(ctx context.Context, count int) (time.Duration, error) {
 	pods := c.client.CoreV1().Pods("default")
 	const group = "bench=together"

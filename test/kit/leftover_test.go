@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestLeftoversAreFound leaves one thing of each kind behind, as a broken `slipway down` would.
+// TestLeftoversAreFound leaves one orphan of each kind behind, as a broken `slipway down` would.
 func TestLeftoversAreFound(t *testing.T) {
 	c := &Cluster{Machine: testMachine(t), DataDir: t.TempDir(), home: t.TempDir(), t: t}
 	c.CgroupRoot = "/slipway-" + c.name
@@ -22,7 +22,7 @@ func TestLeftoversAreFound(t *testing.T) {
 		t.Fatalf("a cluster that never ran left behind: %v", problems)
 	}
 	tests := []struct {
-		what  string
+		name  string
 		leave func(t *testing.T)
 	}{
 		{"processes", c.leaveProcess},
@@ -54,10 +54,10 @@ func TestLeftoversAreFound(t *testing.T) {
 		{"loop devices", c.leaveLoop},
 	}
 	for _, tt := range tests {
-		t.Run(tt.what, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			tt.leave(t)
 			problems := c.leftovers()
-			if len(problems) != 1 || !strings.Contains(problems[0].Error(), "left behind by down: "+tt.what) {
+			if len(problems) != 1 || !strings.Contains(problems[0].Error(), "left behind by down: "+tt.name) {
 				t.Errorf("found %v", problems)
 			}
 		})

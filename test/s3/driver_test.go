@@ -16,8 +16,9 @@ import (
 	storage "github.com/slipway-platform/slipway/registry/s3"
 )
 
-// limit makes distribution's tests write no file of 5 GiB, and bounds the memory of this process:
-// they compare files of megabytes with a library that takes gigabytes to print a difference.
+// limit keeps distribution's tests from writing a file of 5 GiB, and bounds the memory of this
+// process: they compare files of megabytes with a library that needs gigabytes to print a
+// difference.
 func limit(t *testing.T) {
 	t.Helper()
 	before := flag.Lookup("test.short").Value.String()
@@ -37,8 +38,8 @@ func limit(t *testing.T) {
 	}
 }
 
-// open returns a function that makes drivers with more settings, for a bucket that is made if it is
-// missing.
+// open returns a function that creates drivers with additional settings, for a bucket that is
+// created if it is missing.
 func open(t *testing.T) func(more map[string]any) (driver.StorageDriver, error) {
 	t.Helper()
 	program, err := filepath.Abs("../../bin/versitygw")
@@ -65,18 +66,18 @@ func TestDriverDoesWhatDistributionExpects(t *testing.T) {
 	limit(t)
 	for name, more := range map[string]map[string]any{
 		"defaults": {},
-		// Small enough that distribution's tests copy in parts, and below a directory.
+		// Small enough that distribution's tests copy in parts, and in a directory.
 		"small parts": {"chunksize": 5 << 20, "multipartcopychunksize": 5 << 20, "multipartcopythresholdsize": 16, "rootdirectory": "/registry", "bucket": "others"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // one of its tests waits 15 seconds
+			t.Parallel() // One of its tests waits 15 seconds.
 			testsuites.Driver(t, func() (driver.StorageDriver, error) { return create(more) }, false)
 		})
 	}
 }
 
-// TestUploadGoesOnAfterSmallPart writes with a new writer for each piece. S3 allows a part below 5
-// MiB at the end only, so that what there is must be copied before more can follow it.
+// TestUploadGoesOnAfterSmallPart uses a new writer for each piece. S3 allows a part below 5 MiB
+// only at the end, so a writer must copy existing content before it appends more.
 func TestUploadGoesOnAfterSmallPart(t *testing.T) {
 	create := open(t)
 	const mebibyte = 1 << 20

@@ -1,7 +1,6 @@
-// Package s3 proves on a real cluster that the registry keeps its images in a real server of S3
-// (versitygw), and that `oc image mirror` makes a bucket there that is pulled from. They build that
-// server first, and stand beside the scenarios so that it alone need not be built where only those
-// are run.
+// Package s3 proves on a real cluster that the registry stores its images on a real S3 server
+// (versitygw), and that `oc image mirror` creates a bucket from which clients pull. The tests first
+// build that server. They are separate from the scenarios, so that only they need it.
 package s3
 
 import (
@@ -27,8 +26,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// registry is the registry of a cluster whose images are in S3, for somebody who may do everything
-// in the project `default`.
+// registry is the registry of a cluster with its images in S3, for a user with all rights in the
+// project `default`.
 type registry struct {
 	*kit.Cluster
 	*server
@@ -68,16 +67,16 @@ func (r *registry) options() []remote.Option {
 	return []remote.Option{remote.WithTransport(r.client.Transport), remote.WithAuth(&authn.Basic{Username: "any", Password: r.token})}
 }
 
-func (r *registry) tag(named string) name.Tag {
+func (r *registry) tag(text string) name.Tag {
 	r.t.Helper()
-	tag, err := name.NewTag(r.host() + "/default/" + named)
+	tag, err := name.NewTag(r.host() + "/default/" + text)
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	return tag
 }
 
-// push stores an image of random bytes, whose layer is sent in several parts.
+// push stores an image of random bytes. Its layer is sent in several parts.
 func (r *registry) push(name string) v1.Image {
 	r.t.Helper()
 	image, err := random.Image(24<<20, 1)
@@ -90,8 +89,8 @@ func (r *registry) push(name string) v1.Image {
 	return image
 }
 
-// whole says whether an image can be pulled with all that belongs to it.
-func (r *registry) whole(reference name.Reference) error {
+// checkContent reports an error unless the image can be pulled completely.
+func (r *registry) checkContent(reference name.Reference) error {
 	image, err := remote.Image(reference, r.options()...)
 	if err != nil {
 		return err
@@ -107,11 +106,11 @@ func (r *registry) prune(title string, more ...string) string {
 func TestTheRegistryKeepsItsImagesInS3(t *testing.T) {
 	r := start(t)
 	old, current := r.push("app:v1"), r.push("app:v1")
-	if err := r.whole(r.tag("app:v1")); err != nil {
+	if err := r.checkContent(r.tag("app:v1")); err != nil {
 		t.Errorf("the image that was pushed last: %v", err)
 	}
 
-	// A layer is taken over from another repository.
+	// A layer is mounted from another repository.
 	layers, err := current.Layers()
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +123,7 @@ func TestTheRegistryKeepsItsImagesInS3(t *testing.T) {
 		t.Errorf("mount of a layer: %d", status)
 	}
 
-	// What nothing names goes, from S3 too.
+	// Unreferenced content is deleted, also from S3.
 	digest, err := old.Digest()
 	if err != nil {
 		t.Fatal(err)
@@ -139,15 +138,15 @@ func TestTheRegistryKeepsItsImagesInS3(t *testing.T) {
 	if len(r.objects(t, object...)) != 0 {
 		t.Error("the manifest of a removed image is still in S3")
 	}
-	if err := r.whole(r.tag("app:v1")); err != nil {
+	if err := r.checkContent(r.tag("app:v1")); err != nil {
 		t.Errorf("the image that stays: %v", err)
 	}
 
-	// A push that the registry does not survive is made again.
+	// A push that fails because the registry is killed is repeated.
 	r.interrupt("app")
 	r.WaitFor("a push after the registry was killed", func(context.Context) error { return remote.Write(r.tag("app:v2"), old, r.options()...) })
 	for _, tag := range []string{"app:v1", "app:v2"} {
-		if err := r.whole(r.tag(tag)); err != nil {
+		if err := r.checkContent(r.tag(tag)); err != nil {
 			t.Errorf("%s after the registry was killed: %v", tag, err)
 		}
 	}
@@ -156,7 +155,7 @@ func TestTheRegistryKeepsItsImagesInS3(t *testing.T) {
 	r.mirror(current)
 }
 
-// post asks the registry and gives the status.
+// post sends a POST request to the registry and returns the status.
 func (r *registry) post(path string) int {
 	r.t.Helper()
 	answer := r.ask(http.MethodPost, "https://"+r.host()+path, nil)
@@ -166,7 +165,7 @@ func (r *registry) post(path string) int {
 	return answer.StatusCode
 }
 
-// ask returns the answer to a request, nil if there is none.
+// ask returns the response to a request, or nil if there is none.
 func (r *registry) ask(method, address string, body io.Reader) *http.Response {
 	request, err := http.NewRequestWithContext(r.t.Context(), method, address, body)
 	if err != nil {
@@ -182,7 +181,7 @@ func (r *registry) ask(method, address string, body io.Reader) *http.Response {
 	return answer
 }
 
-// interrupt kills the registry while an upload has sent parts to S3.
+// interrupt kills the registry after an upload has sent parts to S3.
 func (r *registry) interrupt(stream string) {
 	r.t.Helper()
 	started := r.ask(http.MethodPost, fmt.Sprintf("https://%s/v2/default/%s/blobs/uploads/", r.host(), stream), nil)
@@ -190,11 +189,11 @@ func (r *registry) interrupt(stream string) {
 		r.t.Fatal("no upload can be started")
 	}
 	reader, writer := io.Pipe()
-	ended := make(chan *http.Response, 1)
+	responses := make(chan *http.Response, 1)
 	go func() {
 		answer := r.ask(http.MethodPatch, started.Header.Get("Location"), reader)
 		reader.Close()
-		ended <- answer
+		responses <- answer
 	}()
 	go func() {
 		for block := make([]byte, 64<<10); ; {
@@ -210,12 +209,12 @@ func (r *registry) interrupt(stream string) {
 		return nil
 	})
 	r.Kill("control-plane")
-	if answer := <-ended; answer != nil {
+	if answer := <-responses; answer != nil {
 		r.t.Errorf("the upload ended with %s", answer.Status)
 	}
 }
 
-// mirror copies an image of the cluster's registry to a path of the bucket, from which it is pulled
+// mirror copies an image of the cluster's registry to a path of the bucket, from which clients pull
 // without a registry.
 func (r *registry) mirror(image v1.Image) {
 	r.t.Helper()

@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// TestDeployerPodHasTokenInEnvironment: others, and all while the account has no token of its
-// own, have it in the volume that other pods have.
+// TestDeployerPodHasTokenInEnvironment also proves that without a token secret of the account, and
+// for other accounts, the token is in the volume that every pod has.
 func TestDeployerPodHasTokenInEnvironment(t *testing.T) {
 	token := func(name, of string, data map[string][]byte) *corev1.Secret {
 		return &corev1.Secret{

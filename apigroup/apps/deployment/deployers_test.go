@@ -20,8 +20,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// TestDeployerPodHasDeadlineForQuotas: where a quota wants requests of each container, and limits
-// pods that end, a strategy gives its deployer both.
+// TestDeployerPodHasDeadlineForQuotas uses a quota that requires requests of each container and
+// limits pods with a deadline. A strategy sets both for its deployer.
 func TestDeployerPodHasDeadlineForQuotas(t *testing.T) {
 	resources := corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{"cpu": resource.MustParse("100m")}, Limits: corev1.ResourceList{"memory": resource.MustParse("64Mi")},

@@ -21,7 +21,7 @@ import (
 func TestImageOfOtherProjectRequiresAccess(t *testing.T) {
 	for name, tt := range map[string]struct {
 		namespace, account string
-		brought            bool
+		updated            bool
 	}{
 		"own":           {"shop", "nobody", true},
 		"may":           {"other", "system:serviceaccount:shop:default", true},
@@ -40,18 +40,18 @@ func TestImageOfOtherProjectRequiresAccess(t *testing.T) {
 				return account.GetName() == tt.account, nil
 			}, events,
 		}
-		_ = l.reconcile(t.Context(), key(dc.Name)) // may ask to be called again
+		_ = l.reconcile(t.Context(), key(dc.Name)) // can request a requeue
 		got, err := apps.DeploymentConfigs("shop").Get(t.Context(), dc.Name, metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if brought := got.Spec.Template.Spec.Containers[0].Image == "app@sha256:1"; brought != tt.brought {
+		if updated := got.Spec.Template.Spec.Containers[0].Image == "app@sha256:1"; updated != tt.updated {
 			t.Errorf("%s: the image is %q", name, got.Spec.Template.Spec.Containers[0].Image)
 		}
 		reported := slices.ContainsFunc(got.Status.Conditions, func(c appsv1.DeploymentCondition) bool {
 			return c.Type == pull.ConditionType && c.Status == corev1.ConditionFalse
 		})
-		if reported == tt.brought || (len(events.Events) == 1) == tt.brought {
+		if reported == tt.updated || (len(events.Events) == 1) == tt.updated {
 			t.Errorf("%s: conditions %v and %d events", name, got.Status.Conditions, len(events.Events))
 		}
 	}

@@ -13,13 +13,13 @@ import (
 func TestBuilderCapabilities(t *testing.T) {
 	m := newPodFactory(t)
 	m.SeccompProfile = "builds.json"
-	ours, custom := build(), build()
+	standard, custom := build(), build()
 	custom.Spec.Strategy = buildv1.BuildStrategy{CustomStrategy: &buildv1.CustomBuildStrategy{From: corev1.ObjectReference{Kind: "DockerImage", Name: "custom:1"}}}
 	for _, tt := range []struct {
 		build *buildv1.Build
 		image string
 		first int // init containers
-	}{{ours, m.Image, 0}, {custom, "custom:1", 1}} {
+	}{{standard, m.Image, 0}, {custom, "custom:1", 1}} {
 		pod, _, err := m.pod(t.Context(), tt.build)
 		if err != nil {
 			t.Fatal(err)

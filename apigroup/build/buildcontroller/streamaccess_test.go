@@ -19,9 +19,9 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-// granted returns access reviews that allow one account or group one verb on the streams of one
+// accessFor returns access reviews that allow one account or group one verb on the streams of one
 // project.
-func granted(account, verb, namespace string) streamAccess {
+func accessFor(account, verb, namespace string) streamAccess {
 	kube := fake.NewClientset()
 	kube.PrependReactor("create", "subjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		review := action.(clienttesting.CreateAction).GetObject().DeepCopyObject().(*kubeauthorizationv1.SubjectAccessReview)
@@ -42,16 +42,16 @@ func streamIn(namespace string) *imagev1.ImageStream {
 }
 
 func TestPushToOtherProjectRequiresAccess(t *testing.T) {
-	var said []string
+	var lines []string
 	for name, tt := range map[string]struct {
 		streamAccess streamAccess
 		output       string // a tag of a stream in project "other"
 		isPushed     string
 	}{
-		"may":                {granted("system:serviceaccount:shop:builder", "update", "other"), "app:latest", "registry:5000/other/app:latest"},
-		"may pull":           {granted("system:serviceaccount:shop:builder", "get", "other"), "app:latest", ""},
-		"other account":      {granted("system:serviceaccount:shop:default", "update", "other"), "app:latest", ""},
-		"may, and not there": {granted("system:serviceaccount:shop:builder", "update", "other"), "none:latest", ""},
+		"may":                {accessFor("system:serviceaccount:shop:builder", "update", "other"), "app:latest", "registry:5000/other/app:latest"},
+		"may pull":           {accessFor("system:serviceaccount:shop:builder", "get", "other"), "app:latest", ""},
+		"other account":      {accessFor("system:serviceaccount:shop:default", "update", "other"), "app:latest", ""},
+		"may, and not there": {accessFor("system:serviceaccount:shop:builder", "update", "other"), "none:latest", ""},
 	} {
 		podFactory := newPodFactory(t)
 		streams := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
@@ -66,11 +66,11 @@ func TestPushToOtherProjectRequiresAccess(t *testing.T) {
 			t.Errorf("%s: output is %q, %v", name, isPushed, err)
 		}
 		if err != nil && tt.output == "app:latest" {
-			said = append(said, err.Error())
+			lines = append(lines, err.Error())
 		}
 	}
-	if len(said) != 2 || said[0] != said[1] {
-		t.Errorf("denials differ: %q", said)
+	if len(lines) != 2 || lines[0] != lines[1] {
+		t.Errorf("denials differ: %q", lines)
 	}
 }
 
@@ -80,12 +80,12 @@ func TestTriggerOnOtherProjectRequiresAccess(t *testing.T) {
 		streamAccess streamAccess
 		starts       int
 	}{
-		"own":        {"shop", granted("", "", ""), 1},
-		"may":        {"other", granted("system:serviceaccount:shop:builder", "get", "other"), 1},
-		"everybody":  {"other", granted("system:authenticated", "get", "other"), 1},
-		"may not":    {"other", granted("system:serviceaccount:shop:builder", "get", "third"), 0},
-		"may push":   {"other", granted("system:serviceaccount:shop:builder", "update", "other"), 0},
-		"other user": {"other", granted("system:serviceaccount:other:builder", "get", "other"), 0},
+		"own":        {"shop", accessFor("", "", ""), 1},
+		"may":        {"other", accessFor("system:serviceaccount:shop:builder", "get", "other"), 1},
+		"everybody":  {"other", accessFor("system:authenticated", "get", "other"), 1},
+		"may not":    {"other", accessFor("system:serviceaccount:shop:builder", "get", "third"), 0},
+		"may push":   {"other", accessFor("system:serviceaccount:shop:builder", "update", "other"), 0},
+		"other user": {"other", accessFor("system:serviceaccount:other:builder", "get", "other"), 0},
 	} {
 		config := &buildv1.BuildConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "site"}}
 		config.Spec.Triggers = []buildv1.BuildTriggerPolicy{{Type: buildv1.ImageChangeBuildTriggerType, ImageChange: &buildv1.ImageChangeTrigger{
@@ -98,7 +98,7 @@ func TestTriggerOnOtherProjectRequiresAccess(t *testing.T) {
 		if err := streams.Add(streamIn(tt.namespace)); err != nil {
 			t.Fatal(err)
 		}
-		client := buildfake.NewSimpleClientset(config) //nolint: the generated client of builds has no other
+		client := buildfake.NewSimpleClientset(config) //nolint: no other fake
 		starts := 0
 		client.PrependReactor("create", "buildconfigs", func(action clienttesting.Action) (bool, runtime.Object, error) {
 			starts++

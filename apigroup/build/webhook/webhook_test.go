@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	pushed = `{"ref": "refs/heads/main", "after": "abc", "head_commit": {"id": "abc", "message": "fix", "author": {"name": "Ann", "email": "a@example.com"}},
+	pushEvent = `{"ref": "refs/heads/main", "after": "abc", "head_commit": {"id": "abc", "message": "fix", "author": {"name": "Ann", "email": "a@example.com"}},
 		"commits": [{"id": "abc", "message": "fix", "author": {"name": "Ann", "email": "a@example.com"}}]}`
 	bitbucket = `{"push": {"changes": [{"new": null}, {"new": {"name": "other", "target": {"hash": "000"}}}, {"new": {"name": "main", "target": {"hash": "abc",
 		"message": "fix", "author": {"raw": "Ann <a@example.com>"}}}}]}}`
@@ -26,19 +26,19 @@ func TestReadersDecodeCalls(t *testing.T) {
 		body, ref          string
 		want               string // the commit, "build" without one, "ignored" or "error"
 	}{
-		"github":              {GitHub, "X-GitHub-Event", "push", asJSON, pushed, "main", "abc"},
-		"github, other ref":   {GitHub, "X-GitHub-Event", "push", asJSON, pushed, "", "ignored"},
+		"github":              {GitHub, "X-GitHub-Event", "push", asJSON, pushEvent, "main", "abc"},
+		"github, other ref":   {GitHub, "X-GitHub-Event", "push", asJSON, pushEvent, "", "ignored"},
 		"github, ping":        {GitHub, "X-GitHub-Event", "ping", asJSON, "{}", "main", "ignored"},
 		"github, issue":       {GitHub, "X-GitHub-Event", "issues", asJSON, "{}", "main", "error"},
-		"github, not said":    {GitHub, "X-Other", "push", asJSON, pushed, "main", "error"},
-		"github, form":        {GitHub, "X-GitHub-Event", "push", "application/x-www-form-urlencoded", pushed, "main", "error"},
+		"github, not said":    {GitHub, "X-Other", "push", asJSON, pushEvent, "main", "error"},
+		"github, form":        {GitHub, "X-GitHub-Event", "push", "application/x-www-form-urlencoded", pushEvent, "main", "error"},
 		"github, broken":      {GitHub, "X-GitHub-Event", "push", asJSON, "{", "main", "error"},
 		"github, deleted":     {GitHub, "X-GitHub-Event", "push", asJSON, `{"ref": "main", "deleted": true}`, "main", "ignored"},
 		"gogs":                {GitHub, "X-Gogs-Event", "push", asJSON, `{"ref": "refs/heads/main", "commits": [{"id": "abc"}]}`, "main", "abc"},
-		"gitlab":              {GitLab, "X-Gitlab-Event", "Push Hook", asJSON, pushed, "refs/heads/main", "abc"},
+		"gitlab":              {GitLab, "X-Gitlab-Event", "Push Hook", asJSON, pushEvent, "refs/heads/main", "abc"},
 		"gitlab, no commits":  {GitLab, "X-Gitlab-Event", "Push Hook", asJSON, `{"ref": "refs/heads/main", "after": "abc"}`, "main", "abc"},
 		"gitlab, deleted":     {GitLab, "X-Gitlab-Event", "Push Hook", asJSON, `{"ref": "refs/heads/main", "after": "0000"}`, "main", "ignored"},
-		"gitlab, tag":         {GitLab, "X-Gitlab-Event", "Tag Push Hook", asJSON, pushed, "main", "error"},
+		"gitlab, tag":         {GitLab, "X-Gitlab-Event", "Tag Push Hook", asJSON, pushEvent, "main", "error"},
 		"bitbucket":           {Bitbucket, "X-Event-Key", "repo:push", asJSON, bitbucket, "main", "abc"},
 		"bitbucket, other":    {Bitbucket, "X-Event-Key", "repo:push", asJSON, bitbucket, "release", "ignored"},
 		"bitbucket, server":   {Bitbucket, "X-Event-Key", "repo:refs_changed", asJSON, server, "main", "abc"},
@@ -76,7 +76,7 @@ func TestReadersDecodeCalls(t *testing.T) {
 
 // FuzzCalls verifies that any call is rejected, ignored, or starts a build.
 func FuzzCalls(f *testing.F) {
-	for _, body := range []string{pushed, bitbucket, server, generic, "{}", "null", `{"commits": [null], "changes": [null], "push": {"changes": [{}]}}`, "a: &a [*a]"} {
+	for _, body := range []string{pushEvent, bitbucket, server, generic, "{}", "null", `{"commits": [null], "changes": [null], "push": {"changes": [{}]}}`, "a: &a [*a]"} {
 		f.Add([]byte(body), "main")
 	}
 	headers := map[string][]http.Header{

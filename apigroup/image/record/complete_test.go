@@ -39,8 +39,8 @@ func TestCompleteDoesNotDependOnOrder(t *testing.T) {
 	claimed := of(full)
 	claimed.DockerImageReference, claimed.Annotations[ReferenceClaimed] = "evil.example.com/app@"+proven.Name, "true"
 	for name, tt := range map[string]struct {
-		stored, brought *imagev1.Image
-		changed         bool
+		existing, update *imagev1.Image
+		changed          bool
 	}{
 		"empty, then pushed":                   {empty, pushed, true},
 		"forged, then imported":                {forged, proven, true},
@@ -51,18 +51,18 @@ func TestCompleteDoesNotDependOnOrder(t *testing.T) {
 		"complete, then without configuration": {proven, of(bare), false},
 		"pushed, then claimed in a mapping":    {pushed, claimed, false},
 	} {
-		before := tt.stored.DeepCopy()
-		got, changed := Complete(tt.stored, tt.brought)
+		before := tt.existing.DeepCopy()
+		got, changed := Complete(tt.existing, tt.update)
 		if changed != tt.changed {
 			t.Errorf("%s: changed %v, want %v", name, changed, tt.changed)
 		}
 		if string(got.DockerImageMetadata.Raw) != string(proven.DockerImageMetadata.Raw) || len(got.DockerImageLayers) != 2 || got.DockerImageManifestMediaType != full.MediaType {
 			t.Errorf("%s: the record is %+v", name, got)
 		}
-		if tt.brought == pushed && (got.DockerImageReference != pushed.DockerImageReference || got.Annotations[ReferenceClaimed] != "") {
+		if tt.update == pushed && (got.DockerImageReference != pushed.DockerImageReference || got.Annotations[ReferenceClaimed] != "") {
 			t.Errorf("%s: the image is at %q, annotations %v", name, got.DockerImageReference, got.Annotations)
 		}
-		if before.DockerImageReference != tt.stored.DockerImageReference {
+		if before.DockerImageReference != tt.existing.DockerImageReference {
 			t.Errorf("%s: the stored record was changed", name)
 		}
 	}

@@ -21,8 +21,8 @@ import (
 
 const id = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-// written returns a directory with files of the contents given.
-func written(t *testing.T, contents ...string) string {
+// storeDirectory returns a directory with files of the contents given.
+func storeDirectory(t *testing.T, contents ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for n, content := range contents {
@@ -34,7 +34,7 @@ func written(t *testing.T, contents ...string) string {
 }
 
 func TestMostSpecificStoreApplies(t *testing.T) {
-	stores, err := Read(written(t, `
+	stores, err := Read(storeDirectory(t, `
 default-docker: {sigstore-staging: file:///var/lib/containers/sigstore}
 docker:
   registry.example.com: {sigstore: "https://registry.example.com/sigstore/"}
@@ -79,7 +79,7 @@ func TestInvalidFilesAreReported(t *testing.T) {
 		"a.yaml":            {"docker: ["},
 		"both name that of": {"docker: {a.example.com: {sigstore: file:///a}}", "docker: {a.example.com: {sigstore: file:///b}}"},
 	} {
-		if _, err := Read(written(t, contents...)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Read(storeDirectory(t, contents...)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", contents, err, want)
 		}
 	}
@@ -100,9 +100,9 @@ func TestSignaturesOfStoreAreImported(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	image := &imagev1.Image{ObjectMeta: metav1.ObjectMeta{Name: id}, DockerImageReference: "registry.example.com/team/app@" + id}
-	importer := &Importer{Outbound: outbound.New(outbound.Policy{}), Directory: written(t, "docker: {registry.example.com: {sigstore: "+server.URL+"/store}}")}
+	importer := &Importer{Outbound: outbound.New(outbound.Policy{}), Directory: storeDirectory(t, "docker: {registry.example.com: {sigstore: "+server.URL+"/store}}")}
 	imported := func(image *imagev1.Image) (contents, names []string, err error) {
-		client := imagefake.NewSimpleClientset(image) //nolint: the generated client of images has no other
+		client := imagefake.NewSimpleClientset(image) //nolint: no other fake
 		err = importer.reconcile(t.Context(), client.ImageV1(), id)
 		for _, action := range client.Actions() {
 			if create, ok := action.(clienttesting.CreateAction); ok {

@@ -63,10 +63,10 @@ func usable(t *testing.T, document []byte) []*Constraints {
 		t.Fatal(err)
 	}
 	constraints := input.Own
-	for _, own := range constraints {
-		Default(own)
-		if errs := Validate(own); len(errs) > 0 {
-			t.Fatalf("constraint %s: %v", own.Name, errs)
+	for _, candidate := range constraints {
+		Default(candidate)
+		if errs := Validate(candidate); len(errs) > 0 {
+			t.Fatalf("constraint %s: %v", candidate.Name, errs)
 		}
 	}
 	for _, builtIn := range BuiltIn("openshift-infra") {

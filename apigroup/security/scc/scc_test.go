@@ -162,8 +162,8 @@ func BenchmarkDecide(b *testing.B) {
 func TestCheckSeccompAllowsListedProfiles(t *testing.T) {
 	const runtime, docker, unconfined, local = "runtime/default", "docker/default", "unconfined", "localhost/own.json"
 	for _, test := range []struct {
-		listed           []string
-		allowed, refused []string
+		profiles          []string
+		allowed, rejected []string
 	}{
 		{nil, []string{runtime, docker}, []string{unconfined, local}},
 		{[]string{"*"}, []string{runtime, docker, unconfined, local}, nil},
@@ -174,7 +174,7 @@ func TestCheckSeccompAllowsListedProfiles(t *testing.T) {
 		{[]string{local}, []string{local}, []string{runtime, docker, unconfined, "localhost/other.json"}},
 	} {
 		c := restricted()
-		c.SeccompProfiles = test.listed
+		c.SeccompProfiles = test.profiles
 		decide := func(annotation, name string) bool {
 			pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}}}
 			pod.Annotations = map[string]string{annotation: name}
@@ -184,12 +184,12 @@ func TestCheckSeccompAllowsListedProfiles(t *testing.T) {
 		for _, annotation := range []string{corev1.SeccompPodAnnotationKey, corev1.SeccompContainerAnnotationKeyPrefix + "main"} {
 			for _, name := range test.allowed {
 				if !decide(annotation, name) {
-					t.Errorf("seccompProfiles %v refuse %s: %s", test.listed, annotation, name)
+					t.Errorf("seccompProfiles %v refuse %s: %s", test.profiles, annotation, name)
 				}
 			}
-			for _, name := range test.refused {
+			for _, name := range test.rejected {
 				if decide(annotation, name) {
-					t.Errorf("seccompProfiles %v allow %s: %s", test.listed, annotation, name)
+					t.Errorf("seccompProfiles %v allow %s: %s", test.profiles, annotation, name)
 				}
 			}
 		}

@@ -33,18 +33,18 @@ func TestTemplatesAreServices(t *testing.T) {
 			{Name: "PASSWORD", Generate: "expression", From: "[a-z]{8}", Required: true},
 		},
 	}
-	offered := serviceOf(template)
+	svc := serviceOf(template)
 	want := service{
 		ID: "1", Name: "db", Description: "A database", Tags: []string{"sql", "instant-app"}, Bindable: true,
 		Metadata: map[string]string{
 			"displayName": "Database", "supportUrl": "https://new", "documentationUrl": "https://docs", "console.openshift.io/iconClass": "icon-db",
 		},
-		Plans: offered.Plans,
+		Plans: svc.Plans,
 	}
-	if diff := cmp.Diff(want, offered); diff != "" {
+	if diff := cmp.Diff(want, svc); diff != "" {
 		t.Errorf("service (-want +got):\n%s", diff)
 	}
-	data, err := json.Marshal(offered.Plans)
+	data, err := json.Marshal(svc.Plans)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestOriginatorIsTheUserThatThePlatformNames(t *testing.T) {
 
 func TestBrokerRejectsInvalidRequests(t *testing.T) {
 	b := &broker{}
-	put := func(path, headers, body string) (*http.Request, func(*http.Request) (response, error)) {
+	newPut := func(path, headers, body string) (*http.Request, func(*http.Request) (response, error)) {
 		r := httptest.NewRequest(http.MethodPut, "/"+path, strings.NewReader(body))
 		for header := range strings.SplitSeq(headers, "; ") {
 			key, value, _ := strings.Cut(header, "=")
@@ -127,29 +127,29 @@ func TestBrokerRejectsInvalidRequests(t *testing.T) {
 		return r, b.provision
 	}
 	const good = "X-Broker-API-Version=2.13; Content-Type=application/json"
-	const asked = `{"service_id": "s", "plan_id": "s", "context": {"platform": "kubernetes", "namespace": "shop"}}`
+	const body = `{"service_id": "s", "plan_id": "s", "context": {"platform": "kubernetes", "namespace": "shop"}}`
 	for name, tt := range map[string]struct {
 		path, headers, body string
 		code                int
 		want                string
 	}{
-		"no version":  {id, "Content-Type=application/json", asked, 412, "must be 2.7 or a later 2.x"},
-		"old version": {id, "X-Broker-API-Version=2.6; Content-Type=application/json", asked, 412, `is \"2.6\"`},
-		"new version": {id, "X-Broker-API-Version=3.0; Content-Type=application/json", asked, 412, `is \"3.0\"`},
-		"type":        {id, "X-Broker-API-Version=2.13; Content-Type=text/plain", asked, 415, "must be application/json"},
-		"identity":    {"instance", good, asked, 400, "not a UUID in lower case"},
-		"upper case":  {strings.ToUpper(id), good, asked, 400, "not a UUID in lower case"},
+		"no version":  {id, "Content-Type=application/json", body, 412, "must be 2.7 or a later 2.x"},
+		"old version": {id, "X-Broker-API-Version=2.6; Content-Type=application/json", body, 412, `is \"2.6\"`},
+		"new version": {id, "X-Broker-API-Version=3.0; Content-Type=application/json", body, 412, `is \"3.0\"`},
+		"type":        {id, "X-Broker-API-Version=2.13; Content-Type=text/plain", body, 415, "must be application/json"},
+		"identity":    {"instance", good, body, 400, "not a UUID in lower case"},
+		"upper case":  {strings.ToUpper(id), good, body, 400, "not a UUID in lower case"},
 		"body":        {id, good, "{", 400, "read body"},
 		"number":      {id, good, `{"parameters": {"PORT": 80}}`, 400, "parameters"},
 		"large":       {id, good, `{"parameters": {"A": "` + strings.Repeat("a", maxBody) + `"}}`, 400, "too large"},
-		"plan":        {id, good, strings.Replace(asked, `"plan_id": "s"`, `"plan_id": "p"`, 1), 400, "has one plan"},
-		"platform":    {id, good, strings.Replace(asked, "kubernetes", "cloudfoundry", 1), 400, "must be kubernetes"},
-		"namespace":   {id, good, strings.Replace(asked, "shop", "../shop", 1), 400, "context.namespace"},
-		"synchronous": {id, good, asked, 422, `{"error":"AsyncRequired"`},
-		"nobody":      {id + "?accepts_incomplete=true", good, asked, 401, "no user"},
+		"plan":        {id, good, strings.Replace(body, `"plan_id": "s"`, `"plan_id": "p"`, 1), 400, "has one plan"},
+		"platform":    {id, good, strings.Replace(body, "kubernetes", "cloudfoundry", 1), 400, "must be kubernetes"},
+		"namespace":   {id, good, strings.Replace(body, "shop", "../shop", 1), 400, "context.namespace"},
+		"synchronous": {id, good, body, 422, `{"error":"AsyncRequired"`},
+		"nobody":      {id + "?accepts_incomplete=true", good, body, 401, "no user"},
 	} {
 		w := httptest.NewRecorder()
-		r, answer := put(tt.path, tt.headers, tt.body)
+		r, answer := newPut(tt.path, tt.headers, tt.body)
 		serve(w, r, answer)
 		if w.Code != tt.code || !strings.Contains(w.Body.String(), tt.want) || w.Header().Get(versionHeader) != apiVersion {
 			t.Errorf("%s: %d %s, want %d and %q", name, w.Code, w.Body, tt.code, tt.want)

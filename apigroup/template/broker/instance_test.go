@@ -110,8 +110,8 @@ func TestRequestContinuesAfterFailure(t *testing.T) {
 		func() error { return c.kube.CoreV1().Secrets("shop").Delete(t.Context(), id, metav1.DeleteOptions{}) },
 	}
 	for steps := range undo {
-		for _, one := range undo[:steps+1] {
-			if err := one(); err != nil {
+		for _, undoStep := range undo[:steps+1] {
+			if err := undoStep(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -183,7 +183,7 @@ func TestBindNeedsReadyInstance(t *testing.T) {
 		}
 	}
 	bind(c.service, http.StatusOK)
-	if bound := c.record().Spec.BindingIDs; len(bound) != 1 || bound[0] != id {
-		t.Errorf("bindings are %q", bound)
+	if ids := c.record().Spec.BindingIDs; len(ids) != 1 || ids[0] != id {
+		t.Errorf("bindings are %q", ids)
 	}
 }

@@ -34,7 +34,7 @@ func TestBindRetriesConflictingRecordUpdates(t *testing.T) {
 		"the record is read again":        {nil, []string{"others", "mine"}},
 		"the record cannot be read again": {err, []string{"others"}},
 	} {
-		client := templatefake.NewSimpleClientset(recordWith("1", "others")) //nolint: the generated client of templates has no other
+		client := templatefake.NewSimpleClientset(recordWith("1", "others")) //nolint: no other fake
 		conflicts := 1
 		client.PrependReactor("update", "brokertemplateinstances", func(clienttesting.Action) (bool, runtime.Object, error) {
 			conflicts--
@@ -64,7 +64,8 @@ func TestBindRetriesConflictingRecordUpdates(t *testing.T) {
 }
 
 func TestProvisionRejectsOrphansOfAnEarlierInstance(t *testing.T) {
-	a := &actor{kube: kubefake.NewClientset(), templates: templatefake.NewSimpleClientset()} //nolint: the generated client of templates has no other
+	client := templatefake.NewSimpleClientset() //nolint: no other fake
+	a := &actor{kube: kubefake.NewClientset(), templates: client}
 	for uid, want := range map[types.UID]int{"1": 0, "2": 422} {
 		// the first instance's Secret and TemplateInstance still exist when the second is created
 		if _, err := a.values(t.Context(), recordWith("1"), nil); err != nil {

@@ -42,9 +42,9 @@ func at(instance *templatev1.TemplateInstance, objects ...runtime.Object) *recon
 	return &reconciler{client: templatefake.NewSimpleClientset(instance), objects: server, mapper: kinds{mapper}}
 }
 
-// made returns an instance that has created objects, or has recorded them, and has waited since a
-// time.
-func made(since time.Time, of ...corev1.ObjectReference) *templatev1.TemplateInstance {
+// newInstance returns an instance that has created objects, or has recorded them, and has waited
+// since a time.
+func newInstance(since time.Time, of ...corev1.ObjectReference) *templatev1.TemplateInstance {
 	instance := &templatev1.TemplateInstance{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "shop", Name: "first", UID: "1", Finalizers: []string{templatev1.TemplateInstanceFinalizer},
 	}}
@@ -59,7 +59,7 @@ func made(since time.Time, of ...corev1.ObjectReference) *templatev1.TemplateIns
 }
 
 func TestUnstoredObjectsAreIgnored(t *testing.T) {
-	instance := made(time.Now(), corev1.ObjectReference{APIVersion: "authorization.k8s.io/v1", Kind: review.Kind, Name: "a"})
+	instance := newInstance(time.Now(), corev1.ObjectReference{APIVersion: "authorization.k8s.io/v1", Kind: review.Kind, Name: "a"})
 	l := at(instance)
 	if err := l.await(t.Context(), instance); err != nil || !is(instance, templatev1.TemplateInstanceReady) {
 		t.Errorf("wait: %v, %+v", err, instance.Status.Conditions)
@@ -97,7 +97,7 @@ func TestAwaitFailsAfterTheTimeout(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a", UID: "2", Annotations: map[string]string{waitForReady: "true"}},
 	}
 	for since, fails := range map[time.Duration]bool{59 * time.Minute: false, 61 * time.Minute: true} {
-		instance := made(time.Now().Add(-since), corev1.ObjectReference{APIVersion: "batch/v1", Kind: "Job", Name: "a", UID: "2"})
+		instance := newInstance(time.Now().Add(-since), corev1.ObjectReference{APIVersion: "batch/v1", Kind: "Job", Name: "a", UID: "2"})
 		err := at(instance, job).await(t.Context(), instance)
 		var final *failure
 		if errors.As(err, &final) != fails || err == nil || fails && !strings.Contains(err.Error(), "timeout") {

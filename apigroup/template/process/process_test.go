@@ -131,14 +131,14 @@ func TestValuesAreBounded(t *testing.T) {
 }
 
 func TestTheSameSeedGivesTheSameValue(t *testing.T) {
-	made := func(seed byte) string {
+	generate := func(seed byte) string {
 		template := sample("{}", templatev1.Parameter{Name: "PASSWORD", Generate: "expression", From: "[a-zA-Z0-9]{16}"})
 		if errs := Seeded(template, func(string) [32]byte { return [32]byte{seed} }); len(errs) > 0 {
 			t.Fatal(errs)
 		}
 		return template.Parameters[0].Value
 	}
-	if name, second, other := made(1), made(1), made(2); name != second || name == other {
+	if name, second, other := generate(1), generate(1), generate(2); name != second || name == other {
 		t.Errorf("values are %q, %q and of another seed %q", name, second, other)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// FuzzDockerfile checks that no Dockerfile of a repository makes `oc new-app` panic.
+// FuzzDockerfile checks that no Dockerfile of a repository causes a panic in `oc new-app`.
 func FuzzDockerfile(f *testing.F) {
 	for _, seed := range []string{"FROM a\nEXPOSE 8080/tcp $PORT\n", "ARG A=b\nFROM ${A:-c} AS d\nFROM d", "FROM --platform=x", "FROM ${", "ARG\nEXPOSE", "FROM a \\\n as b"} {
 		f.Add(seed)

@@ -17,14 +17,14 @@ func TestAppendAddsLayersAndMergesConfiguration(t *testing.T) {
 	if out, _, err := oc(t, append(args, "--to", host+"/app:trial", "--dry-run")...); err != nil || !strings.Contains(out, "with 2 layers") {
 		t.Fatalf("%v, %s", err, out)
 	}
-	if got := stored(t, host+"/app:trial"); got != "" {
+	if got := digestOf(t, host+"/app:trial"); got != "" {
 		t.Error("a dry run pushes")
 	}
 	out, _, err := oc(t, append(args, "--to", host+"/app:v2")...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	digest := stored(t, host+"/app:v2")
+	digest := digestOf(t, host+"/app:v2")
 	if want := "Pushed image " + digest + " to " + host + "/app:v2\n"; out != want {
 		t.Errorf("it prints %q, want %q", out, want)
 	}
@@ -62,7 +62,7 @@ func TestAppendIsReproducible(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if one, two := stored(t, host+"/data:one"), stored(t, host+"/data:two"); one == "" || one != two {
-		t.Errorf("images %q and %q", one, two)
+	if name, two := digestOf(t, host+"/data:one"), digestOf(t, host+"/data:two"); name == "" || name != two {
+		t.Errorf("images %q and %q", name, two)
 	}
 }

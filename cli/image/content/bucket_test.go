@@ -19,8 +19,8 @@ import (
 type s3 struct {
 	endpoint string
 	public   string       // the bucket, as readers see it
-	sent     atomic.Int32 // number of blobs
-	copied   atomic.Int32
+	uploads  atomic.Int32 // number of blobs
+	copies   atomic.Int32
 }
 
 func serveS3(t *testing.T) *s3 {
@@ -33,9 +33,9 @@ func serveS3(t *testing.T) *s3 {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/blobs/") {
 			if r.Header.Get("X-Amz-Copy-Source") != "" {
-				result.copied.Add(1)
+				result.copies.Add(1)
 			} else {
-				result.sent.Add(1)
+				result.uploads.Add(1)
 			}
 		}
 		api.ServeHTTP(w, r)
@@ -54,9 +54,9 @@ func serveS3(t *testing.T) *s3 {
 	return result
 }
 
-// pulled returns the digest of an image or a manifest list, and checks that the bucket contains all
+// pull returns the digest of an image or a manifest list, and checks that the bucket contains all
 // of it.
-func (s *s3) pulled(t *testing.T, reference string) string {
+func (s *s3) pull(t *testing.T, reference string) string {
 	t.Helper()
 	parsed, err := name.ParseReference(s.public + "/" + reference)
 	if err != nil {
@@ -94,29 +94,29 @@ func TestImagesAreMirroredToS3(t *testing.T) {
 		t.Fatal(err)
 	}
 	for reference, want := range map[string]string{"team/app:v1": name, "team/app@" + name: name, "list:stable": list, "team/quiet@" + name: name} {
-		if got := s.pulled(t, reference); got != want {
+		if got := s.pull(t, reference); got != want {
 			t.Errorf("%s is %s, want %s", reference, got, want)
 		}
 	}
 	if !strings.Contains(out, name+" "+to+"/team/app:v1") || !strings.Contains(out, name+" "+to+"/team/quiet\n") {
 		t.Errorf("output\n%s", out)
 	}
-	before := s.sent.Load()
+	before := s.uploads.Load()
 	if _, _, err := oc(t, "mirror", "--insecure", host+"/team/app:v1", to+"/team/app:v2"); err != nil {
 		t.Fatal(err)
 	}
-	if second := s.sent.Load() - before; second != 0 || s.pulled(t, "team/app:v2") != name {
+	if second := s.uploads.Load() - before; second != 0 || s.pull(t, "team/app:v2") != name {
 		t.Errorf("%d blobs were sent although the bucket had them", second)
 	}
-	copies := s.copied.Load()
+	copies := s.copies.Load()
 	if _, _, err := oc(t, "mirror", "--insecure", "--s3-source-bucket=images/v2/team/app/blobs", host+"/team/app:v1", to+"/other/app:v1"); err != nil {
 		t.Fatal(err)
 	}
-	if second := s.sent.Load() - before; second != 0 || s.copied.Load() == copies || s.pulled(t, "other/app:v1") != name {
+	if second := s.uploads.Load() - before; second != 0 || s.copies.Load() == copies || s.pull(t, "other/app:v1") != name {
 		t.Errorf("%d blobs were sent although another path of the bucket had them", second)
 	}
-	if _, _, err := oc(t, "mirror", "--insecure", "--force", host+"/team/app:v1", to+"/team/app:v3"); err != nil || s.sent.Load() == before {
-		t.Errorf("with --force %d blobs were sent, %v", s.sent.Load()-before, err)
+	if _, _, err := oc(t, "mirror", "--insecure", "--force", host+"/team/app:v1", to+"/team/app:v3"); err != nil || s.uploads.Load() == before {
+		t.Errorf("with --force %d blobs were sent, %v", s.uploads.Load()-before, err)
 	}
 }
 

@@ -163,8 +163,8 @@ func push(t *testing.T, reference string, artifact interface {
 	return digest.String()
 }
 
-// stored returns the digest of a reference in its registry, or "".
-func stored(t *testing.T, reference string) string {
+// digestOf returns the digest of a reference in its registry, or "".
+func digestOf(t *testing.T, reference string) string {
 	t.Helper()
 	parsed, err := name.ParseReference(reference)
 	if err != nil {

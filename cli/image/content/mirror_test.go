@@ -30,7 +30,7 @@ func TestImagesAreMirroredWithTheirDigests(t *testing.T) {
 			continue
 		}
 		for place, digest := range tt.want {
-			if got := stored(t, place); got != digest {
+			if got := digestOf(t, place); got != digest {
 				t.Errorf("%s: %s is %q, want %q", title, place, got, digest)
 			}
 			if digest != "" && !strings.Contains(out, digest+" "+strings.TrimSuffix(place, "@"+digest)) {
@@ -53,7 +53,7 @@ func TestMappingsAreReadFromFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, repository := range []string{"rea", "reb", "rec", "red"} {
-		if got := stored(t, host+"/"+repository+":1"); got != digest {
+		if got := digestOf(t, host+"/"+repository+":1"); got != digest {
 			t.Errorf("%s is %q", repository, got)
 		}
 	}
@@ -71,7 +71,7 @@ func TestMirrorFiltersManifestLists(t *testing.T) {
 	if _, _, err := oc(t, "mirror", host+"/app:v1", host+"/whole:v1"); err != nil {
 		t.Fatal(err)
 	}
-	if got := stored(t, host+"/whole:v1"); got != full {
+	if got := digestOf(t, host+"/whole:v1"); got != full {
 		t.Errorf("the list is %s, was %s", got, full)
 	}
 	if _, _, err := oc(t, "mirror", host+"/app:v1", host+"/one:v1", "--filter-by-os=arm64"); err != nil {
@@ -81,7 +81,7 @@ func TestMirrorFiltersManifestLists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := stored(t, host+"/one:v1"); got != digest.String() {
+	if got := digestOf(t, host+"/one:v1"); got != digest.String() {
 		t.Errorf("the single image is %s, want %s", got, digest)
 	}
 	if _, _, err := oc(t, "mirror", host+"/app:v1", host+"/two:v1", "--filter-by-os=a..64"); err != nil {

@@ -21,7 +21,7 @@ const (
 	identity = "registry.example.com/shop/app:v1"
 )
 
-// signer is somebody with a key of GnuPG.
+// signer is the owner of a GnuPG key.
 type signer struct {
 	t    *testing.T
 	home string
@@ -35,7 +35,7 @@ func newSigner(t *testing.T) signer {
 	}
 	s := signer{t, home}
 	t.Cleanup(func() {
-		// The directory goes either way.
+		// The directory is removed either way.
 		_ = exec.Command("gpgconf", "--homedir", home, "--kill", "all").Run()
 		_ = os.RemoveAll(home)
 	})
@@ -71,8 +71,8 @@ func text(digest, identity string) string {
 		"optional": {"creator": "test", "timestamp": 1539129600}}`, digest, identity)
 }
 
-// signed are signatures of the image with names a, b and so on.
-func signed(contents ...[]byte) *imagev1.Image {
+// imageWith are signatures of the image with names a, b and so on.
+func imageWith(contents ...[]byte) *imagev1.Image {
 	result := &imagev1.Image{ObjectMeta: metav1.ObjectMeta{Name: image}}
 	for i, content := range contents {
 		name := image + "@" + strings.Repeat(string(rune('a'+i)), 32)
@@ -81,7 +81,7 @@ func signed(contents ...[]byte) *imagev1.Image {
 	return result
 }
 
-// verify runs the command against an image; v is what flags say.
+// verify runs the command for an image; v contains the flags.
 func verify(t *testing.T, v *verifying, client *imagefake.Clientset) (stdout, stderr string, err error) {
 	t.Helper()
 	streams, _, out, errOut := genericiooptions.NewTestIOStreams()
@@ -95,7 +95,7 @@ func verify(t *testing.T, v *verifying, client *imagefake.Clientset) (stdout, st
 
 func TestGnuPGSignaturesAreVerifiedAndSaved(t *testing.T) {
 	good, other := newSigner(t), newSigner(t)
-	client := imagefake.NewSimpleClientset(signed(
+	client := imagefake.NewSimpleClientset(imageWith(
 		good.gpg(text(image, identity), "--sign"), other.gpg(text(image, identity), "--sign"), good.gpg(text(image, "elsewhere.example.com/app:v1"), "--sign"),
 	))
 	trusted := func() (all []string) {
@@ -164,7 +164,7 @@ func TestInvalidSignaturesAreRejected(t *testing.T) {
 		"read signed text":     s.gpg("text", "--sign"),
 		"ends before":          message[:len(message)-100],
 	} {
-		_, problems, err := verify(t, &verifying{identity: identity, keyFile: s.key()}, imagefake.NewSimpleClientset(signed(content)))
+		_, problems, err := verify(t, &verifying{identity: identity, keyFile: s.key()}, imagefake.NewSimpleClientset(imageWith(content)))
 		if err == nil || !strings.Contains(err.Error(), "none of the 1 signatures") {
 			t.Errorf("%q: %v", want, err)
 		}
@@ -178,14 +178,14 @@ func TestVerifyReportsInvalidArguments(t *testing.T) {
 	for want, v := range map[string]*verifying{
 		"--expected-identity": {}, "--remove-all without": {removeAll: true, save: true}, "read public keys": {identity: identity, keyFile: "missing"},
 	} {
-		if _, _, err := verify(t, v, imagefake.NewSimpleClientset(signed())); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := verify(t, v, imagefake.NewSimpleClientset(imageWith())); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
 	if err := (&verifying{identity: identity}).validate([]string{"app:v1"}); err == nil || !strings.Contains(err.Error(), "by its digest") {
 		t.Errorf("a name: %v", err)
 	}
-	if _, _, err := verify(t, &verifying{identity: identity, keyFile: newSigner(t).key()}, imagefake.NewSimpleClientset(signed())); err == nil || !strings.Contains(err.Error(), "has no signatures") {
+	if _, _, err := verify(t, &verifying{identity: identity, keyFile: newSigner(t).key()}, imagefake.NewSimpleClientset(imageWith())); err == nil || !strings.Contains(err.Error(), "has no signatures") {
 		t.Errorf("an image without signatures: %v", err)
 	}
 }

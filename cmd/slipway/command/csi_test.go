@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// csiRun runs `slipway csi` and returns what it prints.
+// csiRun runs `slipway csi` and returns its output.
 func csiRun(args ...string) (string, error) {
 	command := New()
 	var out bytes.Buffer

@@ -234,7 +234,7 @@ func TestCallReturnsAnErrorUnlessItSucceeds(t *testing.T) {
 
 func TestCheckFailsFromTheVerdictOfTheFlag(t *testing.T) {
 	h := newFlexvolumeHost(t)
-	// It does not say that it lacks an operation, which is a risk.
+	// The driver does not report that it lacks an operation, which is a risk.
 	risky := h.file(t, `{"status":"Success","capabilities":{"attach":false}}`)
 	for _, test := range []struct {
 		failOn string

@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp/conformance"
 )
 
-// keystone answers as Keystone's API of version 3 does.
+// keystone responds as version 3 of Keystone's API does.
 func keystone(t *testing.T) *httptest.Server {
 	t.Helper()
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -40,7 +40,7 @@ mail: shared@example.com
 userPassword: secret
 `
 
-// provider asks a server by one of its two addresses, for an attribute.
+// provider returns a provider for one of the server's two addresses and an attribute.
 func provider(t *testing.T, server *ldaptest.Server, url string) *Provider {
 	t.Helper()
 	p, err := New(url, ldaptest.AdminDN, ldaptest.AdminPassword)
@@ -114,9 +114,9 @@ func TestURLsAreRead(t *testing.T) {
 		query.Scope != "sub" || query.Filter != "(a=b?c)" {
 		t.Errorf("%+v, %+v, %q, %v", server, query, attribute, err)
 	}
-	for _, wrong := range []string{"http://host/dc=a", "ldap:///dc=a", "ldap://host/dc=a?uid?all", "ldap://host/dc=a?uid?sub?(a=b", "ldap://host/nonsense", "ldap://host/dc=a?a?sub?(a=b)?x"} {
-		if _, err := New(wrong, "", ""); err == nil {
-			t.Errorf("%s was read", wrong)
+	for _, invalid := range []string{"http://host/dc=a", "ldap:///dc=a", "ldap://host/dc=a?uid?all", "ldap://host/dc=a?uid?sub?(a=b", "ldap://host/nonsense", "ldap://host/dc=a?a?sub?(a=b)?x"} {
+		if _, err := New(invalid, "", ""); err == nil {
+			t.Errorf("%s was read", invalid)
 		}
 	}
 }

@@ -103,7 +103,7 @@ func TestServersThatDescribeNothingAreTrustedForTheirConnection(t *testing.T) {
 	}
 }
 
-// logIn is a login by a browser of its own.
+// logIn logs in with a new browser.
 func logIn(t *testing.T, s Settings) (*idp.Identity, error) {
 	t.Helper()
 	provider, browser := New(s), *s.Client

@@ -37,7 +37,7 @@ func TestDeletedPersistentVolumesAreForgotten(t *testing.T) {
 	if a.protection.isRemoved(volume("2")) {
 		t.Error("another PersistentVolume with the name has the record of the former one")
 	}
-	// The finalizer is gone in the last state of the object, which the informer reports.
+	// The informer reports the last state of the object, without the finalizer.
 	deleted := volume("1")
 	deleted.Finalizers = nil
 	keys := a.protectedKeys(deleted)

@@ -33,7 +33,7 @@ func (rawCodec) Unmarshal(content []byte, message any) error {
 }
 
 // FuzzAnswers checks that Describe accepts no invalid name and no capability that the driver didn't
-// send, whatever bytes the driver answers.
+// send, for any bytes in the response.
 func FuzzAnswers(f *testing.F) {
 	message := func(m proto.Message) []byte {
 		content, err := proto.Marshal(m)

@@ -55,12 +55,12 @@ func serve(t *testing.T, socket string, s *server) (stop func()) {
 	g := grpc.NewServer()
 	csi.RegisterIdentityServer(g, s)
 	csi.RegisterControllerServer(g, s)
-	ended := make(chan struct{})
+	done := make(chan struct{})
 	go func() {
-		defer close(ended)
+		defer close(done)
 		_ = g.Serve(listener)
 	}()
-	stop = sync.OnceFunc(func() { g.Stop(); <-ended })
+	stop = sync.OnceFunc(func() { g.Stop(); <-done })
 	t.Cleanup(stop)
 	return stop
 }
@@ -78,13 +78,13 @@ func dial(t *testing.T, socket string, options Options) *Driver {
 func TestWaitForDriverAndItsRestart(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "csi.sock")
 	d := dial(t, socket, Options{Timeout: time.Second})
-	described := make(chan *Description)
+	descriptions := make(chan *Description)
 	go func() {
 		description, _ := d.WaitReady(t.Context())
-		described <- description
+		descriptions <- description
 	}()
 	stop := serve(t, socket, &server{version: "1"})
-	first := <-described
+	first := <-descriptions
 	if first.Name != "test.csi.example.org" || first.Version != "1" || !first.Can(csi.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME) {
 		t.Fatalf("description %+v", first)
 	}

@@ -87,10 +87,10 @@ func TestRandomFaultsAreReproducibleAndEnd(t *testing.T) {
 		}
 		return match
 	}
-	first, again, other := kinds(1), kinds(1), kinds(2)
+	first, second, other := kinds(1), kinds(1), kinds(2)
 	faults, different := 0, 0
 	for i := range first {
-		if first[i] != again[i] {
+		if first[i] != second[i] {
 			t.Fatalf("call %d differs with the same seed", i)
 		}
 		if first[i] != other[i] {

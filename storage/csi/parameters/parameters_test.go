@@ -30,7 +30,7 @@ func TestFileSystems(t *testing.T) {
 	tests := []struct {
 		parameters map[string]string
 		want       string
-		wrong      bool
+		wantErr    bool
 	}{
 		{nil, "ext4", false},
 		{map[string]string{"csi.storage.k8s.io/fstype": "xfs"}, "xfs", false},
@@ -38,7 +38,7 @@ func TestFileSystems(t *testing.T) {
 		{map[string]string{"fstype": "xfs", "csi.storage.k8s.io/fstype": "xfs"}, "", true},
 	}
 	for _, tt := range tests {
-		if got, err := FSType(tt.parameters, "ext4"); got != tt.want || (err != nil) != tt.wrong {
+		if got, err := FSType(tt.parameters, "ext4"); got != tt.want || (err != nil) != tt.wantErr {
 			t.Errorf("%v: %q, %v", tt.parameters, got, err)
 		}
 	}
@@ -51,7 +51,7 @@ func TestSecretTemplates(t *testing.T) {
 		title      string
 		parameters map[string]string
 		want       *corev1.SecretReference
-		wrong      bool
+		wantErr    bool
 	}{
 		{"none", map[string]string{"type": "ssd"}, nil, false},
 		{"plain", map[string]string{name: "s", namespace: "ns"}, &corev1.SecretReference{Name: "s", Namespace: "ns"}, false},
@@ -67,7 +67,7 @@ func TestSecretTemplates(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.title, func(t *testing.T) {
 			got, err := Secret(tt.parameters, NodeStage, ClaimValues("pvc-1", claim))
-			if (err != nil) != tt.wrong {
+			if (err != nil) != tt.wantErr {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {

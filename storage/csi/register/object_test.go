@@ -29,7 +29,7 @@ func TestObjectFollowsCapabilities(t *testing.T) {
 		t.Error("the configuration does not override")
 	}
 
-	ours := map[string]string{managedBy: manager}
+	labels := map[string]string{managedBy: manager}
 	tests := []struct {
 		name     string
 		existing *storagev1.CSIDriver
@@ -37,8 +37,8 @@ func TestObjectFollowsCapabilities(t *testing.T) {
 		same     bool // the object was not recreated
 	}{
 		{"none", nil, true, false},
-		{"managed, other values", object(ours, storagev1.CSIDriverSpec{AttachRequired: &no, StorageCapacity: &no}), true, true},
-		{"managed, another value of an immutable field", object(ours, storagev1.CSIDriverSpec{AttachRequired: &yes}), true, false},
+		{"managed, other values", object(labels, storagev1.CSIDriverSpec{AttachRequired: &no, StorageCapacity: &no}), true, true},
+		{"managed, another value of an immutable field", object(labels, storagev1.CSIDriverSpec{AttachRequired: &yes}), true, false},
 		{"not managed", object(nil, storagev1.CSIDriverSpec{AttachRequired: &yes}), false, true},
 	}
 	for _, tt := range tests {

@@ -221,13 +221,13 @@ func (b *bench) waitProblem(name, text string) {
 
 // clean checks that nothing remains in the storage, and no content, finalizer or annotation in the
 // API.
-func (b *bench) clean(when string) {
+func (b *bench) clean(title string) {
 	b.t.Helper()
 	if remaining := b.storage.Snapshots(); len(remaining) > 0 {
-		b.t.Errorf("%s: %d snapshots remain in the storage: %v", when, len(remaining), remaining)
+		b.t.Errorf("%s: %d snapshots remain in the storage: %v", title, len(remaining), remaining)
 	}
 	if contents := b.contents(); len(contents) > 0 {
-		b.t.Errorf("%s: %d contents remain: %v", when, len(contents), contents)
+		b.t.Errorf("%s: %d contents remain: %v", title, len(contents), contents)
 	}
-	eventually.Equal(b.t, when+": finalizers of the claim", func() int { return len(b.claim("data").Finalizers) }, 0)
+	eventually.Equal(b.t, title+": finalizers of the claim", func() int { return len(b.claim("data").Finalizers) }, 0)
 }

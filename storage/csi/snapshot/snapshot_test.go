@@ -97,8 +97,8 @@ func TestExistingSnapshotIsBound(t *testing.T) {
 			if c := b.contents()[0]; c.Spec.VolumeSnapshotRef.UID != s.UID || handleOf(&c) != id {
 				t.Errorf("content %+v", c)
 			}
-			if taken := len(b.storage.Calls("CreateSnapshot")); taken != 1 { // from the test itself
-				t.Errorf("%d calls of CreateSnapshot", taken)
+			if count := len(b.storage.Calls("CreateSnapshot")); count != 1 { // from the test itself
+				t.Errorf("%d calls of CreateSnapshot", count)
 			}
 			b.delete("monday")
 			b.waitGone("monday")

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	case "directory":
 		driver.Main(directory())
 	case "everything":
-		driver.Main(everything())
+		driver.Main(fullDriver())
 	}
 	os.Exit(m.Run())
 }
@@ -48,9 +48,9 @@ func directory() driver.Driver {
 	}
 }
 
-// everything returns a driver with all operations. It writes its input to the file that the option
+// fullDriver returns a driver with all operations. It writes its input to the file that the option
 // or the environment names.
-func everything() driver.Driver {
+func fullDriver() driver.Driver {
 	note := func(values ...any) error {
 		fmt.Println("this is for standard error")
 		file, err := os.OpenFile(filepath.Join(filepath.Dir(os.Args[0]), "notes"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)

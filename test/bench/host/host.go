@@ -24,27 +24,26 @@ import (
 )
 
 // address is the machine's address in the namespace of each side, from the range for benchmarks
-// (RFC 2544); nothing answers at the gateway.
+// (RFC 2544). No host uses the gateway's address.
 const (
 	Address = "198.18.0.10"
 	gateway = "198.18.0.1"
 )
 
-// cleanupTime is how long a side may take to go away after it was measured or the measurement was
-// interrupted.
+// cleanupTime is the timeout for the removal of a side after a measurement or an interrupt.
 const CleanupTime = 2 * time.Minute
 
 const dialTimeout = 5 * time.Second
 
-// Host is what one side has for itself: a network namespace without a name, which goes with the
-// last process in it, a directory, and the name of a control group.
+// Host contains the resources of one side: an unnamed network namespace, which ends with its last
+// process, a directory, and the name of a cgroup.
 type Host struct {
 	Dir        string
 	CgroupRoot string
 	network    *netnamespace.Namespace
 }
 
-// New makes the directory and the namespace with lo, an address and a default route.
+// New creates the directory and the namespace with lo, an address and a default route.
 func New(dir, cgroupRoot string) (*Host, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make directory: %w", err)
@@ -87,18 +86,18 @@ func AddBridge(name, cidr string) error {
 	return netnamespace.SetUp(name, prefix)
 }
 
-// Do runs f on a thread that is in the namespace.
+// Do runs f on a thread in the namespace.
 func (h *Host) Do(f func() error) error { return h.network.Do(f) }
 
-// Dial connects within the namespace, for clients outside of it.
+// Dial connects within the namespace, for clients outside it.
 func (h *Host) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	return h.network.Dial(ctx, network, address)
 }
 
-// Start starts a command in the namespace and in a process group of its own, out of reach of the
-// keyboard's interrupt.
+// Start starts a command in the namespace and in a separate process group, which an interrupt from
+// the keyboard does not reach.
 func (h *Host) Start(command *exec.Cmd) error {
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return h.Do(command.Start)
@@ -109,8 +108,8 @@ func (h *Host) Path(names ...string) string {
 	return filepath.Join(append([]string{h.Dir}, names...)...)
 }
 
-// Remove ends and removes whatever is left of the side, and returns an error that names what its
-// own stop has left behind.
+// Remove ends and removes everything that remains of the side. The error names what the side's stop
+// has left behind.
 func (h *Host) Remove(ctx context.Context) error {
 	var remaining []string
 	processes, err := h.Processes()
@@ -142,7 +141,7 @@ func (h *Host) kill(ctx context.Context) error {
 	return wait.PollUntilContextCancel(ctx, 10*time.Millisecond, true, func(context.Context) (bool, error) {
 		processes, err := h.Processes()
 		for _, p := range processes {
-			_ = syscall.Kill(p.PID, syscall.SIGKILL) // one that has just ended needs none
+			_ = syscall.Kill(p.PID, syscall.SIGKILL) // A process that has just ended needs none.
 		}
 		return len(processes) == 0, err
 	})

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Describe says on what is measured and how busy it was before.
+// Describe describes the machine and its load before the measurements.
 func Describe() string {
 	var info unix.Sysinfo_t
 	memory := "unknown memory"
@@ -20,8 +20,7 @@ func Describe() string {
 		runtime.NumCPU(), processor(), memory, firstWord("/proc/sys/kernel/osrelease"), firstWord("/proc/loadavg"))
 }
 
-// processor returns the model of the processor, or the architecture where the kernel does not tell
-// it.
+// processor returns the model of the processor, or the architecture if the kernel reports no model.
 func processor() string {
 	data, err := os.ReadFile("/proc/cpuinfo")
 	if err == nil {

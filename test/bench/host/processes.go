@@ -13,20 +13,19 @@ import (
 // Process is a running process of a side.
 type Process struct {
 	PID, Parent int
-	// name is its program, or for the processes of slipway which one it is.
+	// name is its program, or the name of a slipway process.
 	Name string
 }
 
-// Usage is what a process uses. Memory is in bytes.
+// Usage contains the resources that a process uses. Memory is in bytes.
 type Usage struct {
-	// Name is that of process.
+	// Name is the name of process.
 	Name string
-	// PSS is the proportional set size: its memory, where what it shares with others counts in
-	// equal parts.
+	// PSS is the proportional set size: the memory of the process, with equal shares of shared memory.
 	PSS int64
-	// Anonymous is the part of its memory that no file stands behind.
+	// Anonymous is the memory without a file.
 	Anonymous int64
-	// Seconds is the processor time that it and those of its children that have ended have used.
+	// Seconds is the processor time of the process and its ended children.
 	Seconds float64
 }
 
@@ -34,8 +33,8 @@ type Usage struct {
 // that Kubernetes runs on.
 const ticksPerSecond = 100
 
-// Processes returns the processes in the side's namespace, and all below them: containers are in
-// namespaces of their own.
+// Processes returns the processes in the side's namespace, and their descendants: containers have
+// separate namespaces.
 func (h *Host) Processes() ([]Process, error) {
 	namespace, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", h.network.FD()))
 	if err != nil {
@@ -50,7 +49,7 @@ func (h *Host) Processes() ([]Process, error) {
 	for _, dir := range dirs {
 		p, err := ReadProcess(dir)
 		if err != nil {
-			continue // it has ended, or is the kernel's
+			continue // It has ended, or belongs to the kernel.
 		}
 		if self, err := os.Readlink(filepath.Join(dir, "ns/net")); err != nil || self != namespace {
 			processes = append(processes, p)
@@ -71,8 +70,8 @@ func (h *Host) Processes() ([]Process, error) {
 	return match, nil
 }
 
-// ReadProcess reads a process from its directory in /proc. One without a command line is an error:
-// it is the kernel's, or has ended and waits for its parent.
+// ReadProcess returns a process from its directory in /proc. It fails without a command line: the
+// process belongs to the kernel, or is a zombie.
 func ReadProcess(dir string) (Process, error) {
 	pid, err := strconv.Atoi(filepath.Base(dir))
 	if err != nil {
@@ -92,8 +91,8 @@ func ReadProcess(dir string) (Process, error) {
 	return Process{PID: pid, Parent: stat.parent, Name: programName(line)}, nil
 }
 
-// programName returns how a process with this command line, as /proc has it, is called in the
-// report.
+// programName returns the report's name for a process with this command line, in the format of
+// /proc.
 func programName(line []byte) string {
 	var args []string
 	for arg := range bytes.SplitSeq(bytes.TrimSuffix(line, []byte{0}), []byte{0}) {
@@ -106,10 +105,10 @@ func programName(line []byte) string {
 	return name
 }
 
-// stat is the part of /proc/<pid>/stat (proc(5)) that is used here.
+// stat contains the fields of /proc/<pid>/stat (proc(5)) that are used here.
 type stat struct {
 	parent int
-	// seconds of processor time, of the process and its ended children.
+	// seconds of processor time, of the process and its ended children
 	seconds float64
 }
 
@@ -122,8 +121,8 @@ func readStat(dir string) (stat, error) {
 }
 
 func parseStat(line string) (stat, error) {
-	// The name in parentheses may have blanks and parentheses; the state, the third field, comes
-	// after it.
+	// The name in parentheses can contain blanks and parentheses. The state, the third field, follows
+	// it.
 	fields := strings.Fields(line[strings.LastIndex(line, ")")+1:])
 	const state, parent, userTime, childrenSystemTime = 3, 4, 14, 17
 	if len(fields) <= childrenSystemTime-state {
@@ -144,7 +143,7 @@ func parseStat(line string) (stat, error) {
 	return s, nil
 }
 
-// Usage returns what each process of the side uses.
+// Usage returns the usage of each process of the side.
 func (h *Host) Usage() ([]Usage, error) {
 	processes, err := h.Processes()
 	if err != nil {
@@ -154,7 +153,7 @@ func (h *Host) Usage() ([]Usage, error) {
 	for _, p := range processes {
 		u, err := p.Usage()
 		if os.IsNotExist(err) {
-			continue // it has ended
+			continue // It has ended.
 		}
 		if err != nil {
 			return nil, err
@@ -164,7 +163,7 @@ func (h *Host) Usage() ([]Usage, error) {
 	return all, nil
 }
 
-// Usage returns what the process uses now. The process must not have ended.
+// Usage returns the current usage of the process. The process must be running.
 func (p Process) Usage() (Usage, error) {
 	dir := filepath.Join("/proc", strconv.Itoa(p.PID))
 	stat, err := readStat(dir)
@@ -183,7 +182,7 @@ func (p Process) Usage() (Usage, error) {
 	return u, err
 }
 
-// rollupField reads a field of /proc/<pid>/smaps_rollup, which is in kB there, as bytes.
+// rollupField returns a field of /proc/<pid>/smaps_rollup in bytes. The file's unit is kB.
 func rollupField(rollup, name string) (int64, error) {
 	for line := range strings.Lines(rollup) {
 		value, ok := strings.CutPrefix(line, name+":")

@@ -54,7 +54,7 @@ func TestRollupFieldIsTheOneOfThatName(t *testing.T) {
 	}
 }
 
-// sleeper is a process that goes on in the background.
+// sleeper is a process that continues in the background.
 const sleeper = "sleep 300 & sleep 301 & wait"
 
 func TestHostSeesItsProcessesAndRemovesThem(t *testing.T) {
@@ -66,8 +66,8 @@ func TestHostSeesItsProcessesAndRemovesThem(t *testing.T) {
 	if err := h.Start(command); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- command.Wait() }()
+	done := make(chan error, 1)
+	go func() { done <- command.Wait() }()
 	err = wait.PollUntilContextCancel(t.Context(), time.Millisecond, true, func(context.Context) (bool, error) {
 		// A child is a second sh until it has become sleep.
 		processes, err := h.Processes()
@@ -101,7 +101,7 @@ func TestHostSeesItsProcessesAndRemovesThem(t *testing.T) {
 	if err == nil || strings.Count(err.Error(), "(sleep)") != 2 {
 		t.Errorf("got error %v, want one that names what was left behind", err)
 	}
-	<-ended // it was killed
+	<-done // It was killed.
 	if _, err := os.Stat(h.Dir); !os.IsNotExist(err) {
 		t.Errorf("directory: got %v, want that it does not exist", err)
 	}

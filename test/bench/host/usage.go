@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// perPod are the programs that run once a pod, the same ones on both sides. They are listed, and
-// not summed up.
+// perPod are the programs that run once for each pod, on both sides. The report lists them without
+// a sum.
 var perPod = []string{"containerd-shim-runc-v2", "pause"}
 
-// Total sums a quantity of all processes but those of pods.
+// Total returns the sum of a quantity over all processes except those of pods.
 func Total(all []Usage, quantity func(Usage) float64) (sum float64) {
 	for _, u := range all {
 		if !slices.Contains(perPod, u.Name) {
@@ -19,7 +19,7 @@ func Total(all []Usage, quantity func(Usage) float64) (sum float64) {
 	return sum
 }
 
-// Merge sums the processes of the same name and sorts by name, those of pods last.
+// Merge sums the processes of the same name and sorts by name, with those of pods last.
 func Merge(all []Usage) []Usage {
 	var merged []Usage
 	for _, u := range all {

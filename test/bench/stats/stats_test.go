@@ -21,14 +21,14 @@ func TestMedianAndPercentile(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			given := append([]float64(nil), test.values...)
+			values := append([]float64(nil), test.values...)
 			if got := Median(test.values); got != test.median {
 				t.Errorf("median is %v, want %v", got, test.median)
 			}
 			if got := Percentile(test.values, 90); got != test.ninety {
 				t.Errorf("90th percentile is %v, want %v", got, test.ninety)
 			}
-			if diff := cmp.Diff(given, test.values); diff != "" {
+			if diff := cmp.Diff(values, test.values); diff != "" {
 				t.Errorf("the values were changed:\n%s", diff)
 			}
 		})

@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Table is a heading and rows of as many cells. The first column is text, the others are numbers.
+// Table is a heading and rows with the same number of cells. The first column is text, the others
+// are numbers.
 type Table struct {
 	Heading []string
 	Rows    [][]string

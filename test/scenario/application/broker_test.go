@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// platform is a caller of the template service broker.
+// platform is a client of the template service broker.
 type platform struct {
 	t      *testing.T
 	client *http.Client
@@ -24,7 +24,8 @@ type platform struct {
 	token  string
 }
 
-// newPlatform returns a caller with the token of the account that is made for a service catalog.
+// newPlatform returns a client with a token of the service account that is created for a service
+// catalog.
 func newPlatform(t *testing.T, c *kit.Cluster) *platform {
 	t.Helper()
 	client, err := rest.HTTPClientFor(rest.AnonymousClientConfig(c.Config))
@@ -35,8 +36,8 @@ func newPlatform(t *testing.T, c *kit.Cluster) *platform {
 	return &platform{t, client, c.Config.Host + "/brokers/template.openshift.io/v2/", strings.TrimSpace(token)}
 }
 
-// ask makes a request for a user, if one is named, and decodes the answer if there is a place for
-// it.
+// ask sends a request, for a user if one is named, and decodes the response into out unless it is
+// nil.
 func (p *platform) ask(user, method, path, body string, into any) (code int, text string) {
 	p.t.Helper()
 	request, err := http.NewRequestWithContext(p.t.Context(), method, p.root+path, strings.NewReader(body))
@@ -67,7 +68,7 @@ func (p *platform) ask(user, method, path, body string, into any) (code int, tex
 	return answer.StatusCode, string(content)
 }
 
-// expect makes a request whose answer has a code and a text.
+// expect sends a request and checks the status code and a text of the response.
 func (p *platform) expect(user, method, path, body string, code int, want string) {
 	p.t.Helper()
 	if got, text := p.ask(user, method, path, body, nil); got != code || !strings.Contains(text, want) {
@@ -75,7 +76,7 @@ func (p *platform) expect(user, method, path, body string, code int, want string
 	}
 }
 
-// wait asks until an operation has succeeded.
+// wait polls until an operation has succeeded.
 func (p *platform) wait(c *kit.Cluster, user, instance, operation string) {
 	p.t.Helper()
 	c.WaitFor(operation, func(context.Context) error {
@@ -86,7 +87,7 @@ func (p *platform) wait(c *kit.Cluster, user, instance, operation string) {
 	})
 }
 
-// database is a template whose objects expose how to reach it.
+// database is a template whose objects expose connection parameters.
 const database = `{apiVersion: template.openshift.io/v1, kind: Template, metadata: {name: broker-database, annotations: {tags: "sql,database"}},
 	parameters: [{name: NAME, required: true}, {name: PASSWORD, generate: expression, from: "[a-z]{12}"}],
 	objects: [
@@ -114,8 +115,8 @@ func TestTheBrokerOffersTemplatesAsServices(t *testing.T) {
 		t.Fatalf("the catalog has %v", catalog.Services)
 	}
 
-	const id, bound = "a7d1bcf4-4ba2-4a2e-b4c6-0d9a3a0f4e11", "5c2a1f8e-95bd-4f0c-8a0f-3e0a9e0c7b55"
-	const instance, binding = "service_instances/" + id, "service_instances/" + id + "/service_bindings/" + bound
+	const id, bindingID = "a7d1bcf4-4ba2-4a2e-b4c6-0d9a3a0f4e11", "5c2a1f8e-95bd-4f0c-8a0f-3e0a9e0c7b55"
+	const instance, binding = "service_instances/" + id, "service_instances/" + id + "/service_bindings/" + bindingID
 	ask := func(parameters string) string {
 		return fmt.Sprintf(`{"service_id": %q, "plan_id": %[1]q, "context": {"platform": "kubernetes", "namespace": %q}, "parameters": {%s}}`,
 			catalog.Services[at].ID, c.Namespace, parameters)
@@ -149,7 +150,7 @@ func TestTheBrokerOffersTemplatesAsServices(t *testing.T) {
 		t.Errorf("credentials are %v (%v)", got, err)
 	}
 	p.expect("alice", http.MethodPut, binding, bind, http.StatusOK, resp.Credentials["password"])
-	waitOutput(c, "brokertemplateinstance/"+id, "{.spec.bindingIDs}", `["`+bound+`"]`)
+	waitOutput(c, "brokertemplateinstance/"+id, "{.spec.bindingIDs}", `["`+bindingID+`"]`)
 	p.expect("eve", http.MethodDelete, binding, "", http.StatusForbidden, "may not delete")
 	p.expect("alice", http.MethodDelete, binding, "", http.StatusOK, "{}")
 	p.expect("alice", http.MethodDelete, binding, "", http.StatusGone, "{}")

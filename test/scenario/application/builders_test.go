@@ -16,15 +16,15 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// languages are those of the examples.
+// languages are the languages of the examples.
 var languages = []string{"golang", "nodejs", "python"}
 
-// publishBuilders makes the images that build the examples, with the programs that people use.
+// publishBuilders builds the builder images of the examples with the programs that developers use.
 func publishBuilders(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	for _, language := range languages {
 		rootfs := fileSystem(t, c, language)
-		// The project may still get its accounts.
+		// A new project gets its service accounts a moment after its creation.
 		c.WaitFor("builder of "+language, func(ctx context.Context) error {
 			cmd := exec.CommandContext(ctx, c.RepositoryFile("examples", "builders", "make.sh"), language)
 			cmd.Env = append(os.Environ(), "SLIPWAY="+c.RepositoryFile("bin", "slipway"), "SLIPWAY_DATA_DIR="+c.DataDir, "ROOTFS="+rootfs)
@@ -33,8 +33,8 @@ func publishBuilders(t *testing.T, c *kit.Cluster) {
 	}
 }
 
-// fileSystem unpacks the packages of a language, unless an earlier run has. What it makes takes
-// long, and is kept beside the programs under test.
+// fileSystem unpacks the packages of a language, unless an earlier run did. Because this takes
+// long, the result is kept next to the programs under test.
 func fileSystem(t *testing.T, c *kit.Cluster, language string) (file string) {
 	t.Helper()
 	file = c.RepositoryFile("bin", "rootfs-"+language+".tar")
@@ -42,7 +42,7 @@ func fileSystem(t *testing.T, c *kit.Cluster, language string) (file string) {
 		return file
 	}
 	var err error
-	for range 3 { // a mirror may fail
+	for range 3 { // A mirror can fail.
 		if err = finish(exec.CommandContext(t.Context(), c.RepositoryFile("examples", "builders", "rootfs.sh"), language, file), (*exec.Cmd).Start); err == nil {
 			return file
 		}
@@ -51,7 +51,7 @@ func fileSystem(t *testing.T, c *kit.Cluster, language string) (file string) {
 	return ""
 }
 
-// finish runs a command, which is started by start. The error has what it said.
+// finish runs a command that start starts. The error contains its output.
 func finish(command *exec.Cmd, start func(*exec.Cmd) error) error {
 	var text strings.Builder
 	command.Stdout, command.Stderr = &text, &text
@@ -65,8 +65,8 @@ func finish(command *exec.Cmd, start func(*exec.Cmd) error) error {
 	return nil
 }
 
-// repository is a Git repository with the examples, which a server on the machine's side of the
-// cluster's network has at an address.
+// repository is a Git repository with the examples. A server at an address of the host in the
+// cluster's network serves it.
 type repository struct {
 	t         *testing.T
 	url, work string
@@ -96,7 +96,7 @@ func newRepository(t *testing.T, c *kit.Cluster) *repository {
 	return r
 }
 
-// push gives all applications a version and pushes it.
+// push sets the version of all applications and pushes it.
 func (r *repository) push(version string) (commit string) {
 	r.t.Helper()
 	for _, language := range languages {
@@ -117,15 +117,16 @@ func (r *repository) git(args ...string) string {
 	return strings.TrimSpace(string(output))
 }
 
-// load asks for a page all the time until it is stopped, which returns what failed.
+// load requests a page repeatedly. The function that it returns ends the requests and returns the
+// failures.
 func load(c *kit.Cluster, url string) (stop func() []error) {
-	client, ended := visitor(c), make(chan struct{})
+	client, done := visitor(c), make(chan struct{})
 	var failures []error
-	var asking sync.WaitGroup
-	asking.Go(func() {
+	var wg sync.WaitGroup
+	wg.Go(func() {
 		for {
 			select {
-			case <-ended:
+			case <-done:
 				return
 			default:
 			}
@@ -135,8 +136,8 @@ func load(c *kit.Cluster, url string) (stop func() []error) {
 		}
 	})
 	return func() []error {
-		close(ended)
-		asking.Wait()
+		close(done)
+		wg.Wait()
 		return failures
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// page returns a pod's template that serves a page at port 8080.
+// page returns the template of a pod that serves a page on port 8080.
 func page(name string) string {
 	return fmt.Sprintf(`template: {metadata: {labels: {app: %s}}, spec: {terminationGracePeriodSeconds: 0, containers: [{name: web, image: %q,
 		command: [sh, -c, "mkdir -p /tmp/www && echo awake > /tmp/www/index.html && exec httpd -f -p 8080 -h /tmp/www"], ports: [{containerPort: 8080}],
@@ -56,7 +56,7 @@ func TestTheFirstConnectionWakesAnIdleService(t *testing.T) {
 		}
 	}
 
-	// Each of several connections at once is held until there are pods, and none is refused.
+	// Several simultaneous connections all wait for the pods; none is rejected.
 	idle()
 	var fetches sync.WaitGroup
 	nodePort := fmt.Sprintf("http://%s:%s/", c.Address, c.OC("get", "svc/again", "-o", "jsonpath={.spec.ports[0].nodePort}"))
@@ -70,7 +70,7 @@ func TestTheFirstConnectionWakesAnIdleService(t *testing.T) {
 	fetches.Wait()
 	awake()
 
-	// The same by the router, for which the service has an address and no pods.
+	// The same through the router, for which the service has an address and no pods.
 	idle()
 	dialer := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return c.Dial(ctx, "tcp4", "127.0.0.1:80")
@@ -90,7 +90,7 @@ func TestTheFirstConnectionWakesAnIdleService(t *testing.T) {
 	})
 	awake()
 
-	// A kill of the node's process does not lose what is idle.
+	// Idling survives a kill of the node's process.
 	idle()
 	c.Kill("node")
 	c.WaitFetch("client", "http://lazy/", "awake")

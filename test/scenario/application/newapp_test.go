@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// stream gives the project an image stream whose image declares a port.
+// stream creates an image stream in the project. Its image declares a port.
 func stream(c *kit.Cluster, t *testing.T, name, digit string) {
 	t.Helper()
 	c.Apply("{apiVersion: image.openshift.io/v1, kind: ImageStream, metadata: {name: " + name + "}}")
@@ -41,8 +41,8 @@ func TestApplicationsAreMadeFromWhatIsNamed(t *testing.T) {
 	waitOutput(c, "dc/front", `{.metadata.annotations.openshift\.io/generated-by} {.spec.template.metadata.annotations.openshift\.io/generated-by}`, "OpenShiftNewApp OpenShiftNewApp")
 	waitOutput(c, "svc/front", "{.spec.ports[0].name} {.spec.selector.deploymentconfig}", "8080-tcp front")
 
-	// Source of a directory that has a Git repository, built by the image that is named; nothing is
-	// made.
+	// Source in a directory of a Git repository, built by the image on the command line. The command
+	// only prints the objects.
 	dir := t.TempDir()
 	for _, args := range []string{"init --quiet --initial-branch=main", "remote add origin https://example.com/app.git"} {
 		if output, err := exec.Command("git", append([]string{"-C", dir}, strings.Fields(args)...)...).CombinedOutput(); err != nil {
@@ -57,7 +57,7 @@ func TestApplicationsAreMadeFromWhatIsNamed(t *testing.T) {
 		t.Errorf("a dry run made %s", result)
 	}
 
-	// A template, with its parameters.
+	// A template with parameters.
 	c.Apply(shop)
 	if output := c.OC("new-app", "shop", "-p", "NAME=third"); !strings.Contains(output, "* KEY=") || !strings.Contains(output, "# generated") || !strings.Contains(output, "made third") {
 		t.Errorf("new-app said of the template:\n%s", output)

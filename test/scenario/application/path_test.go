@@ -18,8 +18,8 @@ func TestAPushBecomesANewPageWithoutALostRequest(t *testing.T) {
 	publishBuilders(t, c)
 	source := newRepository(t, c)
 
-	// Three languages, three ways: builder and source by name, a quickstart, and one that keeps
-	// data. The language is found where nothing names it.
+	// Three languages in three ways: builder and source on the command line, a quickstart, and a
+	// quickstart that stores data. If the command line names no language, new-app detects it.
 	if plan := c.OC("new-app", source.url, "--context-dir=examples/nodejs", "--dry-run", "-o", "yaml"); !strings.Contains(plan, "name: nodejs:18\n") {
 		t.Errorf("the builder that is found for the source is in\n%s", plan)
 	}
@@ -38,8 +38,8 @@ func TestAPushBecomesANewPageWithoutALostRequest(t *testing.T) {
 	}
 	before := visits(t, c)
 
-	// The host of the repository calls the hooks: one of GitHub's, and the generic one by the
-	// command for a repository of one's own.
+	// The Git host calls the webhooks: GitHub's, and the generic one through the command for a private
+	// repository.
 	stop := load(c, "http://nodejs.example.com/")
 	commit := source.push("2")
 	callGitHub(t, c, hook(c, "nodejs-example", "github"), commit)
@@ -63,8 +63,8 @@ func TestAPushBecomesANewPageWithoutALostRequest(t *testing.T) {
 		t.Errorf("the second build is of %s", got)
 	}
 
-	// A new builder leads to a build, an image and a deployment, and what is on the volume is still
-	// there.
+	// A new builder image leads to a build, an image and a deployment, and the data on the volume
+	// remains.
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "Dockerfile"), "FROM localhost/builder-python:3.11\nENV BUILDER=second\n")
 	c.MustSlipway("images", "build", "--tag=localhost/second", dir)
@@ -84,10 +84,10 @@ func TestAPushBecomesANewPageWithoutALostRequest(t *testing.T) {
 // persistent is the quickstart that counts visits in a file of its volume.
 const persistent = "python-persistent-example"
 
-// deploymentPhase is where a replication controller tells how far its deployment is.
+// deploymentPhase is the annotation of a replication controller with the phase of its deployment.
 const deploymentPhase = `{.metadata.annotations.openshift\.io/deployment\.phase}`
 
-// visits are those that its page has had, several of them by this.
+// visits is the number of visits of the page, of which this test makes several.
 func visits(t *testing.T, c *kit.Cluster) (number int) {
 	t.Helper()
 	for range 5 {
@@ -106,13 +106,13 @@ func visits(t *testing.T, c *kit.Cluster) (number int) {
 	return number
 }
 
-// hook returns the address that the host of a repository is told to call.
+// hook returns the webhook address for the Git host.
 func hook(c *kit.Cluster, build, kind string) string {
 	secret := c.OC("get", "bc/"+build, "-o", "jsonpath={.spec.triggers[*]."+kind+".secret}")
 	return strings.ReplaceAll(strings.TrimSpace(c.OC("start-build", build, "--list-webhooks="+kind)), "<secret>", secret)
 }
 
-// callGitHub calls a hook as GitHub does after a push.
+// callGitHub calls a webhook as GitHub does after a push.
 func callGitHub(t *testing.T, c *kit.Cluster, address, commit string) {
 	t.Helper()
 	client, err := rest.HTTPClientFor(rest.AnonymousClientConfig(c.Config))

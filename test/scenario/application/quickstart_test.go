@@ -19,7 +19,7 @@ func visitor(c *kit.Cluster) *http.Client {
 	return &http.Client{Transport: &http.Transport{DialContext: dialer, DisableKeepAlives: true}, Timeout: time.Minute}
 }
 
-// get gets a page, whose status is an error unless it is OK.
+// get requests a page. A status other than OK is an error.
 func get(client *http.Client, url string) (string, error) {
 	answer, err := client.Get(url)
 	if err != nil {
@@ -33,7 +33,7 @@ func get(client *http.Client, url string) (string, error) {
 	return string(body), err
 }
 
-// waitPage waits until a host has a page with a text.
+// waitPage waits until a host serves a page with a text.
 func waitPage(c *kit.Cluster, host, want string) {
 	client := visitor(c)
 	c.WaitFor("a page of "+host+" with "+want, func(context.Context) error {

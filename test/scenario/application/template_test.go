@@ -1,5 +1,5 @@
-// Package application proves how applications come to be and are worked with: templates and their
-// instances, new-app, idling, and the client's commands around running pods.
+// Package application proves how users create applications and work with them: templates and their
+// instances, new-app, idling, and the client's commands for running pods.
 package application
 
 import (
@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// waitOutput waits until a field of an object is as wanted.
+// waitOutput waits until a field of an object has a value.
 func waitOutput(c *kit.Cluster, object, path, want string) {
 	c.WaitFor(object+" to have "+path+" "+want, func(context.Context) error {
 		got, err := c.TryOC("get", object, "-o", "jsonpath="+path)
@@ -24,7 +24,7 @@ func waitOutput(c *kit.Cluster, object, path, want string) {
 	})
 }
 
-// shop is a template of an application whose parts have API versions of OpenShift 3.
+// shop is a template of an application. Its objects have API versions of OpenShift 3.
 const shop = `{apiVersion: v1, kind: Template, metadata: {name: shop}, message: "made ${NAME}", labels: {shop: "${NAME}"},
 	parameters: [{name: NAME, required: true}, {name: PORT, value: "8080"}, {name: KEY, generate: expression, from: "[a-f0-9]{16}"}],
 	objects: [
@@ -46,7 +46,7 @@ func TestTemplatesAreProcessedAndCreatedByCommand(t *testing.T) {
 	if _, err := c.TryOC("process", c.Namespace+"//shop", "-n", "default"); err == nil || !strings.Contains(err.Error(), "parameter NAME is required and must be specified") {
 		t.Errorf("without a required value: %v", err)
 	}
-	for range 2 { // what is applied again is the same again
+	for range 2 { // A second apply changes nothing.
 		if _, err := c.TryOCWithInput(c.OC("process", "-f", file, "-p", "NAME=two", "-p", "KEY=k", "-o", "yaml"), "apply", "-f", "-"); err != nil {
 			t.Fatal(err)
 		}
@@ -54,14 +54,14 @@ func TestTemplatesAreProcessedAndCreatedByCommand(t *testing.T) {
 	waitOutput(c, "secret/two", "{.data.key}", "aw==")
 }
 
-// instance returns a TemplateInstance of the objects; further is what its specification has beside
-// them.
+// instance returns a TemplateInstance of the objects; further contains additional fields of its
+// specification.
 func instance(name, further, objects string) string {
 	return fmt.Sprintf(`{apiVersion: template.openshift.io/v1, kind: TemplateInstance, metadata: {name: %s}, spec: {%s template: {metadata: {name: t},
 		parameters: [{name: NAME, value: %[1]s}, {name: KEY, generate: expression, from: "[a-f0-9]{16}"}], objects: [%[3]s]}}}`, name, further, objects)
 }
 
-// apply creates what a user describes, as that user.
+// apply creates an object as a user.
 func apply(c *kit.Cluster, user, manifest string) error {
 	_, err := c.TryOCWithInput(manifest, "create", "-f", "-", "--as="+user, "--as-group=system:authenticated", "--as-group=system:authenticated:oauth")
 	return err
@@ -126,7 +126,7 @@ func TestAnInstanceHasTheRightsOfItsRequester(t *testing.T) {
 			t.Errorf("%s: the instance made %s", name, result)
 		}
 	}
-	// What stands in another's way is not taken over, and stays when the instance goes.
+	// An existing object with the same name is not adopted, and remains when the instance is deleted.
 	c.OC("create", "secret", "generic", "made-taken")
 	if err := apply(c, "bob", instance("taken", "", secret)); err != nil {
 		t.Fatal(err)
@@ -134,7 +134,7 @@ func TestAnInstanceHasTheRightsOfItsRequester(t *testing.T) {
 	waitOutput(c, "templateinstance/taken", `{.status.conditions[?(@.type=="InstantiateFailure")].message}`, `create Secret "made-taken": secrets "made-taken" already exists`)
 	c.OC("delete", "templateinstance/taken")
 	waitOutput(c, "secret/made-taken", "{.metadata.name}", "made-taken")
-	// An instance goes though the server can neither show nor delete what it was to make.
+	// The instance is deleted even though the server can neither return nor delete its object.
 	review := `{apiVersion: authorization.k8s.io/v1, kind: SelfSubjectAccessReview, metadata: {name: a}, spec: {nonResourceAttributes: {path: /, verb: get}}}`
 	if err := apply(c, "bob", instance("asks", "", secret+", "+review)); err != nil {
 		t.Fatal(err)

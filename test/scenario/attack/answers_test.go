@@ -27,15 +27,15 @@ var methods = map[string]string{
 	"get": http.MethodGet, "list": http.MethodGet, "create": http.MethodPost, "update": http.MethodPut, "patch": http.MethodPatch, "delete": http.MethodDelete,
 }
 
-// asked are the actors that send real requests.
-var requests = []string{"anonymous", "user", "viewer", "admin", "deployer", "node"}
+// senders are the actors that send real requests.
+var senders = []string{"anonymous", "user", "viewer", "admin", "deployer", "node"}
 
 // refusal matches the message of the API server's authorization.
 var refusal = regexp.MustCompile(`cannot [a-z]+ (resource|path)`)
 
-// TestAnswersFollowTheMatrix sends a real request for every verb of every resource: a resource that
-// filters or checks by itself must refuse the actors that the matrix refuses. The objects that are
-// named do not exist, and every request is a dry run.
+// TestAnswersFollowTheMatrix sends a real request for every verb of every resource. A resource that
+// filters or checks requests in its handler must reject the same actors as the matrix. The named
+// objects do not exist, and every request is a dry run.
 func TestAnswersFollowTheMatrix(t *testing.T) {
 	m := newMatrix(t)
 	table, err := readTable(matrixFile)
@@ -44,13 +44,13 @@ func TestAnswersFollowTheMatrix(t *testing.T) {
 	}
 	m.tokenOfAnother(t)
 	for _, a := range m.actors {
-		if slices.Contains(requests, a.name) {
+		if slices.Contains(senders, a.name) {
 			m.answers(t, a, m.expected(t, table, a))
 		}
 	}
 }
 
-// tokenOfAnother stores a token of a user who is named for the foreign project.
+// tokenOfAnother stores a token of a user. The token is named for the foreign project.
 func (m *matrix) tokenOfAnother(t *testing.T) {
 	t.Helper()
 	const path = "/apis/oauth.openshift.io/v1/oauthaccesstokens"
@@ -69,12 +69,12 @@ func (m *matrix) answers(t *testing.T, a actor, expected rights) {
 	for range 8 {
 		workers.Go(func() {
 			for q := range questions {
-				refused, answer, err := q.send(user)
-				if refused == expected[q.cell] {
+				rejected, answer, err := q.send(user)
+				if rejected == expected[q.cell] {
 					t.Errorf("%s: %s %s: %v, where %s says that the right to %s is %v", a.name, methods[q.verb], q.path, err, matrixFile, q.cell, expected[q.cell])
 				}
 				reads := methods[q.verb] == http.MethodGet && q.scope != "foreign"
-				// a node reads namespaces and services
+				// A node reads namespaces and services.
 				if err == nil && reads && a.name != "node" && strings.Contains(answer, m.foreign) {
 					t.Errorf("%s: %s %s shows the project of another tenant: %s", a.name, methods[q.verb], q.path, answer)
 				}
@@ -105,7 +105,7 @@ func TestUserListsOwnProjectsOnly(t *testing.T) {
 		}
 		list := m.connect(t, a).May("GET", "/apis/project.openshift.io/v1/projects", "")
 		_, member := roleOf[a.name]
-		if strings.Contains(list, `"`+m.own+`"`) != member && a.name != "node" && a.name != "node-agent" || strings.Contains(list, `"`+m.foreign+`"`) && !strings.HasPrefix(a.name, "node") {
+		if strings.Contains(list, `"`+m.project+`"`) != member && a.name != "node" && a.name != "node-agent" || strings.Contains(list, `"`+m.foreign+`"`) && !strings.HasPrefix(a.name, "node") {
 			t.Errorf("%s sees %s", a.name, list)
 		}
 	}
@@ -145,7 +145,7 @@ func TestUserCannotReviewRightsOfAnother(t *testing.T) {
 	}
 }
 
-// connect returns a connection of the actor, the node's with its own certificate.
+// connect returns a connection of the actor. The node's connection uses the node's certificate.
 func (m *matrix) connect(t *testing.T, a actor) *kit.User {
 	t.Helper()
 	switch a.name {
@@ -162,38 +162,38 @@ func (m *matrix) connect(t *testing.T, a actor) *kit.User {
 	return m.Impersonate(a.ImpersonationConfig)
 }
 
-// question is a request and the right that it needs.
+// question is a request with the right that it requires.
 type question struct {
 	cell
 	path string
 }
 
-// question returns the request for a verb. It is not ok if there is no such request.
+// question returns the request for a verb. ok is false if no such request exists.
 func (k kind) question(verb, scope string, a actor) (q question, ok bool) {
 	base, subresource, _ := strings.Cut(k.resource, "/")
 	collection := verb == "list" || verb == "create" && subresource == ""
 	inProject := scope != "cluster"
-	whole := isNamespace(base)
+	isWhole := isNamespace(base)
 	switch {
 	case k.path == "" || methods[verb] == "" || strings.Contains(k.resource, "["):
 		return q, false
-	case verb == "list" && subresource != "": // a rule's verb; there is no such request
+	case verb == "list" && subresource != "": // a verb of rules without a request
 		return q, false
-	case whole && (collection == inProject): // a namespace is asked for by its name
+	case isWhole && (collection == inProject): // The name of the request is the namespace itself.
 		return q, false
-	case !whole && inProject && !k.namespaced:
+	case !isWhole && inProject && !k.namespaced:
 		return q, false
-	case !whole && !inProject && k.namespaced && verb != "list":
+	case !isWhole && !inProject && k.namespaced && verb != "list":
 		// Objects have no address without their project.
 		return q, false
 	}
 	parts := []string{k.path}
-	if inProject && !whole {
+	if inProject && !isWhole {
 		parts = append(parts, "namespaces", a.namespace(scope))
 	}
 	parts = append(parts, base)
 	switch {
-	case whole && inProject:
+	case isWhole && inProject:
 		parts = append(parts, a.namespace(scope))
 	case !collection:
 		parts = append(parts, "matrix-none")
@@ -201,8 +201,8 @@ func (k kind) question(verb, scope string, a actor) (q question, ok bool) {
 	return question{cell{scope, verb, k.group, k.resource}, path.Join(append(parts, subresource)...)}, true
 }
 
-// send sends the request as a dry run and says whether authorization refused it.
-func (q question) send(user *kit.User) (refused bool, answer string, err error) {
+// send sends the request as a dry run and reports whether authorization rejects it.
+func (q question) send(user *kit.User) (rejected bool, answer string, err error) {
 	request := user.Rest.Verb(methods[q.verb]).AbsPath(q.path)
 	if methods[q.verb] != http.MethodGet {
 		request = request.Param("dryRun", metav1.DryRunAll).SetHeader("Content-Type", "application/json").Body([]byte(`{"metadata":{"name":"matrix-none"}}`))

@@ -1,6 +1,6 @@
-// Package attack attacks a real cluster as a tenant would: mallory administers one project and
-// tries to reach the project of alice, the host and the platform. Each file holds one kind of
-// attack. A test passes when the attack fails.
+// Package attack attacks a real cluster as a tenant: mallory administers one project and tries to
+// reach the project of alice, the host and the platform. Each file contains one kind of attack. A
+// test passes if the attack fails.
 package attack
 
 import (

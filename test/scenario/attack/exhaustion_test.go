@@ -21,14 +21,14 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// podMemory is what all pods of the small cluster may have together. The rest of the machine's
-// memory is reserved, so that a test that fails does not take it.
+// podMemory limits the memory of all pods of the small cluster together. The rest of the machine's
+// memory is reserved, so that a failing test does not use it.
 const podMemory = 1 << 30
 
-// podPIDs is how many processes a pod of the small cluster may have.
+// podPIDs limits the processes of a pod of the small cluster.
 const podPIDs = 256
 
-// smallDisk makes and mounts a disk with few inodes, and returns where it is.
+// smallDisk mounts a new disk with few inodes, and returns its path.
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	image, dir := filepath.Join(t.TempDir(), "small"), t.TempDir()
@@ -52,8 +52,7 @@ func smallDisk(t *testing.T) string {
 	return data
 }
 
-// smallCluster has the default protection of the node on a machine that is made small enough to be
-// filled.
+// smallCluster has the default protection of the node, on a machine that is small enough to fill.
 func smallCluster(t *testing.T) *kit.Cluster {
 	t.Helper()
 	var machine unix.Sysinfo_t
@@ -84,8 +83,8 @@ spec:
 `, name, kit.ToolsImage, script)
 }
 
-// TestTenantCannotExhaustNode attacks with everything at once, so that the pods also have each
-// other's load to hide behind.
+// TestTenantCannotExhaustNode runs all attacks at the same time, so that each pod also runs under
+// the load of the others.
 func TestTenantCannotExhaustNode(t *testing.T) {
 	c := smallCluster(t)
 	mallory := c.User("mallory")
@@ -95,7 +94,7 @@ func TestTenantCannotExhaustNode(t *testing.T) {
 
 	probes := probe(t, c)
 	attack := func(name, script string) { mallory.May("POST", kit.CorePath("evil", "pods"), attacker(name, script)) }
-	// the last ends only with the pod
+	// The last pod ends only when it is deleted.
 	attack("fork-bomb", "bomb() { bomb | bomb & }; bomb; exec sleep infinity")
 	evil.WaitFor("end of the fork bomb's growth", func(ctx context.Context) error { return limitReached(ctx, evil, "fork-bomb") })
 	for name, script := range map[string]string{
@@ -125,7 +124,7 @@ func TestTenantCannotExhaustNode(t *testing.T) {
 	}
 }
 
-// limitReached returns nil when the kernel has refused a process to a pod.
+// limitReached returns nil when the kernel has refused to create a process in a pod.
 func limitReached(ctx context.Context, c *kit.Cluster, name string) error {
 	group, err := podGroup(ctx, c, name)
 	if err != nil {
@@ -138,8 +137,7 @@ func limitReached(ctx context.Context, c *kit.Cluster, name string) error {
 	if strings.TrimSpace(string(limit)) != strconv.Itoa(podPIDs) {
 		return fmt.Errorf("the pod may have %s processes", limit)
 	}
-	// Version 1 of control groups counts in the group of the container, version 2 in that with the
-	// limit.
+	// Cgroup version 1 counts in the container's cgroup, version 2 in the cgroup with the limit.
 	files, err := filepath.Glob(filepath.Join(group, "*", "pids.events"))
 	if err != nil {
 		return err
@@ -152,8 +150,7 @@ func limitReached(ctx context.Context, c *kit.Cluster, name string) error {
 	return errors.New("every process has been allowed")
 }
 
-// killed returns nil when a container of a pod has ended because it wanted more memory than there
-// is.
+// killed returns nil when a container of a pod has ended because it exceeded the available memory.
 func killed(ctx context.Context, c *kit.Cluster, name string) error {
 	pod, err := c.Client.CoreV1().Pods(c.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil || pod.Status.Reason == "Evicted" {
@@ -177,7 +174,7 @@ func evicted(ctx context.Context, c *kit.Cluster, name string) error {
 	return err
 }
 
-// relaxed returns nil when every node is ready and has enough of everything.
+// relaxed returns nil when every node is ready and reports no pressure.
 func relaxed(ctx context.Context, c *kit.Cluster) error {
 	nodes, err := c.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -196,7 +193,7 @@ func relaxed(ctx context.Context, c *kit.Cluster) error {
 	return nil
 }
 
-// prober writes to and reads from the API all the time. An error fails the test.
+// prober continuously writes to the API and reads from it. An error fails the test.
 type prober struct {
 	quit, done chan struct{}
 	end        func()
@@ -230,7 +227,7 @@ func probe(t *testing.T, c *kit.Cluster) *prober {
 	return p
 }
 
-// quits waits for the next probe, or reports that there is none.
+// quits waits for the next probe, or fails if no probe completes.
 func (p *prober) quits() bool {
 	select {
 	case <-p.quit:
@@ -240,7 +237,7 @@ func (p *prober) quits() bool {
 	}
 }
 
-// stop ends the probes after a number of them and returns how long they took.
+// stop ends the probes after a number of them and returns their durations.
 func (p *prober) stop(c *kit.Cluster, least int) string {
 	c.WaitFor("answers of the API", func(context.Context) error {
 		p.mu.Lock()

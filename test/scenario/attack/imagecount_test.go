@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestTenantCannotCreateEndlessImageRecords maps images of registries that need not exist.
+// TestTenantCannotCreateEndlessImageRecords maps images of registries that do not exist.
 func TestTenantCannotCreateEndlessImageRecords(t *testing.T) {
 	s := tenants(t)
 	const limit = "slipway.openshift.io/image-records"
@@ -42,7 +42,7 @@ func TestTenantCannotCreateEndlessImageRecords(t *testing.T) {
 	image := build(t)
 	s.alice.May("POST", kit.GroupPath(imageGroup, s.shop, "imagestreammappings"),
 		mapping(t, "app", image.digest, "registry.example.com/shop/app@"+image.digest, image.proof))
-	// A record that exists counts for the project that created it.
+	// An existing record counts for the project that created it.
 	s.mallory.May("POST", mappings, mapping(t, "copy", image.digest, "registry.example.com/shop/app@"+image.digest, image.proof))
 	s.hidden(t, image.digest, `"`+s.shop+`"`)
 	for _, digest := range digests {
@@ -53,7 +53,7 @@ func TestTenantCannotCreateEndlessImageRecords(t *testing.T) {
 		last, err = add()
 		return err
 	})
-	// Records must not outlive the project, or other projects could create more.
+	// Records must not outlive the project. Otherwise, other projects could create more.
 	s.mallory.May("DELETE", "/apis/project.openshift.io/v1/projects/"+s.evil, "")
 	s.WaitFor("the record of the deleted project to be removed", func(context.Context) error {
 		if got, err := s.TryOC("get", "image", last); err == nil {

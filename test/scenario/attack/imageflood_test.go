@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// largeMapping is a mapping of an image whose record has about a MiB.
+// largeMapping is a mapping of an image with a record of about 1 MiB.
 func largeMapping(t *testing.T, author string, number int) string {
 	t.Helper()
 	manifest := fmt.Sprintf(`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json",

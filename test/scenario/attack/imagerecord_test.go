@@ -18,17 +18,17 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// password is what mallory must not read: it is in the environment of alice's images.
+// password is a secret in the environment of alice's images. Mallory must not read it.
 const password = "correct-horse-battery-staple"
 
-// built is an image with a password in its environment, as a registry would have it.
-type built struct {
+// builtImage is an image with a password in its environment, as a registry stores it.
+type builtImage struct {
 	v1.Image
 	digest           string
 	manifest, config string
 }
 
-func build(t *testing.T) built {
+func build(t *testing.T) builtImage {
 	t.Helper()
 	plain, err := random.Image(1000, 2)
 	if err != nil {
@@ -38,7 +38,7 @@ func build(t *testing.T) built {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := built{Image: image}
+	b := builtImage{Image: image}
 	manifest, err := image.RawManifest()
 	if err != nil {
 		t.Fatal(err)
@@ -76,12 +76,12 @@ func mapping(t *testing.T, stream, digest, reference string, change func(*imagev
 	return string(body)
 }
 
-// proof puts manifest and configuration of an image into a record.
-func (b built) proof(image *imagev1.Image) {
+// proof puts the manifest and configuration of an image into a record.
+func (b builtImage) proof(image *imagev1.Image) {
 	image.DockerImageManifest, image.DockerImageManifestMediaType, image.DockerImageConfig = b.manifest, string(types.OCIManifestSchema1), b.config
 }
 
-// shows fails the test if a user sees a text in any view of the image stream "copy" of mallory's.
+// shows fails the test if a user sees a text in any view of mallory's image stream "copy".
 func (s *stage) hidden(t *testing.T, digest string, texts ...string) {
 	t.Helper()
 	for _, view := range []string{"imagestreams/copy", "imagestreams/copy/layers", "imagestreamtags/copy:latest", "imagetags/copy:latest", "imagestreamimages/copy@" + digest,
@@ -95,7 +95,8 @@ func (s *stage) hidden(t *testing.T, digest string, texts ...string) {
 	}
 }
 
-// pull asks the registry with the token of a service account and returns status and body.
+// pull sends a request to the registry with the token of a service account and returns status and
+// body.
 func (s *stage) pull(t *testing.T, account, project, method, path string) (int, string) {
 	t.Helper()
 	token := strings.TrimSpace(s.OC("create", "token", account, "-n", project))
@@ -116,8 +117,8 @@ func (s *stage) pull(t *testing.T, account, project, method, path string) (int, 
 	return resp.StatusCode, string(body)
 }
 
-// layer returns the digest of the first layer, which mallory must not learn either.
-func (b built) layer(t *testing.T) string {
+// layer returns the digest of the first layer, which mallory must not read either.
+func (b builtImage) layer(t *testing.T) string {
 	t.Helper()
 	layers, err := b.Layers()
 	if err != nil {
@@ -137,14 +138,14 @@ func TestMappingWithoutManifestShowsNoImageOfAnotherProject(t *testing.T) {
 			image := build(t)
 			s.stream(s.alice, s.shop, "app")
 			s.stream(s.mallory, s.evil, "copy")
-			mine := mapping(t, "app", image.digest, "registry.example.com/shop/app@"+image.digest, image.proof)
-			theirs := mapping(t, "copy", image.digest, "evil.example.com/copy@"+image.digest, nil)
+			ownMapping := mapping(t, "app", image.digest, "registry.example.com/shop/app@"+image.digest, image.proof)
+			foreignMapping := mapping(t, "copy", image.digest, "evil.example.com/copy@"+image.digest, nil)
 			if first == "alice" {
-				s.alice.May("POST", kit.GroupPath(imageGroup, s.shop, "imagestreammappings"), mine)
+				s.alice.May("POST", kit.GroupPath(imageGroup, s.shop, "imagestreammappings"), ownMapping)
 			}
-			s.mallory.May("POST", kit.GroupPath(imageGroup, s.evil, "imagestreammappings"), theirs)
+			s.mallory.May("POST", kit.GroupPath(imageGroup, s.evil, "imagestreammappings"), foreignMapping)
 			if first == "mallory" {
-				s.alice.May("POST", kit.GroupPath(imageGroup, s.shop, "imagestreammappings"), mine)
+				s.alice.May("POST", kit.GroupPath(imageGroup, s.shop, "imagestreammappings"), ownMapping)
 			}
 			s.hidden(t, image.digest, password, image.layer(t))
 			if status, body := s.pull(t, "builder", s.evil, "GET", "/v2/"+s.evil+"/copy/manifests/latest"); status == http.StatusOK {
@@ -157,7 +158,7 @@ func TestMappingWithoutManifestShowsNoImageOfAnotherProject(t *testing.T) {
 			if !strings.Contains(record, password) || strings.Contains(record, "evil.example.com") {
 				t.Errorf("the record of alice's image is\n%s", record)
 			}
-			// The tag still gives mallory what she said herself.
+			// The tag still returns what mallory sent.
 			if got := s.mallory.May("GET", kit.GroupPath(imageGroup, s.evil, "imagestreamtags/copy:latest"), ""); !strings.Contains(got, "evil.example.com/copy@"+image.digest) {
 				t.Errorf("mallory's tag is\n%s", got)
 			}
@@ -170,15 +171,15 @@ func TestMappingDoesNotDecideTheRecordOfAnother(t *testing.T) {
 	image := build(t)
 	s.stream(s.alice, s.shop, "app")
 	s.stream(s.mallory, s.evil, "copy")
-	// Mallory has the manifest, as anybody has of a public image, and says everything about it that
-	// she should not.
-	s.mallory.May("POST", kit.GroupPath(imageGroup, s.evil, "imagestreammappings"), mapping(t, "copy", image.digest, "evil.example.com/copy:latest", func(claimed *imagev1.Image) {
-		claimed.DockerImageManifest, claimed.DockerImageManifestMediaType = image.manifest, string(types.OCIImageIndex)
-		claimed.DockerImageConfig = `{"config":{"User":"0","Labels":{"forged":"yes"}}}`
-		claimed.DockerImageMetadata.Raw = []byte(`{"Config":{"Labels":{"forged":"yes"}}}`)
-		claimed.Labels = map[string]string{"forged": "yes"}
-		claimed.Annotations = map[string]string{"openshift.io/image.managed": "true", "image.openshift.io/manifestBlobStored": "true", "forged": "yes"}
-		claimed.Signatures = []imagev1.ImageSignature{{Type: "atomic", Content: []byte("forged")}}
+	// Mallory has the manifest, as every client of a public image has. She adds forged content to the
+	// record.
+	s.mallory.May("POST", kit.GroupPath(imageGroup, s.evil, "imagestreammappings"), mapping(t, "copy", image.digest, "evil.example.com/copy:latest", func(record *imagev1.Image) {
+		record.DockerImageManifest, record.DockerImageManifestMediaType = image.manifest, string(types.OCIImageIndex)
+		record.DockerImageConfig = `{"config":{"User":"0","Labels":{"forged":"yes"}}}`
+		record.DockerImageMetadata.Raw = []byte(`{"Config":{"Labels":{"forged":"yes"}}}`)
+		record.Labels = map[string]string{"forged": "yes"}
+		record.Annotations = map[string]string{"openshift.io/image.managed": "true", "image.openshift.io/manifestBlobStored": "true", "forged": "yes"}
+		record.Signatures = []imagev1.ImageSignature{{Type: "atomic", Content: []byte("forged")}}
 	}))
 	record := s.OC("get", "image", image.digest, "-o", "json")
 	for _, forged := range []string{"forged", "image.managed", "manifestBlobStored", string(types.OCIImageIndex)} {
@@ -224,7 +225,7 @@ func TestMappingFollowsWhatItsAuthorCanRead(t *testing.T) {
 	image := build(t)
 	s.stream(s.alice, s.shop, "app")
 	s.alice.May("POST", kit.GroupPath(imageGroup, s.shop, "imagestreammappings"), mapping(t, "app", image.digest, "registry.example.com/shop/app@"+image.digest, image.proof))
-	// The stream has the image: its author may tag it again without sending the manifest.
+	// The stream has the image. Its author can tag it again without sending the manifest.
 	second := strings.Replace(mapping(t, "app", image.digest, "", nil), `"tag":"latest"`, `"tag":"again"`, 1)
 	s.alice.May("POST", kit.GroupPath(imageGroup, s.shop, "imagestreammappings"), second)
 	got := s.alice.May("GET", kit.GroupPath(imageGroup, s.shop, "imagestreamtags/app:again"), "")

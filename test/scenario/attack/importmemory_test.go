@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// greedy is a registry whose repositories have many tags, each with another manifest and
-// configuration of almost four mebibytes; those of the repository "bomb" consist of empty objects.
+// greedy is a registry whose repositories have many tags, each with a different manifest and
+// configuration of almost 4 MiB. The manifests of the repository "bomb" consist of empty objects.
 func greedy(w http.ResponseWriter, r *http.Request) {
 	const size, tags = 4<<20 - 1024, 50
 	config := func(tag string) []byte {
@@ -90,7 +90,7 @@ func (s *stage) controlPlane(t *testing.T) int {
 	return 0
 }
 
-// peakDuring returns by how many MiB the memory of a process grows at most while work is done.
+// peakDuring returns the maximum growth of a process's memory, in MiB, while work runs.
 func peakDuring(t *testing.T, pid int, work func()) (growth int) {
 	t.Helper()
 	before := anonymousMemory(t, pid)
@@ -110,8 +110,8 @@ func peakDuring(t *testing.T, pid int, work func()) (growth int) {
 	}
 }
 
-// maxGrowth is by how many MiB requests of a tenant may grow the memory of the control plane. Two
-// imports grew it by 530.
+// maxGrowth limits, in MiB, how much requests of a tenant can increase the memory of the control
+// plane. Without the limits on imports, two imports add 530 MiB.
 const maxGrowth = 150
 
 func TestHostileRegistryCannotTakeMemory(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestDeploymentLogIsNotOfForeignPod has mallory read logs of deployments in alice's project, and
+// TestDeploymentLogIsNotOfForeignPod lets mallory read logs of deployments in alice's project, and
 // nothing else there.
 func TestDeploymentLogIsNotOfForeignPod(t *testing.T) {
 	s := tenants(t)
@@ -21,7 +21,7 @@ func TestDeploymentLogIsNotOfForeignPod(t *testing.T) {
 	owner.May("POST", kit.GroupPath(rbac, s.shop, "rolebindings"), "{apiVersion: "+rbac+"/v1, kind: RoleBinding, metadata: {name: logs}, roleRef: {apiGroup: "+rbac+", kind: Role, name: logs}, "+
 		"subjects: [{apiGroup: "+rbac+", kind: User, name: mallory}]}")
 
-	// Alice's pod has the labels of the deployment and belongs to something else.
+	// Alice's pod has the labels of the deployment and belongs to another controller.
 	ctx := context.Background()
 	s.alice.May("POST", kit.CorePath(s.shop, "configmaps"), "{apiVersion: v1, kind: ConfigMap, metadata: {name: owner}}")
 	object, err := s.Client.CoreV1().ConfigMaps(s.shop).Get(ctx, "owner", metav1.GetOptions{})

@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// site is a cluster as browsers and programs without an account see it.
+// site is a cluster as browsers and programs without an account reach it.
 type site struct {
 	*kit.Cluster
 	t   *testing.T
@@ -34,7 +34,7 @@ func siteOf(t *testing.T, c *kit.Cluster) *site {
 }
 
 // browser returns a client with cookies that follows no redirects. It connects from an address of
-// the loopback device, or from any with nil.
+// the loopback device, or from any address if the argument is nil.
 func (s *site) browser(from net.IP) *http.Client {
 	s.t.Helper()
 	pool := x509.NewCertPool()
@@ -109,7 +109,7 @@ func (s *site) post(browser *http.Client, path string, form url.Values) page {
 	return got
 }
 
-// password returns that of the user developer.
+// password returns the password of the user developer.
 func (s *site) password() string {
 	s.t.Helper()
 	content, err := os.ReadFile(s.Path("developer.password"))
@@ -121,7 +121,7 @@ func (s *site) password() string {
 
 var csrfField = regexp.MustCompile(`name="csrf" value="([^"]*)"`)
 
-// logIn logs the developer in on the page for it.
+// logIn logs the developer in through the login page.
 func (s *site) logIn(browser *http.Client) page {
 	s.t.Helper()
 	return s.post(browser, "/login", url.Values{
@@ -129,7 +129,7 @@ func (s *site) logIn(browser *http.Client) page {
 	})
 }
 
-// csrf returns the value that the form of a page must send.
+// csrf returns the CSRF value of a page's form.
 func (s *site) csrf(browser *http.Client, path string) string {
 	s.t.Helper()
 	field := csrfField.FindStringSubmatch(s.get(browser, path).body)
@@ -139,7 +139,7 @@ func (s *site) csrf(browser *http.Client, path string) string {
 	return field[1]
 }
 
-// accounts are a service account of the victim that is a proper client, and one that is not.
+// accounts are a service account of the victim that is a valid OAuth client, and one that is not.
 const accounts = `
 apiVersion: v1
 kind: ServiceAccount
@@ -186,8 +186,8 @@ func TestStrangerCannotLearnWhichClientsAndProjectsExist(t *testing.T) {
 			}
 		}
 	}
-	// A user learns of the broken account no more than of one that does not exist, and its owner
-	// gets an event.
+	// The response for the broken account equals the response for a missing one. The owner of the
+	// account gets an event.
 	browser := web.browser(nil)
 	web.logIn(browser)
 	code := "/oauth/authorize?response_type=code&client_id="
@@ -240,8 +240,8 @@ spec:
 	}
 }
 
-// publicPaths are those of all public handlers, with the query and the form that a request to them
-// has. The word "treasure" stands for a secret.
+// publicPaths are the paths of all public handlers, each with a query and a form. The word
+// "treasure" marks secrets.
 func publicPaths(project string) map[string]struct {
 	query string
 	form  url.Values
@@ -354,13 +354,13 @@ func TestStrangersCannotKeepOthersWaiting(t *testing.T) {
 	var flood sync.WaitGroup
 	defer flood.Wait()
 	defer stop()
-	var served atomic.Int64
+	var responses atomic.Int64
 	const attackers = 60
 	for i := range attackers {
 		browser := web.browser(net.IPv4(127, 0, 0, 66))
 		flood.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
-				// Half of them send bodies that never end, the others guess passwords.
+				// Half of the connections send bodies that never end, the other half guess passwords.
 				path, body := "/oauth/authorize?client_id=openshift-challenging-client&response_type=token", io.Reader(nil)
 				if i%2 == 0 {
 					reader, writer := io.Pipe()
@@ -377,13 +377,13 @@ func TestStrangersCannotKeepOthersWaiting(t *testing.T) {
 				if response, err := browser.Do(request); err == nil {
 					_, _ = io.Copy(io.Discard, response.Body)
 					response.Body.Close()
-					served.Add(1)
+					responses.Add(1)
 				}
 			}
 		})
 	}
 	s.WaitFor("the flood", func(context.Context) error {
-		if n := served.Load(); n < attackers {
+		if n := responses.Load(); n < attackers {
 			return fmt.Errorf("%d requests are answered", n)
 		}
 		return nil
@@ -392,7 +392,7 @@ func TestStrangersCannotKeepOthersWaiting(t *testing.T) {
 	for range requests {
 		s.alice.May("GET", kit.CorePath(s.shop, "serviceaccounts/default"), "")
 	}
-	// Somebody at another address logs in.
+	// A user at another address logs in.
 	s.WaitFor("a login from elsewhere", func(context.Context) error {
 		if got := web.logIn(web.browser(net.IPv4(127, 0, 0, 77))); got.Header.Get("Location") != "/oauth/token/request" {
 			return fmt.Errorf("%s, sent to %q", got.Status, got.Header.Get("Location"))

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// update rewrites the table from the answers of the server: go test ./test/scenario/attack -run
+// update rewrites the table from the responses of the server: go test ./test/scenario/attack -run
 // TestMatrix -args -update
 var update = flag.Bool("update", false, "rewrite testdata/matrix.txt")
 
@@ -24,9 +24,9 @@ const matrixFile = "testdata/matrix.txt"
 
 var errRefused = errors.New("refused")
 
-// TestMatrixOfActorsAndRights asks for every actor whether it may use every verb of every resource,
-// in its own project, in another tenant's and in the cluster, and get every path. The table has the
-// answers; what has no line there is refused.
+// TestMatrixOfActorsAndRights sends an access review for every actor, verb and resource in the
+// actor's project, in another tenant's project and in the cluster, and for every path. The table
+// contains the allowed rights; everything else is denied.
 func TestMatrixOfActorsAndRights(t *testing.T) {
 	m := newMatrix(t)
 	table, err := readTable(matrixFile)
@@ -36,25 +36,25 @@ func TestMatrixOfActorsAndRights(t *testing.T) {
 	sections := []section{{name: "server", lines: m.universe.lines()}}
 	compareLines(t, "server", table.lines["server"], sections[0].lines)
 
-	granted := map[string]rights{}
+	rightsOf := map[string]rights{}
 	for _, a := range m.actors {
-		granted[a.name] = m.ask(t, a)
+		rightsOf[a.name] = m.ask(t, a)
 		expected := m.expected(t, table, a)
-		base := granted[a.base]
-		extra, missing := difference(granted[a.name], base), difference(base, granted[a.name])
+		base := rightsOf[a.base]
+		extra, missing := difference(rightsOf[a.name], base), difference(base, rightsOf[a.name])
 		lines := m.universe.contract(extra).lines("")
 		lines = append(lines, missing.lines("- ")...)
 		sections = append(sections, section{a.name, a.base, lines})
 		if !*update {
-			report(t, a, granted[a.name], expected)
+			report(t, a, rightsOf[a.name], expected)
 		}
 	}
-	// of the other project, so that both tenants are asked
-	for _, b := range actorsOf(m.foreign, m.own, m.node) {
+	// of the other project, so that the reviews cover both tenants
+	for _, b := range actorsOf(m.foreign, m.project, m.node) {
 		if b.name == "admin" {
 			grant(t, m.Cluster, []actor{b})
 			b.name = "admin of the other project"
-			report(t, b, m.ask(t, b), granted["admin"])
+			report(t, b, m.ask(t, b), rightsOf["admin"])
 		}
 	}
 	if *update {
@@ -67,10 +67,10 @@ func TestMatrixOfActorsAndRights(t *testing.T) {
 // matrix is the shared cluster with the actors.
 type matrix struct {
 	*kit.Cluster
-	universe           universe
-	actors             []actor
-	scopes             map[string][]string // by actor, beside cluster
-	own, foreign, node string
+	universe               universe
+	actors                 []actor
+	scopes                 map[string][]string // by actor, in addition to cluster
+	project, foreign, node string
 }
 
 func newMatrix(t *testing.T) *matrix {
@@ -82,9 +82,9 @@ func newMatrix(t *testing.T) *matrix {
 		t.Fatal(err)
 	}
 	s.Client = client
-	m := &matrix{Cluster: s.Cluster, own: s.evil, foreign: s.shop, node: s.Status().Nodes[0].Name, scopes: map[string][]string{}}
+	m := &matrix{Cluster: s.Cluster, project: s.evil, foreign: s.shop, node: s.Status().Nodes[0].Name, scopes: map[string][]string{}}
 	m.universe = discoverAll(t, s.Cluster)
-	m.actors = actorsOf(m.own, m.foreign, m.node)
+	m.actors = actorsOf(m.project, m.foreign, m.node)
 	grant(t, s.Cluster, m.actors)
 	bindings, err := client.RbacV1().RoleBindings("").List(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -96,7 +96,7 @@ func newMatrix(t *testing.T) *matrix {
 	return m
 }
 
-// ask sends all questions about an actor.
+// rightsOf sends all reviews for an actor.
 func (m *matrix) ask(t *testing.T, a actor) rights {
 	t.Helper()
 	scopes := m.scopes[a.name]
@@ -104,7 +104,7 @@ func (m *matrix) ask(t *testing.T, a actor) rights {
 		scopes = m.scopes["admin"]
 	}
 	questions := make(chan cell)
-	granted, problems := rights{}, []error{}
+	got, problems := rights{}, []error{}
 	var mu sync.Mutex
 	var workers sync.WaitGroup
 	for range 16 {
@@ -113,7 +113,7 @@ func (m *matrix) ask(t *testing.T, a actor) rights {
 				allowed, err := a.review(context.Background(), m.Cluster, right)
 				mu.Lock()
 				if allowed {
-					granted[right] = true
+					got[right] = true
 				}
 				if err != nil {
 					problems = append(problems, err)
@@ -131,11 +131,11 @@ func (m *matrix) ask(t *testing.T, a actor) rights {
 	if err := errors.Join(problems...); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%s: %d questions, %d rights", a.name, len(all), len(granted))
-	return granted
+	t.Logf("%s: %d questions, %d rights", a.name, len(all), len(got))
+	return got
 }
 
-// expected reads the rights of an actor from the table.
+// expected returns the rights of an actor in the table.
 func (m *matrix) expected(t *testing.T, table table, a actor) rights {
 	t.Helper()
 	expected := rights{}
@@ -164,13 +164,13 @@ func difference(a, b rights) rights {
 	return rest
 }
 
-// report fails the test for each right that is not as expected.
-func report(t *testing.T, a actor, granted, expected rights) {
+// report fails the test for each right that differs from the table.
+func report(t *testing.T, a actor, got, expected rights) {
 	t.Helper()
 	const most = 40
 	for text, list := range map[string]rights{
-		"%s may %s, which %s does not list": difference(granted, expected),
-		"%s may not %s, which %s lists":     difference(expected, granted),
+		"%s may %s, which %s does not list": difference(got, expected),
+		"%s may not %s, which %s lists":     difference(expected, got),
 	} {
 		var cells []string
 		for right := range list {
@@ -187,7 +187,7 @@ func report(t *testing.T, a actor, granted, expected rights) {
 	}
 }
 
-// compareLines fails the test for each line that only one of two sections has.
+// compareLines fails the test for each line that only one of two sections contains.
 func compareLines(t *testing.T, section string, want, got []string) {
 	t.Helper()
 	if *update {

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// nodePart is a user whose certificate lies on the node.
+// nodePart is a user whose certificate is stored on the node.
 func nodePart(t *testing.T, c *kit.Cluster, kubeconfig string) *kit.User {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
@@ -27,7 +27,7 @@ func nodePart(t *testing.T, c *kit.Cluster, kubeconfig string) *kit.User {
 	return user
 }
 
-// TestNodeCannotTakeCluster assumes that an attacker has every key of a node.
+// TestNodeCannotTakeCluster uses every key that is stored on a node.
 func TestNodeCannotTakeCluster(t *testing.T) {
 	s := tenants(t)
 	s.alice.May("POST", kit.CorePath(s.shop, "secrets"), "{apiVersion: v1, kind: Secret, metadata: {name: private}}")
@@ -38,7 +38,7 @@ func TestNodeCannotTakeCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	may := map[string]string{ // each has the rights that it needs
+	may := map[string]string{ // Each user has the rights that it needs.
 		"kube-proxy.kubeconfig":      "/apis/discovery.k8s.io/v1/endpointslices",
 		"node.kubeconfig":            "/api/v1/services",
 		"slipway-dns.kubeconfig":     "/api/v1/namespaces",
@@ -63,7 +63,8 @@ func TestNodeCannotTakeCluster(t *testing.T) {
 	}
 }
 
-// TestStorageClientCannotTakeNode uses the key of local storage, which creates PersistentVolumes.
+// TestStorageClientCannotTakeNode uses the key of local storage, whose client can create
+// PersistentVolumes.
 func TestStorageClientCannotTakeNode(t *testing.T) {
 	c := kit.Shared(t)
 	storage := nodePart(t, c, c.Path("pki", "node", "slipway-storage.kubeconfig"))
@@ -88,7 +89,8 @@ func TestStorageClientCannotTakeNode(t *testing.T) {
 	storage.MayNot("DELETE", volumes+"/taken", "", "only have volumes of the CSI driver")
 }
 
-// TestStorageClientCannotDeleteClaims uses the key of local storage, which updates claims.
+// TestStorageClientCannotDeleteClaims uses the key of local storage, whose client can update
+// claims.
 func TestStorageClientCannotDeleteClaims(t *testing.T) {
 	s := tenants(t)
 	storage := nodePart(t, s.Cluster, s.Path("pki", "node", "slipway-storage.kubeconfig"))
@@ -141,7 +143,7 @@ func TestDriverThatTenantCouldReplaceDoesNotRun(t *testing.T) {
 	if err := os.WriteFile(path, []byte("#!/bin/sh\ntouch "+path+".ran\necho '{\"status\":\"Success\"}'\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(path, 0o757); err != nil { // whatever the mask is
+	if err := os.Chmod(path, 0o757); err != nil { // regardless of the umask
 		t.Fatal(err)
 	}
 	c.WaitFor("reason in the list of drivers", func(context.Context) error {
@@ -156,7 +158,8 @@ func TestDriverThatTenantCouldReplaceDoesNotRun(t *testing.T) {
 	}
 }
 
-// TestRouterTakesConnectionsWithoutRights looks at the HAProxy that reads what strangers send.
+// TestRouterTakesConnectionsWithoutRights checks the HAProxy process that parses requests of
+// strangers.
 func TestRouterTakesConnectionsWithoutRights(t *testing.T) {
 	c := kit.Shared(t)
 	processes, err := c.Processes()
@@ -172,7 +175,7 @@ func TestRouterTakesConnectionsWithoutRights(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// the master, which starts workers and takes no connection
+		// the master process, which starts workers and accepts no connections
 		if strings.Contains(string(status), "\nUid:\t0\t") {
 			continue
 		}

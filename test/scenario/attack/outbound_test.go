@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// insideSecret is what a server inside answers, and what no tenant may read.
+// insideSecret is the response of an internal server, which no tenant must be able to read.
 const insideSecret = "inside-secret"
 
 // serve runs a server on a listener until the test ends, and returns its URL.
@@ -31,14 +31,15 @@ func serve(t *testing.T, listener net.Listener, err error, handle http.HandlerFu
 	return server.URL
 }
 
-// distant runs a server in a network that the cluster knows nothing of, and returns host and port.
+// distant runs a server in a network outside the cluster, and returns its host and port.
 func (s *stage) distant(t *testing.T, handle http.HandlerFunc) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", net.JoinHostPort(s.Distant.String(), "0"))
 	return strings.TrimPrefix(serve(t, listener, err, handle), "http://")
 }
 
-// look has mallory look at an image without importing it, and returns what she is told.
+// look requests an image import without saving it as mallory, and returns the message of the
+// response.
 func (s *stage) look(t *testing.T, from string) metav1.Status {
 	t.Helper()
 	response := s.mallory.May("POST", kit.GroupPath("image.openshift.io", s.evil, "imagestreamimports"), fmt.Sprintf(
@@ -54,8 +55,8 @@ func (s *stage) look(t *testing.T, from string) metav1.Status {
 	return done.Status.Images[0].Status
 }
 
-// inside runs servers that only the cluster's own machine reaches, and returns their addresses with
-// the number of requests that they had.
+// inside runs servers that only the cluster's machine can reach. It returns their addresses with
+// counters of their requests.
 func (s *stage) inside(t *testing.T) (addresses []string, requests *atomic.Int32) {
 	t.Helper()
 	requests = &atomic.Int32{}
@@ -134,7 +135,7 @@ func TestNoTextOfARegistryIsTold(t *testing.T) {
 		_, _ = w.Write([]byte(insideSecret))
 	})
 	if status := s.look(t, registry+"/team/app:refused"); !strings.Contains(status.Message, "418") {
-		t.Errorf("%+v", status) // look has searched for the text
+		t.Errorf("%+v", status) // look checks for the text
 	}
 	if status := s.look(t, registry+"/team/app:strange"); status.Status != metav1.StatusFailure {
 		t.Errorf("%+v", status)

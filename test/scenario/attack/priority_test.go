@@ -28,14 +28,14 @@ func TestTenantCannotTakeSystemPriority(t *testing.T) {
 	s.mallory.MayNot("POST", kit.CorePath(s.evil, "resourcequotas"), "{apiVersion: v1, kind: ResourceQuota, metadata: {name: mine}, spec: {scopes: [PriorityClass], hard: {pods: 1}}}", "cannot create resource")
 	s.mallory.MayNot("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", "{}", "cannot create resource")
 
-	// Controllers get no more for her.
+	// Controllers cannot create such pods for her either.
 	deployments := kit.GroupPath("apps", s.evil, "deployments")
 	s.mallory.May("POST", deployments, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: greedy}, spec: {selector: {matchLabels: {app: greedy}}, template: {metadata: {labels: {app: greedy}}, "+
 		template("system-node-critical")+"}}}")
 	s.waitReplicaFailure(s.mallory, deployments+"/greedy", "system-node-critical is for namespaces of the platform")
 }
 
-// waitReplicaFailure waits until a deployment says why its pods are refused.
+// waitReplicaFailure waits until a deployment reports why its pods are rejected.
 func (s *stage) waitReplicaFailure(user *kit.User, path, reason string) {
 	s.WaitFor("the refusal of the pods of "+path, func(context.Context) error {
 		response, err := user.Try("GET", path, "")

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestPlatformKeepsPartOfMachine looks at what a node protects by default.
+// TestPlatformKeepsPartOfMachine checks the default protection of a node.
 func TestPlatformKeepsPartOfMachine(t *testing.T) {
 	s := tenants(t)
 	s.mallory.May("POST", kit.CorePath(s.evil, "pods"), sleeper("sleeper", "{}", "{}"))
@@ -46,8 +46,7 @@ func TestPlatformKeepsPartOfMachine(t *testing.T) {
 			t.Errorf("pods can have %s of %s of %s", allocatable.String(), capacity.String(), resource)
 		}
 	}
-	// The limits of all pods together. In version 2 of control groups, all files are in one
-	// directory.
+	// The limits of all pods together. In cgroup version 2, all files are in one directory.
 	all := filepath.Dir(filepath.Dir(group))
 	most := number(t, "/proc/sys/kernel/pid_max")
 	if limit := number(t, filepath.Join(all, "pids.max")); limit >= most {
@@ -65,7 +64,7 @@ func TestPlatformKeepsPartOfMachine(t *testing.T) {
 	}
 }
 
-// number reads a file of the kernel.
+// number returns the number in a kernel file.
 func number(t *testing.T, path string) int64 {
 	t.Helper()
 	content, err := os.ReadFile(path)
@@ -79,7 +78,7 @@ func number(t *testing.T, path string) int64 {
 	return value
 }
 
-// podGroup returns the directory of a pod's control group that limits its processes.
+// podGroup returns the directory of the cgroup that limits a pod's processes.
 func podGroup(ctx context.Context, c *kit.Cluster, name string) (string, error) {
 	pod, err := c.Client.CoreV1().Pods(c.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// pullFailure returns why the image of a pod of mallory's is not pulled.
+// pullFailure returns the reason that kubelet reports for the image of mallory's pod.
 func (s *stage) pullFailure(t *testing.T, pod, image string) (message string) {
 	t.Helper()
 	s.mallory.May("POST", kit.CorePath(s.evil, "pods"), fmt.Sprintf(
@@ -49,7 +49,7 @@ func TestImageOfPodCannotReachHostAndCluster(t *testing.T) {
 		if strings.Contains(message, insideSecret) {
 			t.Errorf("%s: the response comes back: %s", address, message)
 		}
-		// The server of the redirect speaks no TLS, which registries outside must.
+		// The redirect target has no TLS, which registries outside the cluster must have.
 		if address != redirect && !strings.Contains(message, "slipway.outbound") {
 			t.Errorf("%s: the pod says %q", address, message)
 		}

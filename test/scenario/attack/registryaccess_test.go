@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// registryEvents returns what the audit log has of the requests to the registry about a project:
+// registryEvents returns the audit log's entries about requests to the registry for a project:
 // user, verb and status code.
 func (s *stage) registryEvents(project string) (events []string, err error) {
 	content, err := os.ReadFile(s.Path("log", "audit.log"))
@@ -71,8 +71,8 @@ func TestTenantCannotUseRegistryUnseen(t *testing.T) {
 	})
 }
 
-// TestInvalidTokensOfOneTenantDelayNoOther sends wrong pull secrets of one project from the address
-// of a node, which pulls for all projects.
+// TestInvalidTokensOfOneTenantDelayNoOther sends invalid pull secrets of one project from the
+// address of a node, which pulls for all projects.
 func TestInvalidTokensOfOneTenantDelayNoOther(t *testing.T) {
 	s := tenants(t)
 	s.waitBuilder(t, s.shop)
@@ -105,7 +105,7 @@ func TestInvalidTokensOfOneTenantDelayNoOther(t *testing.T) {
 			t.Fatalf("invalid token %d: %d", i, got)
 		}
 	}
-	// The address has sent no valid token yet.
+	// The address has not sent a valid token yet.
 	if got := send(strings.TrimSpace(s.OC("create", "token", "builder", "-n", s.shop))); got != http.StatusNotFound {
 		t.Errorf("a valid token: %d", got)
 	}

@@ -13,12 +13,12 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// transport reaches the registry of the cluster, whose certificate these tests do not check.
+// transport connects to the registry of the cluster. These tests do not verify its certificate.
 func (s *stage) transport() *http.Transport {
 	return &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} // #nosec G402
 }
 
-// push sends an image to a tag of a stream as the service account builder of a project, once.
+// push sends an image to a tag of a stream once, as the service account builder of a project.
 func (s *stage) push(t *testing.T, project, ref string, image v1.Image) error {
 	t.Helper()
 	token := strings.TrimSpace(s.OC("create", "token", "builder", "-n", project))

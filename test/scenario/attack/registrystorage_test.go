@@ -74,7 +74,7 @@ func TestDeletedProjectLeavesNothingInRegistry(t *testing.T) {
 		}
 		return nil
 	})
-	// Mallory takes the name of the project and asks for what she knows the digest of.
+	// Mallory reuses the name of the project and requests content whose digest she has.
 	s.WaitFor("the name of the project", func(context.Context) error {
 		_, err := s.mallory.Try("POST", "/apis/project.openshift.io/v1/projectrequests",
 			fmt.Sprintf(`{"apiVersion":"project.openshift.io/v1","kind":"ProjectRequest","metadata":{"name":%q}}`, s.shop))
@@ -88,7 +88,7 @@ func TestDeletedProjectLeavesNothingInRegistry(t *testing.T) {
 	}
 }
 
-// disk mounts a file system of its own, in a file, and returns an empty directory on it.
+// disk mounts a new file system from a file, and returns an empty directory on it.
 func disk(t *testing.T, size int64) string {
 	t.Helper()
 	home := t.TempDir()
@@ -99,7 +99,7 @@ func disk(t *testing.T, size int64) string {
 	if err := os.Truncate(file, size); err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("/tmp", "disk-") // the path of a data directory must be short
+	dir, err := os.MkdirTemp("/tmp", "disk-") // The path of a data directory must be short.
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,14 +116,14 @@ func disk(t *testing.T, size int64) string {
 			t.Error(err)
 		}
 	})
-	data := filepath.Join(dir, "d") // a cluster removes its data directory at the end
+	data := filepath.Join(dir, "d") // A cluster removes its data directory at the end.
 	if err := os.Mkdir(data, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	return data
 }
 
-// bulk returns an image of one large layer, which differs from other numbers'.
+// bulk returns an image with one large layer that is unique for the number.
 func bulk(t *testing.T, number uint64, size int) v1.Image {
 	t.Helper()
 	content := make([]byte, size)
@@ -139,7 +139,7 @@ func bulk(t *testing.T, number uint64, size int) v1.Image {
 // registry share one small disk.
 func TestFullRegistryDoesNotStopTheAPI(t *testing.T) {
 	c := kit.Start(t, kit.Options{
-		// the default, as kubelet's is below
+		// the default, as is kubelet's below
 		DataDir: disk(t, 3<<30), Master: "slipway: {registry: {reserve: 16%}}",
 		Node: `kubeletArguments: {eviction-hard: ["nodefs.available<10%,imagefs.available<15%,nodefs.inodesFree<5%,memory.available<100Mi"]}`,
 	})
@@ -165,7 +165,7 @@ func TestFullRegistryDoesNotStopTheAPI(t *testing.T) {
 	for number := range 50 {
 		s.mallory.May("POST", kit.CorePath(s.evil, "configmaps"), fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: c%d}, data: {a: %q}}", number, strings.Repeat("a", 10<<10)))
 	}
-	// The refused push gave its space back. Something else of the host takes that and a little
+	// The rejected push has freed its space. Another user of the disk fills that space and a little
 	// more.
 	if err := unix.Statfs(c.DataDir, &free); err != nil {
 		t.Fatal(err)

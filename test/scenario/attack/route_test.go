@@ -11,11 +11,11 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestRouteCannotReachHost has endpoints at the host that the administrator wrote, as those that
-// were there before the API server refused them.
+// TestRouteCannotReachHost uses endpoints at the host that an administrator created, like endpoints
+// from before the API server rejected them.
 func TestRouteCannotReachHost(t *testing.T) {
 	s := tenants(t)
-	const port = "1936" // where the router answers about its health, on each address of the host
+	const port = "1936" // where the router serves its health, on each address of the host
 	route := func(user *kit.User, namespace, name, service string) string {
 		host := name + "." + namespace + ".example.com"
 		user.May("POST", kit.GroupPath("route.openshift.io", namespace, "routes"),
@@ -45,7 +45,7 @@ func TestRouteCannotReachHost(t *testing.T) {
 	}
 }
 
-// visit gets a page of a route from the node's router.
+// visit requests a page of a route from the node's router.
 func (s *stage) visit(host, path string) (status int, body string, err error) {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: s.Dial}}
 	request, err := http.NewRequest(http.MethodGet, "http://"+s.Address.String()+path, nil)

@@ -14,13 +14,13 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestOldRouteCannotTakeHostThroughIngress gives an old route, by its owner reference, to an
-// Ingress with the host of a younger route of the victim. Hosts belong to the oldest route.
+// TestOldRouteCannotTakeHostThroughIngress adds an owner reference to an old route. The owner is an
+// Ingress with the host of a younger route of the victim. The oldest route owns a host.
 func TestOldRouteCannotTakeHostThroughIngress(t *testing.T) {
 	s := tenants(t)
 	host := s.shop + ".example.com"
 	sum := sha256.Sum256([]byte(host + "/"))
-	// as the controller names the route of the Ingress
+	// the controller's name for the route of the Ingress
 	name := "thief-" + hex.EncodeToString(sum[:])[:10]
 	path := func(namespace, name string) string {
 		return kit.GroupPath("route.openshift.io", namespace, "routes") + name
@@ -45,7 +45,7 @@ func TestOldRouteCannotTakeHostThroughIngress(t *testing.T) {
 	waitAfter(old)
 	var web routev1.Route
 	decode(t, s.alice.May("POST", path(s.shop, ""), manifest("web", host)), &web)
-	waitAfter(web) // the Ingress recreates its route, which must be younger
+	waitAfter(web) // The Ingress recreates its route, which must be younger.
 
 	var ingress struct{ Metadata struct{ UID string } }
 	decode(t, s.mallory.May("POST", kit.GroupPath("networking.k8s.io", s.evil, "ingresses"), fmt.Sprintf(`{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: thief},

@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// token returns a user with a token that has scopes.
+// token returns a user with a scoped token.
 func (s *stage) token(name string, scopes ...string) *kit.User {
 	return s.Impersonate(rest.ImpersonationConfig{
 		UserName: name, Groups: []string{"system:authenticated", "system:authenticated:oauth"},
@@ -18,7 +18,7 @@ func (s *stage) token(name string, scopes ...string) *kit.User {
 	})
 }
 
-// TestTokenGetsNoConstraintsBeyondItsScopes steals tokens of alice, whom constraints list as a
+// TestTokenGetsNoConstraintsBeyondItsScopes uses stolen tokens of alice, whom constraints list as a
 // user.
 func TestTokenGetsNoConstraintsBeyondItsScopes(t *testing.T) {
 	s := tenants(t)
@@ -60,8 +60,8 @@ groups: []
 	}
 }
 
-// TestAdmissionAppliesScopes steals a token of an administrator of the cluster that is limited to
-// editing one project. Admission plugins decide what its other rights would allow.
+// TestAdmissionAppliesScopes uses a stolen token of a cluster administrator. The token is limited
+// to editing one project. Admission plugins must apply this limit too.
 func TestAdmissionAppliesScopes(t *testing.T) {
 	s := tenants(t)
 	s.OC("adm", "policy", "add-cluster-role-to-user", "cluster-admin", s.shop+"-root")

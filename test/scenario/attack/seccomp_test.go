@@ -8,7 +8,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// sleeper returns a pod with annotations and a security context, both as YAML maps, whose container
+// sleeper returns a pod with annotations and a security context, both as YAML maps. Its container
 // waits for commands.
 func sleeper(name, annotations, context string) string {
 	return fmt.Sprintf(`
@@ -22,8 +22,7 @@ spec:
 `, name, annotations, context, kit.ToolsImage)
 }
 
-// seccompMode reads how the kernel filters system calls of a container: 0 is not at all, 2 is by a
-// filter.
+// seccompMode returns the kernel's seccomp mode of a container: 0 is off, 2 is a filter.
 func seccompMode(c *kit.Cluster, pod string) string {
 	for line := range strings.Lines(c.Exec(pod, "cat", "/proc/self/status")) {
 		if mode, ok := strings.CutPrefix(line, "Seccomp:"); ok {
@@ -74,8 +73,8 @@ func TestTenantCannotRemoveSystemCallFilter(t *testing.T) {
 	}
 }
 
-// TestAdministratorCanRemoveSystemCallFilter shows that the constraint privileged still allows what
-// the attacks try.
+// TestAdministratorCanRemoveSystemCallFilter proves that the constraint privileged still allows
+// what the attacks try.
 func TestAdministratorCanRemoveSystemCallFilter(t *testing.T) {
 	s := kit.Shared(t)
 	s.Apply(sleeper("unconfined", "{}", "{seccompProfile: {type: Unconfined}}"))

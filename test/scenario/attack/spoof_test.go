@@ -46,8 +46,8 @@ func ethernet(to, from netip.Addr, kind uint16, data ...[]byte) string {
 	return hex.EncodeToString(slices.Concat(mac(to), mac(from), binary.BigEndian.AppendUint16(nil, kind), slices.Concat(data...), []byte("forged")))
 }
 
-// datagram returns a UDP datagram to port 7 without a checksum, or with one that is wrong: a raw
-// socket sees it anyway.
+// datagram returns a UDP datagram to port 7 without a checksum or with a wrong one. A raw socket
+// receives it anyway.
 func datagram(from, to netip.Addr) []byte {
 	return slices.Concat([]byte{0x45, 0, 0, 34, 0, 0, 0, 0, 64, 17, 0, 0}, from.AsSlice(), to.AsSlice(), []byte{16, 0, 0, 7, 0, 14, 0, 0}, []byte("forged"))
 }
@@ -89,9 +89,9 @@ func TestPodCannotTakeAddressOfAnother(t *testing.T) {
 	}
 	evil.Exec("spoofer", append([]string{"frame", "send"}, frames...)...)
 	evil.Exec("spoofer", "frame", "tell", victim.String(), "honest")
-	seen, err := io.ReadAll(lines)
-	if err != nil || !strings.Contains(string(seen), "honest") || strings.Contains(string(seen), "forged") {
-		t.Errorf("the victim sees, %v:\n%s", err, seen)
+	output, err := io.ReadAll(lines)
+	if err != nil || !strings.Contains(string(output), "honest") || strings.Contains(string(output), "forged") {
+		t.Errorf("the victim sees, %v:\n%s", err, output)
 	}
 	if table := shop.Exec("victim", "cat", "/proc/net/arp"); !strings.Contains(table, mac(gateway).String()) {
 		t.Errorf("the victim's gateway is elsewhere:\n%s", table)
@@ -116,6 +116,6 @@ func TestTenantGetsNoRawSockets(t *testing.T) {
 	if output, err := evil.TryOC("exec", "pod", "--", "frame", "send"); err == nil || !strings.Contains(err.Error(), "operation not permitted") {
 		t.Errorf("the pod opens a raw socket: %v\n%s", err, output)
 	}
-	evil.Exec("pod", "frame", "ping", s.Address.String()) // needs no right
+	evil.Exec("pod", "frame", "ping", s.Address.String()) // needs no capability
 	s.mallory.MayNot("POST", kit.CorePath(s.evil, "pods"), strings.Replace(sleeper("raw", "{}", "{}"), "command:", "securityContext: {capabilities: {add: [NET_RAW]}}, command:", 1), "NET_RAW")
 }

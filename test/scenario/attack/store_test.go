@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// secretive are objects with secrets in them, each marked by the word "treasure".
+// secretive are objects with secrets, each marked by the word "treasure".
 const secretive = `
 apiVersion: v1
 kind: Secret
@@ -68,7 +68,7 @@ func TestThiefOfDiskCannotReadSecrets(t *testing.T) {
 	}
 }
 
-// line is what these tests read of a line of the audit log.
+// line contains the fields of an audit log entry that these tests read.
 type line struct {
 	Level, Verb string
 	ObjectRef   struct{ Resource, Name, Subresource string }
@@ -92,7 +92,7 @@ func TestTenantCannotChangeRightsUnseen(t *testing.T) {
 		}
 		for text := range strings.Lines(string(content)) {
 			if err := json.Unmarshal([]byte(text), &l); err != nil {
-				return l, fmt.Errorf("read line: %w", err) // it is being written
+				return l, fmt.Errorf("read line: %w", err) // The entry is being written.
 			}
 			if l.Verb == "create" && strings.TrimSuffix(l.ObjectRef.Resource+"/"+l.ObjectRef.Subresource, "/") == resource && l.ObjectRef.Name == name && strings.Contains(text, s.evil) {
 				return l, nil

@@ -10,11 +10,11 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestTenantCannotFloodStore writes one large object again and again. Each write takes memory of
-// the control plane, and a part of the database until the next compaction.
+// TestTenantCannotFloodStore writes one large object repeatedly. Each write uses memory of the
+// control plane, and a part of the database until the next compaction.
 func TestTenantCannotFloodStore(t *testing.T) {
 	s := tenants(t)
-	// A write takes less than a second, in which half of its size becomes free again.
+	// A write takes less than a second. In this time, half of its size becomes free again.
 	const size, writes = 1 << 20, 80
 	flood := kit.CorePath(s.evil, "configmaps/flood")
 	s.mallory.May("POST", kit.CorePath(s.evil, "configmaps"), "{apiVersion: v1, kind: ConfigMap, metadata: {name: flood}}")
@@ -26,7 +26,8 @@ func TestTenantCannotFloodStore(t *testing.T) {
 	count := 0
 	for ; count < writes; count++ {
 		request := s.mallory.Rest.Verb("PATCH").AbsPath(flood).Param("timeout", "1s").SetHeader("Content-Type", "application/merge-patch+json")
-		patch := `{"data":{"count":"` + strings.Repeat("x", count) + `"}}` // small, with a large result
+		// a small request with a large result
+		patch := `{"data":{"count":"` + strings.Repeat("x", count) + `"}}`
 		err := request.Body([]byte(patch)).Do(t.Context()).Error()
 		if err != nil {
 			t.Logf("write %d: %v", count, err)
@@ -43,7 +44,7 @@ func TestTenantCannotFloodStore(t *testing.T) {
 }
 
 // TestUserCannotFillStoreWithTokens requests tokens and codes with a long text of the user's
-// choice, which the server would store with each of them.
+// choice. The server would store the text with each of them.
 func TestUserCannotFillStoreWithTokens(t *testing.T) {
 	web := siteOf(t, kit.Shared(t))
 	browser := web.browser(nil)

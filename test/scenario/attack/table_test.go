@@ -9,7 +9,7 @@ import (
 )
 
 // cell is one right: a verb on a resource or path in a scope. Resources are named as in RBAC, such
-// as pods/exec; name[x] is the one object with the name x.
+// as pods/exec; name[x] is the single object with the name x.
 type cell struct{ scope, verb, group, resource string }
 
 func (c cell) String() string {
@@ -21,9 +21,10 @@ func (c cell) String() string {
 
 type rights map[cell]bool
 
-// table is the file with the expected answers. Its first lines say how it is read.
+// table is the file with the expected rights. Its first lines describe the format.
 type table struct {
-	// comments are the lines that begin with # by section; those above the first section are in "".
+	// comments are the lines that begin with #, by section. Comments above the first section have the
+	// key "".
 	comments map[string][]string
 	lines    map[string][]string
 }
@@ -49,13 +50,13 @@ func readTable(file string) (table, error) {
 	return t, nil
 }
 
-// section is a part of the table as it is written.
+// section is a part of the table in its written form.
 type section struct {
 	name, base string
 	lines      []string
 }
 
-// writeTable keeps the comments of the former table.
+// writeTable writes the table and keeps the comments of the previous one.
 func writeTable(file string, former table, sections []section) error {
 	var text strings.Builder
 	write := func(lines ...string) {
@@ -120,8 +121,8 @@ func groupName(group string) string {
 	return group
 }
 
-// lines writes rights with one line for all resources of a scope, set of verbs and group. Each line
-// begins with prefix.
+// lines formats rights with one line for all resources of a scope, set of verbs and group. Each
+// line begins with prefix.
 func (r rights) lines(prefix string) (lines []string) {
 	type place struct{ scope, group, resource string }
 	verbs := map[place][]string{}
@@ -141,7 +142,7 @@ func (r rights) lines(prefix string) (lines []string) {
 	return lines
 }
 
-// wrap appends words to a line. A line that becomes too long continues as another with the same
+// wrap appends words to a line. If a line becomes too long, it starts a new one with the same
 // front.
 func wrap(front string, words []string) (lines []string) {
 	const width = 150

@@ -16,21 +16,21 @@ import (
 // kind is a resource, a subresource, or a right that roles name without a resource of the API.
 type kind struct {
 	group, resource string
-	// path is where the server has it, such as /apis/apps/v1; it is empty for a right without a
-	// resource.
+	// path is the server's path of the resource, such as /apis/apps/v1. It is empty for a right
+	// without a resource.
 	path       string
 	namespaced bool
 	verbs      []string
 }
 
-// universe is everything that may be asked for.
+// universe contains every right that the matrix covers.
 type universe struct {
 	kinds []kind
 	paths []string
 }
 
-// extra are rights that the platform's handlers and upstream's admission ask for, and that no list
-// of the server names.
+// extra are rights that the platform's handlers and upstream's admission check, and that the server
+// does not list.
 var extra = []kind{
 	{group: "route.openshift.io", resource: "routers/metrics", verbs: []string{"get"}},
 	{group: "route.openshift.io", resource: "routes/custom-host", namespaced: true, verbs: []string{"create", "update"}},
@@ -54,7 +54,7 @@ var extra = []kind{
 	{group: "security.openshift.io", resource: "securitycontextconstraints", verbs: []string{"use"}},
 }
 
-// discoverAll lists what the server announces, what its roles name besides, and extra.
+// discoverAll collects the server's discovery, further names in the server's roles, and extra.
 func discoverAll(t *testing.T, c *kit.Cluster) universe {
 	t.Helper()
 	_, lists, err := c.Client.Discovery().ServerGroupsAndResources()
@@ -94,14 +94,14 @@ func discoverAll(t *testing.T, c *kit.Cluster) universe {
 	return u
 }
 
-// isNamespace says whether a resource is a namespace itself, or a part of one: the right to it is a
-// right in it.
+// isNamespace reports whether a resource is a namespace or a subresource of one. A right to it is a
+// right in that namespace.
 func isNamespace(resource string) bool {
 	base, _, _ := strings.Cut(resource, "/")
 	return base == "namespaces" || base == "projects"
 }
 
-// add joins the verbs of two versions of a resource.
+// add merges the verbs of two versions of a resource.
 func (u *universe) add(k kind) {
 	at := slices.IndexFunc(u.kinds, func(other kind) bool { return other.group == k.group && other.resource == k.resource })
 	if at < 0 {
@@ -114,8 +114,8 @@ func (u *universe) add(k kind) {
 	u.kinds[at].verbs = slices.Compact(verbs)
 }
 
-// addRule adds what a rule names of groups that are served. Groups that no longer exist and
-// OpenShift's old names in the group core lead nowhere.
+// addRule adds the resources of a rule whose groups are served. Groups that no longer exist, and
+// OpenShift's old names in the group core, are ignored.
 func (u *universe) addRule(rule rbacv1.PolicyRule) {
 	for _, group := range rule.APIGroups {
 		for _, resource := range rule.Resources {
@@ -139,7 +139,7 @@ func (u *universe) addRule(rule rbacv1.PolicyRule) {
 	}
 }
 
-// cells returns every question about an actor with these scopes beside cluster.
+// cells returns every right of an actor in these scopes and in scope cluster.
 func (u universe) cells(scopes []string) (all []cell) {
 	for _, k := range u.kinds {
 		for _, verb := range k.verbs {
@@ -162,7 +162,7 @@ func (u universe) cells(scopes []string) (all []cell) {
 // pathVerbs are the verbs of requests for paths that belong to no resource.
 var pathVerbs = []string{"get", "post"}
 
-// lines returns the universe as a section of the table: what is new has no line there.
+// lines returns the universe as a section of the table. A new resource has no line there.
 func (u universe) lines() []string {
 	list := rights{}
 	for _, k := range u.kinds {
@@ -183,10 +183,10 @@ func (u universe) lines() []string {
 	return u.collapse(list).lines("")
 }
 
-// collapsed are paths whose children have one line.
+// collapsed are paths whose children share one line.
 var collapsed = []string{"/.well-known/", "/api/", "/apis/", "/openapi/v3/", "/healthz/", "/livez/", "/readyz/", "/metrics/", "/debug/"}
 
-// collapse replaces all children of a path by one entry, PATH/*, where their rights are the same.
+// collapse replaces all children of a path by one entry, PATH/*, if their rights are equal.
 func (u universe) collapse(r rights) rights {
 	short := rights{}
 	for right := range r {
@@ -208,8 +208,8 @@ func (u universe) collapse(r rights) rights {
 	return short
 }
 
-// expand returns the inverse of contract: a right in scope cluster counts in every project too, and
-// one to a resource for all of its objects.
+// expand is the inverse of contract: a right in scope cluster also counts in every project, and a
+// right to a resource also counts for each of its objects.
 func (u universe) expand(r rights, scopes []string) rights {
 	long := rights{}
 	for right := range r {
@@ -243,7 +243,7 @@ func (u universe) expand(r rights, scopes []string) rights {
 	return long
 }
 
-// contract leaves out what expand adds.
+// contract removes what expand adds.
 func (u universe) contract(r rights) rights {
 	short := rights{}
 	for right := range r {

@@ -1,5 +1,5 @@
-// Package boot proves that one command boots a whole cluster, and what the commands say that look
-// at it.
+// Package boot proves that one command boots a whole cluster, and what the commands report that
+// inspect it.
 package boot
 
 import (
@@ -127,7 +127,7 @@ func TestLogsOfAComponent(t *testing.T) {
 func TestVersions(t *testing.T) {
 	c := kit.Shared(t)
 	version := c.OC("version")
-	// Of the client, then of the server.
+	// The version of the client, then of the server.
 	number := regexp.MustCompile(`(?m)^kubernetes (v1\.\d+\.\d+)$`)
 	match := number.FindAllStringSubmatch(version, -1)
 	if len(match) != 2 || match[0][1] != match[1][1] {

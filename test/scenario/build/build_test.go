@@ -1,7 +1,7 @@
-// Package build proves on a real cluster that builds are started, run in pods, followed, cancelled
-// and started anew by triggers. What runs in the pods is a custom builder, made here. Sources:
-// OpenShift Container Platform 3.9 Architecture, 3.6.1 Builds; OpenShift 3.11 Cluster
-// Administration, chapter 14.
+// Package build proves on a real cluster that builds start, run in pods, can be followed and
+// cancelled, and that triggers start new ones. The pods run a custom builder, which these tests
+// create. Sources: OpenShift Container Platform 3.9 Architecture, 3.6.1 Builds; OpenShift 3.11
+// Cluster Administration, chapter 14.
 package build
 
 import (
@@ -32,7 +32,7 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// script is what the custom builder does: it says what it was told, and then what MODE wants.
+// script is the custom builder: it prints its input, and then acts as MODE specifies.
 const script = `echo "building $SOURCE_URI#$SOURCE_REF for $OUTPUT_REGISTRY/$OUTPUT_IMAGE from $OPENSHIFT_CUSTOM_BUILD_BASE_IMAGE"
 case "$MODE" in
 "") /bin/busybox nc -w 5 169.254.169.254 80 </dev/null 2>&1; /bin/busybox arping -c 1 -I eth0 169.254.169.254 2>&1 || exit 0 ;;
@@ -42,7 +42,7 @@ wait) exec /bin/busybox sleep 100000 ;;
 fail) echo "there is no compiler"; exit 1 ;;
 esac`
 
-// project is the test's own, whose image stream "builder" is the custom builder.
+// project is the test's project. Its image stream "builder" contains the custom builder.
 type project struct {
 	*kit.Cluster
 	t *testing.T
@@ -51,7 +51,7 @@ type project struct {
 func newProject(t *testing.T) *project {
 	t.Helper()
 	p := &project{kit.Shared(t), t}
-	// Until local storage serves for the first time, builds get no volume for layers. A node that an
+	// Until local storage is ready for the first time, builds get no volume for layers. A node that an
 	// earlier test killed keeps the label.
 	p.waitOutput("node", `{.items[*].metadata.labels.slipway\.openshift\.io/local-storage}`, "true")
 	p.push("builder:latest", script)
@@ -86,7 +86,7 @@ func (p *project) push(tag, script string) {
 	})
 }
 
-// authority is whom clients trust.
+// authority is the CA that clients trust.
 func (p *project) authority() *x509.CertPool {
 	p.t.Helper()
 	content, err := os.ReadFile(p.Path("pki", "ca.crt"))
@@ -119,8 +119,8 @@ func busybox(t *testing.T) []byte {
 	return layer.Bytes()
 }
 
-// configure makes a build configuration for the custom builder; spec are further fields of its
-// specification.
+// configure creates a build configuration for the custom builder; spec contains additional fields
+// of its specification.
 func (p *project) configure(name, mode, spec string) {
 	p.t.Helper()
 	p.Apply(fmt.Sprintf(`{apiVersion: build.openshift.io/v1, kind: BuildConfig, metadata: {name: %s}, spec: {
@@ -134,7 +134,7 @@ func (p *project) waitPhase(build, want string) {
 	p.waitOutput("build/"+build, "{.status.phase}", want)
 }
 
-// waitOutput waits until fields of an object are as wanted.
+// waitOutput waits until fields of an object have the expected values.
 func (p *project) waitOutput(object, path, want string) {
 	p.t.Helper()
 	p.WaitFor(fmt.Sprintf("%s to have %s %s", object, path, want), func(context.Context) error {
@@ -239,10 +239,10 @@ func TestSourceIsSentToTheBuild(t *testing.T) {
 	if got := p.OC("get", "build/counted-1", "-o", "jsonpath={.spec.source.binary.asFile}"); got != "large" {
 		t.Errorf("the file is called %q", got)
 	}
-	// An upload that breaks off is no end of the source.
+	// An interrupted upload must not look like the end of the source.
 	reader, writer := io.Pipe()
 	go func() {
-		_, _ = writer.Write(make([]byte, 1<<20)) // it is read, or the request fails
+		_, _ = writer.Write(make([]byte, 1<<20)) // The data is read, or the request fails.
 		writer.CloseWithError(errors.New("the line is dead"))
 	}()
 	path := "/apis/build.openshift.io/v1/namespaces/" + p.Namespace + "/buildconfigs/counted/instantiatebinary"
@@ -252,7 +252,7 @@ func TestSourceIsSentToTheBuild(t *testing.T) {
 	p.waitOutput("build/counted-2", "{.status.phase} {.status.reason}", "Failed FetchSourceFailed")
 }
 
-// tellWithin is how long a command may take to tell what a build waits for.
+// tellWithin limits how long a command can take to report what a build waits for.
 const tellWithin = 2 * time.Minute
 
 func TestItIsToldWhatABuildWaitsFor(t *testing.T) {
@@ -263,19 +263,19 @@ func TestItIsToldWhatABuildWaitsFor(t *testing.T) {
 		{"start-build nowhere --wait", nowhere}, {"logs -f bc/nowhere", nowhere},
 		{"start-build nowhere --wait", "with the run policy Serial it starts after nowhere-1"},
 	} {
-		reader, told := p.StartOCForErrors(strings.Fields(tt.command)...), ""
-		heard := make(chan error, 1)
+		reader, message := p.StartOCForErrors(strings.Fields(tt.command)...), ""
+		readErr := make(chan error, 1)
 		go func() {
 			var err error
-			for line := ""; err == nil && !strings.Contains(told, tt.want); told += line {
+			for line := ""; err == nil && !strings.Contains(message, tt.want); message += line {
 				line, err = reader.ReadString('\n')
 			}
-			heard <- err
+			readErr <- err
 		}()
 		select {
-		case err := <-heard:
+		case err := <-readErr:
 			if err != nil {
-				t.Fatalf("oc %s does not tell what the build waits for: %v\n%s", tt.command, err, told)
+				t.Fatalf("oc %s does not tell what the build waits for: %v\n%s", tt.command, err, message)
 			}
 		case <-time.After(tellWithin):
 			t.Fatalf("oc %s has told nothing of what the build waits for in %s", tt.command, tellWithin)
@@ -314,14 +314,14 @@ func TestWhoMayNotMakeSuchPodsNeitherBuildsNorEntersThem(t *testing.T) {
 	if out := p.OC("exec", "slow-1-build", "--", "/bin/busybox", "id"); !strings.Contains(out, "uid=0") {
 		t.Errorf("the administrator enters as %s", out)
 	}
-	// Only the build's pod can update its details.
+	// Only the build's pod can update the build's details.
 	body := `{"kind":"Build","apiVersion":"build.openshift.io/v1","metadata":{"name":"slow-1"},"status":{"message":"forged"}}`
 	path := "/apis/build.openshift.io/v1/namespaces/" + p.Namespace + "/builds/slow-1/details"
 	err := p.Client.CoreV1().RESTClient().Put().AbsPath(path).SetHeader("Content-Type", "application/json").Body([]byte(body)).Do(t.Context()).Error()
 	if err == nil || !strings.Contains(err.Error(), "only the build's pod") {
 		t.Errorf("the administrator forges a report: %v", err)
 	}
-	// A build gives the log of its own pod, and not of one that is called like it.
+	// A build returns the log of its pod, and not of another pod with the pod's name.
 	p.Apply(`{apiVersion: v1, kind: Pod, metadata: {name: notes-build}, spec: {containers: [{name: notes, image: localhost/none}]}}`)
 	p.Apply(`{apiVersion: build.openshift.io/v1, kind: Build, metadata: {name: notes}, spec: {strategy: {customStrategy: {from: {kind: DockerImage, name: localhost/none}}}}}`)
 	p.waitOutput("build/notes", "{.status.phase} {.status.reason}", "Error BuildPodExists")

@@ -19,15 +19,15 @@ func (p *project) base() string {
 	return "docker-registry.default.svc:5000/" + p.Namespace + "/base:latest"
 }
 
-// dockerConfig makes a build configuration for a Dockerfile; source are further fields of its
-// source, output the stream tag.
+// dockerConfig creates a build configuration for a Dockerfile; source contains additional fields of
+// its source, output is the stream tag.
 func (p *project) dockerConfig(name, source, output string) {
 	p.t.Helper()
 	p.Apply(fmt.Sprintf(`{apiVersion: build.openshift.io/v1, kind: BuildConfig, metadata: {name: %s}, spec: {
 		strategy: {dockerStrategy: {}}, source: {%s}, output: {to: {kind: ImageStreamTag, name: %q}}}}`, name, source, output))
 }
 
-// files writes a directory of files that anyone may run.
+// files writes a directory of executable files.
 func files(t *testing.T, content map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -42,7 +42,7 @@ func files(t *testing.T, content map[string]string) string {
 	return dir
 }
 
-// shell makes steps of a Dockerfile use the one program of the base image.
+// shell makes the steps of a Dockerfile run the only program of the base image.
 const shell = "SHELL [\"/bin/busybox\", \"sh\", \"-c\"]\n"
 
 func TestADockerfileIsBuiltWithoutAPrivilegeOnTheNode(t *testing.T) {
@@ -74,18 +74,18 @@ ENV WORD=hello
 	if log, err := p.TryOC("start-build", "bad", "--follow", "--wait"); err == nil || !strings.Contains(log, "no route to host") {
 		t.Errorf("a Dockerfile adds metadata of the node: %v\n%s", err, log)
 	}
-	// So that the layers can only be those that the node has kept.
+	// The layers can then only come from the node's cache.
 	p.OC("delete", "istag", "app:latest")
 	if log := p.OC("start-build", "app", "--follow", "--wait"); strings.Count(log, "Using cache") != 3 {
 		t.Errorf("the second build makes its layers anew:\n%s", log)
 	}
-	// The build is complete before its pod is, which goes on to its own end.
+	// The build completes before its pod, which exits a moment later.
 	p.waitOutput("pod/app-2-build", "{.status.phase}", "Succeeded")
 }
 
 func TestSourceBecomesAnImageThatRuns(t *testing.T) {
 	p := newProject(t)
-	// The builder image is the product of a build too.
+	// The builder image is also the result of a build.
 	p.OC("create", "imagestream", "maker")
 	p.dockerConfig("maker", "binary: {}", "maker:latest")
 	maker := files(t, map[string]string{
@@ -106,8 +106,8 @@ func TestSourceBecomesAnImageThatRuns(t *testing.T) {
 	}
 }
 
-// repository serves a Git repository with files in it, and one that leads to another address, on
-// the machine's side of the cluster's network.
+// repository serves a Git repository with files, and one that redirects to another address, from
+// the host's side of the cluster's network.
 func (p *project) repository(content map[string]string) (url, commit string) {
 	p.t.Helper()
 	dir := files(p.t, content)

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// waitLog waits until a build has logged something.
+// waitLog waits until the log of a build contains a text.
 func (p *project) waitLog(build, want string) {
 	p.t.Helper()
 	p.WaitFor(fmt.Sprintf("build %s to say %q", build, want), func(context.Context) error {
@@ -24,7 +24,7 @@ func (p *project) waitLog(build, want string) {
 	})
 }
 
-// builder returns the process that builds for a pod.
+// builder returns the builder process of a pod.
 func (p *project) builder() int {
 	p.t.Helper()
 	processes, err := p.Processes()
@@ -40,7 +40,7 @@ func (p *project) builder() int {
 	return 0
 }
 
-// capable lists the threads of a process that may, or whose programs may, have a capability.
+// capable lists the threads of a process that have a capability, or whose children can get it.
 func capable(t *testing.T, pid int, capability uint) (threads []string) {
 	t.Helper()
 	paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
@@ -49,7 +49,7 @@ func capable(t *testing.T, pid int, capability uint) (threads []string) {
 	}
 	for _, thread := range paths {
 		text, err := os.ReadFile(thread)
-		if err != nil { // it has ended
+		if err != nil { // It has ended.
 			continue
 		}
 		for line := range strings.Lines(string(text)) {
@@ -62,8 +62,8 @@ func capable(t *testing.T, pid int, capability uint) (threads []string) {
 	return threads
 }
 
-// left is what a pod has on the machine: mounts, and directories of control groups.
-func left(t *testing.T, uid string) (processes []string) {
+// processesOf returns what a pod has on the host: mounts, and cgroup directories.
+func processesOf(t *testing.T, uid string) (processes []string) {
 	t.Helper()
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -74,7 +74,7 @@ func left(t *testing.T, uid string) (processes []string) {
 			processes = append(processes, line)
 		}
 	}
-	// Groups come and go meanwhile.
+	// Cgroups come and go meanwhile.
 	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() && strings.Contains(path, uid) {
 			processes = append(processes, path)
@@ -100,13 +100,13 @@ func TestABuilderThatIsKilledLeavesNothing(t *testing.T) {
 	p.waitOutput("build/app-1", "{.status.phase} {.status.reason} {.status.message}",
 		"Failed GenericBuildFailed The build was killed by signal 9 (exit code 137). Start it again.")
 	p.WaitFor("mounts and control groups of the pod to go", func(context.Context) error {
-		if processes := left(t, string(pod.UID)); len(processes) > 0 {
+		if processes := processesOf(t, string(pod.UID)); len(processes) > 0 {
 			return fmt.Errorf("there are %q", processes)
 		}
 		return nil
 	})
 
-	// The next build works, and goes on while the node's process is killed.
+	// The next build succeeds, even though the node's process is killed while it runs.
 	p.dockerConfig("app", fmt.Sprintf("dockerfile: %q", "FROM "+p.base()+"\n"+shell+"RUN echo the step runs; /bin/busybox sleep 4; echo the step goes on\n"), "app:latest")
 	p.OC("start-build", "app")
 	p.waitLog("app-2", "the step runs")

@@ -85,7 +85,7 @@ func TestHostsOfRepositoriesCallWebHooks(t *testing.T) {
 	}
 	push := map[string]string{"X-GitHub-Event": "push"}
 	const body = `{"ref": "refs/heads/%s", "head_commit": {"id": "0123456789abcdef", "message": "fix"}}`
-	signed := func(secret, branch string) map[string]string { // a push of a branch
+	signPush := func(secret, branch string) map[string]string { // a push of a branch
 		sum := hmac.New(sha256.New, []byte(secret))
 		fmt.Fprintf(sum, body, branch)
 		return map[string]string{"X-GitHub-Event": "push", "X-Hub-Signature-256": "sha256=" + hex.EncodeToString(sum.Sum(nil))}
@@ -106,9 +106,9 @@ func TestHostsOfRepositoriesCallWebHooks(t *testing.T) {
 		{"app/webhooks/plain/generic", "{}", nil, http.StatusUnauthorized, "did not accept your secret"},
 		{"none/webhooks/plain/generic", "{}", nil, http.StatusUnauthorized, "did not accept your secret"},
 		{"app/webhooks/github", fmt.Sprintf(body, "main"), push, http.StatusUnauthorized, "did not accept your secret"},
-		{"app/webhooks/github", fmt.Sprintf(body, "main"), signed("wrong", "main"), http.StatusUnauthorized, "did not accept your secret"},
-		{"app/webhooks/plain/github", fmt.Sprintf(body, "main"), signed("plain", "other"), http.StatusUnauthorized, "did not accept your secret"},
-		{"app/webhooks/github", fmt.Sprintf(body, "main"), signed("plain", "main"), http.StatusOK, `"app-3"`},
+		{"app/webhooks/github", fmt.Sprintf(body, "main"), signPush("wrong", "main"), http.StatusUnauthorized, "did not accept your secret"},
+		{"app/webhooks/plain/github", fmt.Sprintf(body, "main"), signPush("plain", "other"), http.StatusUnauthorized, "did not accept your secret"},
+		{"app/webhooks/github", fmt.Sprintf(body, "main"), signPush("plain", "main"), http.StatusOK, `"app-3"`},
 		{"app/webhooks/gitlab", fmt.Sprintf(body, "main"), map[string]string{"X-Gitlab-Event": "Push Hook", "X-Gitlab-Token": "s3cret"}, http.StatusOK, `"app-4"`},
 		{"app/webhooks/gitlab", fmt.Sprintf(body, "main"), map[string]string{"X-Gitlab-Event": "Push Hook", "X-Gitlab-Token": "plain"}, http.StatusUnauthorized, ""},
 		{"app/webhooks/plain/bitbucket", "{}", map[string]string{"X-Event-Key": "diagnostics:ping", "X-Hub-Signature": "sha256=00"}, http.StatusUnauthorized, ""},

@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// former are objects as manifests for OpenShift 3.5 and earlier contain them.
+// former are objects in the form of manifests for OpenShift 3.5 and earlier.
 var former = []string{
 	"{kind: Route, metadata: {name: front}, spec: {host: former.example.com, to: {kind: Service, name: web}}}",
 	"{kind: ImageStream, metadata: {name: ruby}}",
@@ -46,7 +46,7 @@ func mapper(t *testing.T, c *kit.Cluster, aggregated bool) meta.RESTMapper {
 	return restmapper.NewDiscoveryRESTMapper(groups)
 }
 
-// manifest reads an object as `apiVersion: v1`.
+// manifest parses an object as `apiVersion: v1`.
 func manifest(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
 	object := &unstructured.Unstructured{}
@@ -110,7 +110,7 @@ func TestNamesOfResourcesMeanThoseOfGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Garbage collection, deletion of namespaces and quotas work on resources with these verbs.
+	// Garbage collection, deletion of namespaces and quotas require these verbs of a resource.
 	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list"}}, resources) {
 		for _, resource := range list.APIResources {
 			if list.GroupVersion == "v1" && (strings.HasPrefix(resource.Name, "oapi-") || resource.Kind == "Route") {
@@ -120,8 +120,8 @@ func TestNamesOfResourcesMeanThoseOfGroups(t *testing.T) {
 	}
 }
 
-// TestOpenAPIOfEveryGroupIsServed proves that version 2 of OpenAPI, which clients before Kubernetes
-// 1.27 read, contains our groups.
+// TestOpenAPIOfEveryGroupIsServed proves that OpenAPI version 2, which clients before Kubernetes
+// 1.27 read, contains OpenShift's groups.
 func TestOpenAPIOfEveryGroupIsServed(t *testing.T) {
 	c := kit.Shared(t)
 	c.WaitFor("OpenAPI 2", func(ctx context.Context) error {

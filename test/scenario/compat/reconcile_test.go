@@ -44,7 +44,7 @@ func snapshot(t *testing.T, c *kit.Cluster, resource string) map[string]string {
 	return objects
 }
 
-// unremovable begin the names of roles without which the platform's own components would stop.
+// unremovable are prefixes of the roles without which the platform's components would stop.
 var unremovable = []string{"system:controller:", "system:kube-", "system:node", "system:slipway-", "system:public", "system:discovery"}
 
 func TestReconciliationLeavesTheDefaultsOfANewCluster(t *testing.T) {

@@ -132,8 +132,8 @@ func TestObjectsHaveTheFormOf311(t *testing.T) {
 	}
 }
 
-// sameWords reports whether two texts have the same words in any order, because a JSON path prints
-// the fields of an object in any order.
+// sameWords reports whether two texts have the same words in any order. A JSON path prints the
+// fields of an object in any order.
 func sameWords(a, b string) bool {
 	first, second := strings.Fields(a), strings.Fields(b)
 	slices.Sort(first)

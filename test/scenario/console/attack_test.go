@@ -72,7 +72,8 @@ func (b *browser) send(method, path string, form url.Values, pairs ...string) an
 
 var hidden = regexp.MustCompile(`name="(csrf|then)" value="([^"]*)"`)
 
-// logIn logs a user in by the forms of the OAuth server and returns the value that requests repeat.
+// logIn logs a user in through the forms of the OAuth server. It returns the CSRF value for later
+// requests.
 func (b *browser) logIn() (csrf string) {
 	b.s.t.Helper()
 	page := b.send(http.MethodGet, "/console/login?then=/console/projects", nil)
@@ -107,7 +108,7 @@ func (b *browser) cookies() []*http.Cookie {
 
 const whoami = "/console/proxy/apis/user.openshift.io/v1/users/~"
 
-// upgrade is what a browser sends with a WebSocket.
+// upgrade contains the headers that a browser sends with a WebSocket.
 func upgrade(origin string) []string {
 	return []string{"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "c2xpcHdheSBjb25zb2xlIQ==", "Origin", origin}
 }

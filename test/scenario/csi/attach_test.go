@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 )
 
-// waitEvent waits until an event of an object of the test's namespace has a text.
+// waitEvent waits until an event of an object in the test's namespace has a text.
 func (i *installation) waitEvent(object, text string) {
 	i.waitText(text, "events", "--field-selector", "involvedObject.name="+object, "-o", "jsonpath={.items[*].message}")
 }
@@ -34,7 +34,7 @@ func TestAPodWaitsForTheAttachment(t *testing.T) {
 	volume := i.OC("get", "pvc", "data", "-o", "jsonpath={.spec.volumeName}")
 	node := i.OC("get", "node", "-o", "jsonpath={.items[0].metadata.name}")
 
-	// One that is there already is used as it is.
+	// An existing snapshot is used without a change.
 	handle := i.OC("get", "pv", volume, "-o", "jsonpath={.spec.csi.volumeHandle}")
 	name := fmt.Sprintf("csi-%x", sha256.Sum256([]byte(handle+i.name+node)))
 	i.Apply(fmt.Sprintf("{apiVersion: storage.k8s.io/v1, kind: VolumeAttachment, metadata: {name: %s, labels: {made: by-hand}}, spec: {attacher: %s, nodeName: %s, source: {persistentVolumeName: %s}}}",
@@ -60,7 +60,8 @@ func TestAPodWaitsForTheAttachment(t *testing.T) {
 	i.OC("delete", "pod", "data")
 	i.waitText("the disk is busy", i.attachment(".status.detachError.message")...)
 	i.Apply(pod("data"))
-	i.waitEvent("data", "being deleted") // what says "attached" is not trusted any more
+	// The VolumeAttachment's state "attached" is no longer trusted.
+	i.waitEvent("data", "being deleted")
 	i.storage.SetPlan(nil)
 	i.WaitPodRunning("data")
 	i.OC("delete", "pod/data", "pvc/data")
@@ -68,38 +69,37 @@ func TestAPodWaitsForTheAttachment(t *testing.T) {
 	i.waitStorage("no volume is left", func() bool { return len(i.storage.Volumes()) == 0 && i.storage.Attachments() == 0 })
 }
 
-// A node that has failed keeps its pods and volumes until an administrator says that it is out of
-// service.
+// A failed node keeps its pods and volumes until an administrator marks it out of service.
 func TestVolumesLeaveANodeThatIsOutOfService(t *testing.T) {
 	i := install(t, fake.Options{Nodes: []string{"machine-9"}})
-	const lost = "lost.example.com"
+	const lostNode = "lost.example.com"
 	i.Apply(fmt.Sprintf(`---
 {apiVersion: v1, kind: Node, metadata: {name: %[1]s, annotations: {volumes.kubernetes.io/controller-managed-attach-detach: "true"}}}
 ---
 {apiVersion: storage.k8s.io/v1, kind: CSINode, metadata: {name: %[1]s}, spec: {drivers: [{name: %[2]s, nodeID: machine-9, topologyKeys: []}]}}
-`, lost, i.name))
-	t.Cleanup(func() { i.OC("delete", "node/"+lost, "csinode/"+lost, "--ignore-not-found") })
-	i.Apply(i.claim("data", "1Gi") + strings.Replace(pod("data"), "spec:\n", "spec:\n  nodeName: "+lost+"\n", 1))
+`, lostNode, i.name))
+	t.Cleanup(func() { i.OC("delete", "node/"+lostNode, "csinode/"+lostNode, "--ignore-not-found") })
+	i.Apply(i.claim("data", "1Gi") + strings.Replace(pod("data"), "spec:\n", "spec:\n  nodeName: "+lostNode+"\n", 1))
 	i.waitStorage("attached", func() bool { return i.storage.Attachments() == 1 })
 	i.waitText("true", i.attachment(".status.attached")...)
-	i.OC("patch", "node", lost, "--subresource", "status", "-p", `{"status": {"conditions": [{"type": "Ready", "status": "False", "reason": "Lost"}]}}`)
+	i.OC("patch", "node", lostNode, "--subresource", "status", "-p", `{"status": {"conditions": [{"type": "Ready", "status": "False", "reason": "Lost"}]}}`)
 	i.OC("delete", "pod", "data", "--wait=false")
-	i.OC("taint", "node", lost, "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute")
+	i.OC("taint", "node", lostNode, "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute")
 	i.waitStorage("detached", func() bool { return i.storage.Attachments() == 0 })
 	i.OC("wait", "pod", "data", "--for", "delete", "--timeout", "1m")
 	i.Apply(pod("data"))
-	i.WaitPodRunning("data") // elsewhere
+	i.WaitPodRunning("data") // on another node
 	i.OC("delete", "pod/data", "pvc/data")
 	i.waitStorage("no volume is left", func() bool { return len(i.storage.Volumes()) == 0 })
 }
 
-// The controller part is stopped, the nodes are upgraded, and the controller part is started:
-// several instances, of which one leads.
+// An upgrade stops the controller, upgrades the nodes, and starts the controller with several
+// instances, one of which leads.
 func TestAnUpgradeAndTheEndOfALeader(t *testing.T) {
 	i := install(t, fake.Options{})
 	stop(t, i.controller)
 	i.Apply(i.claim("first", "1Gi"))
-	i.waitEvent("first", "Waiting for a volume") // nobody in the cluster itself makes the volume
+	i.waitEvent("first", "Waiting for a volume") // No controller in the cluster creates the volume.
 	stop(t, i.node)
 	if err := i.server.Restart(); err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestAnUpgradeAndTheEndOfALeader(t *testing.T) {
 	if err := leader.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = leader.Wait() // it was killed
+	_ = leader.Wait() // It was killed.
 	i.OC("delete", "pod/first", "pvc/first")
 	i.waitStorage("the other one goes on", func() bool { return len(i.storage.Volumes()) == 0 && i.storage.Attachments() == 0 })
 	i.waitText("b", "lease", "slipway-csi", "-o", "jsonpath={.spec.holderIdentity}")

@@ -26,7 +26,7 @@ func (i *installation) wait(description string, holds func(string) bool, get ...
 	})
 }
 
-// waitStorage waits for something in the driver's storage.
+// waitStorage waits for a condition in the driver's storage.
 func (i *installation) waitStorage(description string, holds func() bool) {
 	i.WaitFor(description, func(context.Context) error {
 		if !holds() {
@@ -114,7 +114,7 @@ func TestAClaimGrowsWhileItIsUsed(t *testing.T) {
 	i.WaitPodRunning("data")
 	i.OC("patch", "pvc", "data", "-p", `{"spec":{"resources":{"requests":{"storage":"2Gi"}}}}`)
 	i.waitText("FileSystemResizePending", "pvc", "data", "-o", "jsonpath={.status.conditions[*].type}")
-	// Kubelet looks at a pod that has not changed every minute.
+	// Kubelet checks an unchanged pod every minute.
 	i.OC("annotate", "pod", "data", "look=again")
 	i.waitText("2Gi", "pvc", "data", "-o", "jsonpath={.status.capacity.storage}")
 	if got := len(i.storage.Calls("NodeExpandVolume")); got == 0 {

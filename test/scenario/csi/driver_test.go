@@ -1,5 +1,5 @@
-// Package csi proves that a CSI driver of somebody else works in a cluster by its socket alone: the
-// driver knows nothing of Kubernetes, and everything that it needs is done for it.
+// Package csi proves that a third-party CSI driver works in a cluster through its socket alone. The
+// driver has no access to Kubernetes; Slipway does everything that the driver requires there.
 package csi
 
 import (
@@ -29,12 +29,12 @@ type installation struct {
 	node       *exec.Cmd // slipway csi node
 }
 
-// install serves a driver of the test's own, starts what makes it known and used, with further
-// flags of the controller, and makes a StorageClass and a VolumeSnapshotClass of its name.
+// install serves a new driver, starts the programs that register and use it, with additional flags
+// of the controller, and creates a StorageClass and a VolumeSnapshotClass with its name.
 func install(t *testing.T, options fake.Options, flags ...string) *installation {
 	t.Helper()
 	c := kit.Shared(t)
-	// A socket with the name of the driver must fit into the path of a Unix socket.
+	// A socket path with the name of the driver must fit into a Unix socket address.
 	i := &installation{Cluster: c, t: t, name: c.Namespace[:min(len(c.Namespace), 20)] + ".example.com"}
 	options.Name, options.NodeID, options.Dir = i.name, "machine-7", t.TempDir()
 	if err := os.Chmod(options.Dir, 0o755); err != nil {
@@ -53,7 +53,7 @@ func install(t *testing.T, options fake.Options, flags ...string) *installation 
 	i.startNode()
 	t.Cleanup(func() {
 		if i.node.ProcessState == nil {
-			stop(t, i.node) // kubelet forgets the driver
+			stop(t, i.node) // Kubelet unregisters the driver.
 		}
 	})
 	i.startController(flags...)
@@ -70,12 +70,12 @@ func (i *installation) socket() string {
 	return i.Path("kubelet", "plugins", i.name, "csi.sock")
 }
 
-// startNode starts what registers the driver with kubelet.
+// startNode starts the program that registers the driver with kubelet.
 func (i *installation) startNode() {
 	i.node = i.StartSlipway(nil, "csi", "node", "--csi-address", "unix://"+i.socket())
 }
 
-// startController starts the controller, instead of one that has ended.
+// startController starts the controller, instead of an earlier process that has ended.
 func (i *installation) startController(flags ...string) {
 	common := []string{"csi", "controller", "--kubeconfig", i.Path("admin.kubeconfig"), "--csi-address", "unix://" + i.socket(), "--retry-interval-max", "5s"}
 	i.controller = i.StartSlipway(nil, append(common, flags...)...)
@@ -92,13 +92,13 @@ func stop(t *testing.T, command *exec.Cmd) {
 	}
 }
 
-// claim returns the manifest of a claim of the driver; fields are further ones of its spec.
+// claim returns the manifest of a claim of the driver; fields are additional fields of its spec.
 func (i *installation) claim(name, size string, fields ...string) string {
 	all := append([]string{"accessModes: [ReadWriteOnce]", "storageClassName: " + i.name, "resources: {requests: {storage: " + size + "}}"}, fields...)
 	return fmt.Sprintf("---\n{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: %s}, spec: {%s}}\n", name, strings.Join(all, ", "))
 }
 
-// pod returns the manifest of a pod that has the volume of the claim of its own name at /data.
+// pod returns the manifest of a pod that mounts the claim with the pod's name at /data.
 func pod(name string) string {
 	return fmt.Sprintf(`---
 apiVersion: v1
@@ -111,7 +111,7 @@ spec:
 `, name, kit.ToolsImage)
 }
 
-// sh runs a shell command in a pod and returns what it prints, without white space around.
+// sh runs a shell command in a pod and returns its output without surrounding white space.
 func (i *installation) sh(pod, command string) string {
 	return strings.TrimSpace(i.Exec(pod, "sh", "-c", command))
 }

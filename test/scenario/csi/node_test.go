@@ -11,18 +11,18 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 )
 
-// What kubelet writes about drivers: their names, everything in the CSINode of one driver, and the
-// annotation of the Node.
+// These fields are kubelet's records about drivers: their names, the CSINode entry of one driver,
+// and the annotation of the Node.
 const (
 	driverNames = "jsonpath={.items[*].spec.drivers[*].name}"
 	annotation  = `jsonpath={.items[0].metadata.annotations.csi\.volume\.kubernetes\.io/nodeid}`
 )
 
-// waitKnown waits until CSINode and annotation have the driver, or have not.
-func (i *installation) waitKnown(known bool) {
-	says := func(got string) bool { return strings.Contains(got, i.name) == known }
-	i.wait(fmt.Sprintf("the CSINode has the driver: %t", known), says, "csinode", "-o", driverNames)
-	i.wait(fmt.Sprintf("the annotation has the driver: %t", known), says, "node", "-o", annotation)
+// waitKnown waits until CSINode and annotation contain the driver, or no longer do.
+func (i *installation) waitKnown(registered bool) {
+	says := func(got string) bool { return strings.Contains(got, i.name) == registered }
+	i.wait(fmt.Sprintf("the CSINode has the driver: %t", registered), says, "csinode", "-o", driverNames)
+	i.wait(fmt.Sprintf("the annotation has the driver: %t", registered), says, "node", "-o", annotation)
 }
 
 func TestRegistrationFollowsDriverAndKubelet(t *testing.T) {
@@ -30,10 +30,10 @@ func TestRegistrationFollowsDriverAndKubelet(t *testing.T) {
 	i.waitKnown(true)
 	i.storage.SetPlan(fake.Always("NodeGetInfo", fake.Fault{Before: status.Error(codes.Internal, "the driver does not know where it is")}))
 	i.Kill("node")
-	i.waitKnown(false) // what an earlier kubelet wrote is deleted
+	i.waitKnown(false) // Records of an earlier kubelet are deleted.
 	i.storage.SetPlan(nil)
 	i.Apply(i.claim("data", "1Gi") + pod("data"))
-	i.WaitPodRunning("data") // kubelet found the driver again
+	i.WaitPodRunning("data") // Kubelet found the driver again.
 	if err := i.server.Restart(); err != nil {
 		t.Fatal(err)
 	}
@@ -45,8 +45,8 @@ func TestRegistrationFollowsDriverAndKubelet(t *testing.T) {
 	i.waitKnown(false)
 }
 
-// become lets another version of the driver serve the socket.
-func (i *installation) become(options fake.Options) {
+// restart serves the socket with another version of the driver.
+func (i *installation) restart(options fake.Options) {
 	i.t.Helper()
 	i.server.Stop()
 	options.Name = i.name
@@ -75,15 +75,15 @@ func TestTheTopologyOfANodeFollowsItsDriver(t *testing.T) {
 		t.Errorf("CSINodes and their owners are %s, want %s", got, want)
 	}
 
-	i.become(fake.Options{NodeID: "machine-8", Topology: map[string]string{"scenario.example.com/zone": "z1"}})
+	i.restart(fake.Options{NodeID: "machine-8", Topology: map[string]string{"scenario.example.com/zone": "z1"}})
 	i.waitText(`"topologyKeys":["scenario.example.com/zone"]`, "csinode", node, "-o", driver)
 	i.waitText(`"nodeID":"machine-8"`, "csinode", node, "-o", driver)
 	i.waitText("z1", label("zone")...)
-	i.waitText("r1", label("rack")...) // of the earlier version, and harmless
+	i.waitText("r1", label("rack")...) // a harmless record of the earlier version
 	i.waitText("local.csi.slipway.io/node", "csinode", node, "-o", local)
 
-	i.become(fake.Options{NodeID: "machine-8", Topology: map[string]string{"node-restriction.kubernetes.io/rack": "r9"}})
-	i.waitKnown(false) // a node may not set such labels, so kubelet does not take the driver
+	i.restart(fake.Options{NodeID: "machine-8", Topology: map[string]string{"node-restriction.kubernetes.io/rack": "r9"}})
+	i.waitKnown(false) // A node cannot set such labels, so kubelet rejects the driver.
 	if got := i.OC("get", "node", node, "-o", "jsonpath={.metadata.labels}"); strings.Contains(got, "r9") {
 		t.Errorf("the driver has set a label that only an administrator may set: %s", got)
 	}

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// configuration returns a DeploymentConfig whose pods sleep; spec are further fields of its
+// configuration returns a DeploymentConfig whose pods sleep; spec contains additional fields of its
 // specification, container of its container.
 func configuration(name, spec, container string) string {
 	return fmt.Sprintf(`{apiVersion: apps.openshift.io/v1, kind: DeploymentConfig, metadata: {name: %[1]s}, spec: {%[2]s, selector: {app: %[1]s}, template: {
@@ -23,10 +23,10 @@ func configuration(name, spec, container string) string {
 		name, spec, container, kit.ToolsImage)
 }
 
-// version makes a container differ from the one before.
+// version makes a container differ from the previous one.
 func version(v string) string { return "env: [{name: VERSION, value: " + v + "}]" }
 
-// deployment reads a ReplicationController.
+// deployment returns a ReplicationController.
 func deployment(ctx context.Context, c *kit.Cluster, name string) (*corev1.ReplicationController, error) {
 	return c.Client.CoreV1().ReplicationControllers(c.Namespace).Get(ctx, name, metav1.GetOptions{})
 }
@@ -48,7 +48,7 @@ func waitPhase(c *kit.Cluster, name, want string) (rc *corev1.ReplicationControl
 	return rc
 }
 
-// waitReplicas waits until a deployment wants and has a number of pods.
+// waitReplicas waits until a deployment requests and has a number of pods.
 func waitReplicas(c *kit.Cluster, name string, want int32) {
 	c.WaitFor(fmt.Sprintf("deployment %s to have %d pods", name, want), func(ctx context.Context) error {
 		rc, err := deployment(ctx, c, name)
@@ -94,7 +94,7 @@ func TestAChangeOfTheTemplateIsDeployed(t *testing.T) {
 	waitOutput(c, "dc/web", `{.status.latestVersion} {.status.availableReplicas} {.status.details.causes[*].type} {.status.conditions[?(@.type=="Progressing")].reason}`,
 		"1 2 ConfigChange NewReplicationControllerAvailable")
 
-	// The number of pods follows the configuration, and is kept by the next deployment.
+	// The number of pods follows the configuration, and the next deployment keeps it.
 	c.OC("scale", "dc/web", "--replicas=3")
 	waitReplicas(c, "web-1", 3)
 	c.Apply(configuration("web", "replicas: 3, revisionHistoryLimit: 1", version("two")))
@@ -127,7 +127,7 @@ func TestANewImageIsDeployed(t *testing.T) {
 		}
 		t.Cleanup(func() { c.OC("delete", "image", id, "--ignore-not-found") })
 	}
-	// It waits for an image.
+	// The configuration waits for an image.
 	waitOutput(c, "dc/app", "{.status.observedGeneration} {.status.latestVersion}", "1 0")
 	push("a", "localhost/missing:1")
 	waitPhase(c, "app-1", running)
@@ -157,7 +157,7 @@ func TestADeployerGoesOnWhenItAndTheControlPlaneAreKilled(t *testing.T) {
 		}
 		return fmt.Errorf("it is %+v", deployer.Status)
 	})
-	c.Kill("control-plane") // the deployer waits for the next one
+	c.Kill("control-plane") // The deployer waits for the next one.
 	c.WaitFor("the pod to become ready", func(context.Context) error {
 		_, err := c.TryOC("exec", pod, "--", "touch", "/tmp/ready")
 		return err

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// rsyncImage has rsync of this machine, with its libraries, beside the small programs.
+// rsyncImage contains this machine's rsync with its libraries, and the small programs.
 const rsyncImage = "localhost/rsync:1"
 
 func makeRsyncImage(t *testing.T, c *kit.Cluster) {
@@ -40,7 +40,7 @@ func makeRsyncImage(t *testing.T, c *kit.Cluster) {
 	c.MustSlipway("images", "build", "--tag="+rsyncImage, dir)
 }
 
-// write writes a file that may be run, and makes its directory.
+// write writes an executable file and creates its directory.
 func write(t *testing.T, file, content string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -51,8 +51,8 @@ func write(t *testing.T, file, content string) {
 	}
 }
 
-// onClaim returns a claim, and a DeploymentConfig whose pods have rsync and keep its volume at
-// /data.
+// onClaim returns a claim, and a DeploymentConfig whose pods have rsync and mount the claim's
+// volume at /data.
 func onClaim(claim string) string {
 	return volumeClaim(claim) + "---\n" + strings.Replace(configuration("kept", `replicas: 1, triggers: [{type: ConfigChange}]`, `volumeMounts: [{name: data, mountPath: /data}]`),
 		"containers: [{name: main, image: \""+kit.ToolsImage, "volumes: [{name: data, persistentVolumeClaim: {claimName: "+claim+"}}], containers: [{name: main, image: \""+rsyncImage, 1)
@@ -62,7 +62,7 @@ func volumeClaim(name string) string {
 	return fmt.Sprintf("{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: %s}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 16Mi}}}}\n", name)
 }
 
-// waitFiles waits until a directory of a deployment's pod has exactly these names.
+// waitFiles waits until a directory of a deployment's pod contains exactly these names.
 func waitFiles(c *kit.Cluster, directory, want string) {
 	c.WaitFor(directory+" to have "+want, func(context.Context) error {
 		got, err := c.TryOC("rsh", "dc/kept", "ls", directory)
@@ -91,7 +91,8 @@ func TestAProjectAndItsDataAreRestoredFromFiles(t *testing.T) {
 	waitReplicas(c, "kept-1", 1)
 	waitOutput(c, "secret/key", "{.data.key}", "dmFsdWU=")
 
-	// Files go to the claim with rsync, in both directions; what is left out or gone there is so here.
+	// rsync copies files to the claim and back; excluded files are not copied, and deleted ones are
+	// deleted.
 	data := t.TempDir()
 	for _, name := range []string{"a", "b", "c.log"} {
 		write(t, filepath.Join(data, name), "content of "+name)
@@ -119,8 +120,7 @@ func TestAProjectAndItsDataAreRestoredFromFiles(t *testing.T) {
 	write(t, filepath.Join(data, "new"), "")
 	waitFiles(c, "/data/watched", "a c.log new")
 
-	// The pods begin anew, and the data is still there; then another claim takes its place and is
-	// filled.
+	// The pods restart and the data remains. Then another claim replaces the first one and is filled.
 	c.OC("scale", "--replicas=0", "dc/kept")
 	waitReplicas(c, "kept-1", 0)
 	c.OC("scale", "--replicas=1", "dc/kept")

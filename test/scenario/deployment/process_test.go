@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// onlyPod waits for the pod with a label, which need not be ready, to run.
+// onlyPod waits until the pod with a label runs. The pod need not be ready.
 func onlyPod(c *kit.Cluster, selector string) (name string) {
 	c.WaitFor("one running pod "+selector, func(ctx context.Context) error {
 		pods, err := c.Client.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
@@ -30,7 +30,7 @@ func onlyPod(c *kit.Cluster, selector string) (name string) {
 	return name
 }
 
-// killDeployer kills the process of a deployment's deployer, which is known by its environment.
+// killDeployer kills the process of a deployment's deployer, which its environment identifies.
 func killDeployer(deployment, namespace string) error {
 	environments, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {
@@ -38,7 +38,7 @@ func killDeployer(deployment, namespace string) error {
 	}
 	for _, path := range environments {
 		environment, err := os.ReadFile(path)
-		if err != nil { // it has ended
+		if err != nil { // It has ended.
 			continue
 		}
 		of := func(variable string) bool {

@@ -1,10 +1,10 @@
 // Package docs proves that the tutorials are true: it runs their commands in order on a machine
-// without a cluster, and compares what they print. Source: docs/tutorials.
+// without a cluster, and compares the output. Source: docs/tutorials.
 //
-// A block of the language `console` has commands, each after `$ `, and below each what it prints.
-// In that, `...` matches anything within a line, and alone on a line any number of lines. A command
-// must succeed unless the page shows all that it prints, such as an error. A command that ends in a
-// backslash goes on in the next line.
+// A block of the language `console` contains commands, each after `$ `, followed by their output.
+// In the output, `...` matches any text within a line; alone on a line, it matches any number of
+// lines. A command must succeed unless the page shows its whole output, such as an error. A command
+// that ends in a backslash continues on the next line.
 package docs
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// pages are what the test runs: the README, then the tutorials in the order that they're read.
+// pages are the pages that the test runs: the README, then the tutorials in reading order.
 var pages = []string{
 	"README.md", "docs/tutorials/install.md", "docs/tutorials/first-application.md", "docs/tutorials/build-from-source.md",
 	"docs/tutorials/flexvolume.md", "docs/tutorials/uninstall.md",
@@ -43,7 +43,7 @@ func TestTutorialsShowWhatHappens(t *testing.T) {
 					t.Fatal(err)
 				}
 				if !step.matches(output) || code != 0 && !step.isComplete() {
-					t.Fatalf("$ %s\nexit code %d\n--- printed:\n%s--- the page says:\n%s", step.command, code, output, strings.Join(step.printed, "\n"))
+					t.Fatalf("$ %s\nexit code %d\n--- printed:\n%s--- the page says:\n%s", step.command, code, output, strings.Join(step.output, "\n"))
 				}
 			}
 		})
@@ -65,7 +65,7 @@ func TestEveryTutorialIsRun(t *testing.T) {
 // step is a command of a page.
 type step struct {
 	command string
-	printed []string // lines; nil if the page doesn't show them
+	output  []string // lines; nil if the page doesn't show them
 }
 
 // read returns the commands of a page.
@@ -85,26 +85,26 @@ func read(page string) (steps []step) {
 			steps[last].command += "\n" + line
 			continued = strings.HasSuffix(line, "\\")
 		case last >= 0:
-			steps[last].printed = append(steps[last].printed, line)
+			steps[last].output = append(steps[last].output, line)
 		}
 	}
 	return steps
 }
 
-// isComplete reports whether the page shows all that the command prints.
+// isComplete reports whether the page shows the whole output of the command.
 func (s step) isComplete() bool {
-	return s.printed != nil && !strings.Contains(strings.Join(s.printed, "\n"), "...")
+	return s.output != nil && !strings.Contains(strings.Join(s.output, "\n"), "...")
 }
 
-// matches reports whether a command printed what the page says. Spaces between columns may differ
-// in number.
+// matches reports whether the output of a command matches the page. The number of spaces between
+// columns can differ.
 func (s step) matches(output string) bool {
-	if s.printed == nil {
+	if s.output == nil {
 		return true
 	}
 	pattern := &strings.Builder{}
 	pattern.WriteString(`\A`)
-	for _, line := range s.printed {
+	for _, line := range s.output {
 		if line == "..." {
 			pattern.WriteString(`(?:.*\n)*?`)
 			continue

@@ -8,7 +8,7 @@ import (
 
 func TestCommandsAreReadFromBlocks(t *testing.T) {
 	page := "# Page\n\n```console\n$ first\nprinted\n$ second \\\n    --more\n```\n\n```sh\n$ not this\n```\n"
-	want := []step{{command: "first", printed: []string{"printed"}}, {command: "second \\\n    --more"}}
+	want := []step{{command: "first", output: []string{"printed"}}, {command: "second \\\n    --more"}}
 	if diff := cmp.Diff(want, read(page), cmp.AllowUnexported(step{})); diff != "" {
 		t.Error(diff)
 	}
@@ -16,9 +16,9 @@ func TestCommandsAreReadFromBlocks(t *testing.T) {
 
 func TestOutputIsCompared(t *testing.T) {
 	for name, tt := range map[string]struct {
-		page    []string
-		printed string
-		match   bool
+		page   []string
+		output string
+		match  bool
 	}{
 		"not shown":       {nil, "anything\n", true},
 		"same":            {[]string{"a b"}, "a b\n", true},
@@ -34,7 +34,7 @@ func TestOutputIsCompared(t *testing.T) {
 		"words reordered": {[]string{"a b"}, "b a\n", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := (step{printed: tt.page}).matches(tt.printed); got != tt.match {
+			if got := (step{output: tt.page}).matches(tt.output); got != tt.match {
 				t.Errorf("got %t, want %t", got, tt.match)
 			}
 		})
@@ -52,7 +52,7 @@ func TestAbbreviatedOutputIsNotComplete(t *testing.T) {
 		"all shown":      {[]string{"error: no such host"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := (step{printed: tt.page}).isComplete(); got != tt.want {
+			if got := (step{output: tt.page}).isComplete(); got != tt.want {
 				t.Errorf("got %t, want %t", got, tt.want)
 			}
 		})

@@ -1,6 +1,6 @@
-// Package down proves that `slipway down` leaves nothing behind but the data, and the data goes
-// with --purge. Every other scenario ends with `slipway down --purge` and fails for what is left,
-// too.
+// Package down proves that `slipway down` removes everything except the data, and that --purge
+// removes the data too. Every other scenario ends with `slipway down --purge` and also fails if
+// anything remains.
 package down
 
 import (
@@ -49,11 +49,11 @@ func TestDownKeepsTheObjectsForTheNextUp(t *testing.T) {
 	c.OC("rollout", "status", "deployment/web", "--timeout", "2m")
 	c.WaitPodRunning("on-host")
 
-	c.Down() // and looks for what is left
+	c.Down() // and checks what remains
 	if status := c.Slipway("status"); status.Code != 1 || !strings.Contains(status.Stderr, "slipway up") {
 		t.Errorf("slipway status of a stopped host: exit code %d, %q", status.Code, status.Stderr)
 	}
-	c.MustSlipway("down") // can be repeated
+	c.MustSlipway("down") // A second call succeeds.
 
 	c.Up()
 	if color := c.OC("get", "configmap", "kept", "-o", "jsonpath={.data.color}"); color != "blue" {
@@ -77,5 +77,5 @@ func TestPurgeRemovesTheData(t *testing.T) {
 	if entries, err := os.ReadDir(c.DataDir); !os.IsNotExist(err) && len(entries) > 0 {
 		t.Errorf("the data directory has %v", entries)
 	}
-	c.MustSlipway("down", "--purge") // there is nothing, which is no error
+	c.MustSlipway("down", "--purge") // An absent cluster is not an error.
 }

@@ -1,5 +1,5 @@
-// Package failure proves that a start that cannot succeed says what is wrong, where, and what mends
-// it.
+// Package failure proves that a start that cannot succeed reports the cause, its place and the
+// remedy.
 package failure
 
 import (
@@ -59,7 +59,7 @@ nodeName: [not, a, name]
 		c.MasterFile()+":6: networkConfig.serviceNetworkCIDR",
 		c.NodeFile()+":3: nodeName",
 	)
-	// The configuration of the kit again, for `slipway down`.
+	// Restore the configuration of the kit for `slipway down`.
 	write(t, c.MasterFile(), "apiVersion: v1\nkind: MasterConfig\n")
 	write(t, c.NodeFile(), "apiVersion: v1\nkind: NodeConfig\n")
 }
@@ -94,7 +94,7 @@ func TestSmallDiskIsNamed(t *testing.T) {
 	expect(t, c.UpFails(), c.DataDir, "MB free on its disk", "--data-dir")
 }
 
-// smallDisk returns a directory with a file system of its own.
+// smallDisk returns a directory on a separate file system.
 func smallDisk(t *testing.T, options string) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "slipway-disk-")
@@ -108,7 +108,7 @@ func smallDisk(t *testing.T, options string) string {
 		if err := unix.Unmount(dir, 0); err != nil {
 			t.Error(err)
 		}
-		_ = os.Remove(dir) // the kit may have removed it
+		_ = os.Remove(dir) // The kit might have removed it already.
 	})
 	data := filepath.Join(dir, "data")
 	if err := os.Mkdir(data, 0o700); err != nil {
@@ -117,7 +117,7 @@ func smallDisk(t *testing.T, options string) string {
 	return data
 }
 
-// fill writes until nothing fits any more.
+// fill writes until the disk is full.
 func fill(t *testing.T, path string) {
 	t.Helper()
 	file, err := os.Create(path)
@@ -128,13 +128,13 @@ func fill(t *testing.T, path string) {
 	block := make([]byte, 4096)
 	for {
 		if _, err := file.Write(block); err != nil {
-			return // full
+			return // The disk is full.
 		}
 	}
 }
 
 func TestTheStartNamesThePartThatFails(t *testing.T) {
-	// Preflight cannot know that the address belongs to nobody here.
+	// Preflight cannot detect that no interface has the address.
 	c := kit.New(t, kit.Options{Node: "nodeIP: 203.0.113.9\n"})
 	expect(t, c.UpFails(), "203.0.113.9")
 }

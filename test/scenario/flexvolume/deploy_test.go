@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// author returns a directory as the author of a driver has it: the example's recipe and script,
-// with a driver of its own.
+// author returns a directory as a driver's author has it: the example's recipe and script, with
+// another driver.
 func author(t *testing.T, c *kit.Cluster, driver, page string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -44,7 +44,8 @@ esac
 	return dir
 }
 
-// build makes the image of a driver on the host, without a registry, as the example's README says.
+// build builds the image of a driver on the host, without a registry, as the example's README
+// describes.
 func build(t *testing.T, c *kit.Cluster, driver, page, image string) {
 	t.Helper()
 	dir := author(t, c, driver, page)
@@ -52,8 +53,8 @@ func build(t *testing.T, c *kit.Cluster, driver, page, image string) {
 		"--build-arg", "DRIVER="+driver, "--file", filepath.Join(dir, "deploy", "Dockerfile"), dir)
 }
 
-// daemonSet returns the example's object with this cluster's directory, another driver and another
-// image in their places.
+// daemonSet returns the example's object with this cluster's directory, and with another driver and
+// image.
 func daemonSet(t *testing.T, c *kit.Cluster, driver, image string) string {
 	t.Helper()
 	content, err := os.ReadFile(c.RepositoryFile("examples", "flexvolume", "deploy", "daemonset.yaml"))
@@ -80,9 +81,9 @@ spec:
 `, name, kit.ToolsImage, driver)
 }
 
-// TestDriversAreDeployedFromImages is the user story of the discovery document: Alice makes images
-// of her drivers, Bob runs them with a DaemonSet, Charlie uses volumes of them; then an update,
-// another driver, and a removal. Nobody logs in to a machine or restarts anything.
+// TestDriversAreDeployedFromImages is the user story of the discovery document: Alice builds images
+// of her drivers, Bob runs them with a DaemonSet, and Charlie uses their volumes. Then follow an
+// update, another driver, and a removal. No step needs a login to a machine or a restart.
 func TestDriversAreDeployedFromImages(t *testing.T) {
 	c := kit.Shared(t)
 	page := func(pod, want string) {
@@ -104,7 +105,7 @@ func TestDriversAreDeployedFromImages(t *testing.T) {
 	waitVersion(t, c, "first", "version 2")
 	c.Apply(reader("two", "first"))
 	page("two", "version 2")
-	page("one", "version 1") // a running pod keeps what it has
+	page("one", "version 1") // A running pod keeps its volume.
 
 	build(t, c, "second", "another driver", "localhost/second-driver:1")
 	c.Apply(daemonSet(t, c, "second", "localhost/second-driver:1"))
@@ -114,7 +115,7 @@ func TestDriversAreDeployedFromImages(t *testing.T) {
 	page("two", "version 2")
 
 	c.OC("delete", "daemonset", "first-driver", "second-driver", "--cascade=foreground")
-	page("three", "another driver") // the driver outlives what has deployed it
+	page("three", "another driver") // The driver outlives the pods that deployed it.
 	c.OC("delete", "pods", "one", "two", "three")
 	for _, driver := range []string{"first", "second"} {
 		c.WaitFor("removal of "+driver+", which no volume uses any more", func(context.Context) error {
@@ -124,7 +125,7 @@ func TestDriversAreDeployedFromImages(t *testing.T) {
 			return nil
 		})
 	}
-	// Before kubelet forgets the driver, which is a few seconds later, or after.
+	// This works before and after kubelet unregisters the driver, which takes a few seconds.
 	c.Apply(reader("late", "first"))
 	c.WaitFor("event of the removed driver", func(context.Context) error {
 		events := c.OC("get", "events", "-o", `jsonpath={range .items[*]}{.involvedObject.name} {.message}{"\n"}{end}`)
@@ -139,8 +140,7 @@ func TestDriversAreDeployedFromImages(t *testing.T) {
 	c.OC("delete", "pods", "--all", "--wait=false")
 }
 
-// waitVersion waits until the node uses the version of a driver that has a text: it keeps a copy of
-// it.
+// waitVersion waits until the node's copy of a driver contains a text.
 func waitVersion(t *testing.T, c *kit.Cluster, driver, text string) {
 	t.Helper()
 	remaining := c.Path("flexvolume", "node", "deploy.example.com~"+driver, driver)

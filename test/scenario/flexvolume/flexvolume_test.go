@@ -1,5 +1,6 @@
-// Package flexvolume proves the main job: an application whose data is on a volume of a FlexVolume
-// driver, installed from the examples, keeps it through the deletion and rescheduling of its pods.
+// Package flexvolume proves Slipway's main purpose: an application with data on a volume of a
+// FlexVolume driver, installed from the examples, keeps the data when its pods are deleted and
+// rescheduled.
 package flexvolume
 
 import (
@@ -27,8 +28,8 @@ const (
 	service   = "http://page." + namespace + "/"
 )
 
-// example returns the example's manifest with this cluster's directories instead of the machine's,
-// so that a cluster of the machine's owner is not touched.
+// example returns the example's manifest with this cluster's directories, so that a cluster of the
+// machine's owner is not affected.
 func example(t *testing.T, c *kit.Cluster, data string) string {
 	t.Helper()
 	files, err := filepath.Glob(c.RepositoryFile("examples", "flexvolume", "*.yaml"))
@@ -89,14 +90,14 @@ func TestPageSurvivesDeletionAndReschedulingOfItsPod(t *testing.T) {
 	}
 }
 
-// waitPage waits until the service answers a pod with a page that has every text.
+// waitPage waits until a pod gets a page from the service that contains every text.
 func waitPage(c *kit.Cluster, pod string, texts ...string) {
 	for _, text := range texts {
 		c.WaitFetch(pod, service, text)
 	}
 }
 
-// waitReleased waits until nothing on the machine holds the volume any more.
+// waitReleased waits until nothing on the machine uses the volume any more.
 func waitReleased(c *kit.Cluster, data string) {
 	c.WaitFor("release of the volume", func(ctx context.Context) error {
 		devices, err := exec.Command("losetup", "--list", "--noheadings", "--output", "NAME,BACK-FILE").Output()
@@ -119,7 +120,7 @@ func waitReleased(c *kit.Cluster, data string) {
 	})
 }
 
-// notAttached says whether the node's status still has a volume of the driver.
+// notAttached reports whether the node's status no longer contains a volume of the driver.
 func notAttached(ctx context.Context, c *kit.Cluster) error {
 	nodes, err := c.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -140,8 +141,8 @@ func notAttached(ctx context.Context, c *kit.Cluster) error {
 	return nil
 }
 
-// TestDriverIsDiscoveredWhileTheNodeRuns installs a second driver under a running node, which the
-// discovery document promises to find without a restart.
+// TestDriverIsDiscoveredWhileTheNodeRuns installs a second driver on a running node. The discovery
+// document promises that a driver is found without a restart.
 func TestDriverIsDiscoveredWhileTheNodeRuns(t *testing.T) {
 	c := kit.Shared(t)
 	source := t.TempDir()
@@ -196,7 +197,7 @@ esac
 	})
 }
 
-// installDriver puts a driver in place by renaming, as the discovery document asks for.
+// installDriver installs a driver with a rename, as the discovery document requires.
 func installDriver(t *testing.T, c *kit.Cluster, name, script string) {
 	t.Helper()
 	_, program, _ := strings.Cut(name, "~")

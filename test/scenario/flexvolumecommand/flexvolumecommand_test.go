@@ -1,5 +1,5 @@
-// Package flexvolumecommand proves the commands of `slipway flexvolume` on a cluster that runs: a
-// driver is installed, used, looked at, updated and removed without a restart of anything.
+// Package flexvolumecommand proves the commands of `slipway flexvolume` on a running cluster: a
+// driver is installed, used, inspected, updated and removed without a restart of any process.
 package flexvolumecommand
 
 import (
@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// script is a driver whose volumes are directories beside it.
+// script is a driver whose volumes are directories next to it.
 const script = `#!/bin/sh
 dir=$2
 case $1 in
@@ -50,8 +50,8 @@ spec:
       flexVolume: {driver: example.com/command}
 `
 
-// listed is a line of the list.
-type listed struct {
+// driverEntry is a line of the list.
+type driverEntry struct {
 	Driver, State, Version, Error string
 	Volumes                       struct{ Pods int }
 	Latency                       map[string]struct {
@@ -60,9 +60,9 @@ type listed struct {
 	}
 }
 
-func list(t *testing.T, c *kit.Cluster, driver string) (entry listed) {
+func list(t *testing.T, c *kit.Cluster, driver string) (entry driverEntry) {
 	t.Helper()
-	var all []listed
+	var all []driverEntry
 	if err := json.Unmarshal([]byte(c.MustSlipway("flexvolume", "list", "-o", "json")), &all); err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func list(t *testing.T, c *kit.Cluster, driver string) (entry listed) {
 			return entry
 		}
 	}
-	return listed{}
+	return driverEntry{}
 }
 
 func TestADriversLifeByCommandOnARunningCluster(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// restart kills a process of the host and waits until another one is ready in its place.
+// restart kills a process of the host and waits until its replacement is ready.
 func restart(c *kit.Cluster, name string) {
 	killed := pidOf(c, name)
 	c.Kill(name)
@@ -36,13 +36,13 @@ func pidOf(c *kit.Cluster, name string) int {
 }
 
 // interrupted are operations of one driver that wait, before or after their work, until their
-// caller has been killed.
+// caller is killed.
 type interrupted struct {
 	*driver
 	starting, stopping, growing []string // operations
 }
 
-// each calls f for each operation at each place; the name of the volume tells both.
+// each calls f for each operation at each point; the name of the volume identifies both.
 func (i interrupted) each(ops []string, f func(op, point, name string)) {
 	for _, op := range ops {
 		for _, point := range []string{"begin", "end"} {
@@ -58,7 +58,7 @@ func (i interrupted) names(ops []string) (names []string) {
 
 func (i interrupted) all() []string { return slices.Concat(i.starting, i.stopping, i.growing) }
 
-// begin brings every operation to the place where it waits.
+// begin starts every operation and waits until it reaches its point.
 func (i interrupted) begin() {
 	i.use(i.names(i.stopping)...)
 	i.each(i.growing, func(_, _, name string) { i.claim(name, large); i.pod(name, nil) })
@@ -68,13 +68,13 @@ func (i interrupted) begin() {
 	i.deletePods(i.names(i.stopping)...)
 	i.each(i.growing, func(op, point, name string) {
 		grow(i.c, name)
-		pokeUntil(i.c, name, func() error { return i.held(op, point, name) })
+		pokeUntil(i.c, name, func() error { return i.waitingCall(op, point, name) })
 	})
 	i.each(i.all(), i.waitHeld)
 }
 
-// end wants every volume to get where it was going. The calls of before the kill still wait unless
-// they have been ended, as they must be.
+// end checks that every volume reaches its final state. Calls from before the kill keep waiting
+// unless they are ended, which must happen.
 func (i interrupted) end() {
 	i.each(i.starting, func(_, _, name string) {
 		i.waitRunning(name)
@@ -109,21 +109,21 @@ func TestTheControlPlaneIsKilledInTheMiddleOfEachOperation(t *testing.T) {
 		starting: []string{"attach"}, stopping: []string{"detach"}, growing: []string{"expandvolume"},
 	}
 	i.begin()
-	// Nobody wants this volume any more when the controller is back, and no status tells of it.
-	const forgotten = "forgotten"
-	i.holdOnce("attach", "end", forgotten)
-	i.use(forgotten)
-	i.waitHeld("attach", "end", forgotten)
-	i.deletePods(forgotten)
-	i.waitPodsGone(forgotten)
+	// No pod uses this volume when the controller is back, and no status contains it.
+	const deleted = "forgotten"
+	i.holdOnce("attach", "end", deleted)
+	i.use(deleted)
+	i.waitHeld("attach", "end", deleted)
+	i.deletePods(deleted)
+	i.waitPodsGone(deleted)
 
 	restart(c, "control-plane")
-	c.WaitFor("detachment of the forgotten volume", func(context.Context) error { return i.attached(forgotten) })
+	c.WaitFor("detachment of the forgotten volume", func(context.Context) error { return i.attached(deleted) })
 	i.end()
 }
 
-// TestTheNodeIsKilledUnderVolumes restarts the node while pods use volumes, and wants the pods not
-// to notice.
+// TestTheNodeIsKilledUnderVolumes restarts the node while pods use volumes. The pods must not be
+// disturbed.
 func TestTheNodeIsKilledUnderVolumes(t *testing.T) {
 	c := withClass(kit.Shared(t))
 	tests := []struct {
@@ -151,8 +151,8 @@ func TestTheNodeIsKilledUnderVolumes(t *testing.T) {
 	}
 }
 
-// fuseDaemon is a volume that a daemon of its driver serves: it outlives the node's process, and
-// ends with the volume.
+// fuseDaemon is a volume that a daemon of its driver serves. The daemon outlives the node's
+// process, and ends with the volume.
 func fuseDaemon(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	d, source := installMounts(t, c, "fuse.example.com/mounts")
 	d.pod("fuse", inline(d.name, map[string]string{"kind": "fuse", "source": source}))
@@ -180,7 +180,7 @@ func pidsOf(t testing.TB, dir string) string {
 	return strings.TrimSpace(string(output))
 }
 
-// removedDriver is a volume whose driver is not there any more when the node starts.
+// removedDriver is a volume whose driver is removed before the node starts.
 func removedDriver(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	d := install(t, c, "removed.example.com/disk")
 	d.run("kept")
@@ -197,9 +197,9 @@ func removedDriver(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	}
 }
 
-// inTree creates the state that another cluster's in-tree plugin leaves if its kubelet ends under a
-// pod: directories and mounts without a record. The new cluster releases them, and the volume works
-// after its objects are imported.
+// inTree creates the state that another cluster's in-tree plugin leaves if its kubelet ends while a
+// pod runs: directories and mounts without a record. The new cluster releases them, and the volume
+// works after its objects are imported.
 func inTree(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	d := install(t, c, "intree.example.com/disk")
 	name := d.volume("old")
@@ -211,8 +211,8 @@ func inTree(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"waitforattach", "", options}, {"mountdevice", device, "", options}, {"mount", pod, options}} {
-		// Kubelet, which still runs, removes directories of pods that it does not know while
-		// nothing is mounted there.
+		// The kubelet, which still runs, removes directories of unknown pods as long as nothing is
+		// mounted there.
 		c.WaitFor(args[0], func(context.Context) error {
 			output, err := exec.Command(d.file(), args...).CombinedOutput()
 			if err != nil {
@@ -236,8 +236,8 @@ func inTree(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	}
 }
 
-// grownAfterwards is a volume that grows after the restart, whose file system the node has to grow:
-// the driver lacks expandfs.
+// grownAfterwards is a volume that grows after the restart. The node has to grow its file system,
+// because the driver lacks expandfs.
 func grownAfterwards(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	d := install(t, c, "grown.example.com/disk", "expandfs)", "no-expandfs)",
 		`truncate -s "$3" "$image"`, `truncate -s "$3" "$image" && losetup --set-capacity "$(device_of)"`)
@@ -252,7 +252,7 @@ func grownAfterwards(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	}
 }
 
-// interruptedInit is a driver whose init runs when the node's process is killed.
+// interruptedInit is a driver whose init runs while the node's process is killed.
 func interruptedInit(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	const inNode = `*"slipway node"*) mkdir "$dir/held" 2>/dev/null && exec sleep 1000 ;;`
 	d := installScript(t, c, "init.example.com/disk", disk,

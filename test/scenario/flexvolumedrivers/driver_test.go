@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// The scripts of the drivers; disk has attach, mounts has not.
+// The scripts of the drivers. disk supports attach, mounts does not.
 var (
 	//go:embed testdata/disk
 	disk string
@@ -24,18 +24,18 @@ var (
 	mounts string
 )
 
-// driver is one installed driver with the volumes that it keeps.
+// driver is an installed driver with its volumes.
 type driver struct {
 	t    testing.TB
 	c    *kit.Cluster
 	name string // vendor/driver
-	// dir has, of a driver of the script disk, a file <volume>.img for each volume,
+	// dir contains, for a driver of the script disk, a file <volume>.img for each volume,
 	// attached.<volume> while it is attached, and calls.
 	dir string
 }
 
-// install installs the script disk under a name, waits until it can be used and, when the test
-// ends, checks that nothing of it is left. replace are changes of the script.
+// install installs the script disk under a name and waits until it is usable. When the test ends,
+// it checks that nothing of the driver remains. replace contains changes of the script.
 func install(t testing.TB, c *kit.Cluster, name string, replace ...string) *driver {
 	t.Helper()
 	d := installScript(t, c, name, disk, replace...)
@@ -46,11 +46,11 @@ func install(t testing.TB, c *kit.Cluster, name string, replace ...string) *driv
 func installScript(t testing.TB, c *kit.Cluster, name, script string, replace ...string) *driver {
 	t.Helper()
 	d := &driver{t: t, c: c, name: name, dir: t.TempDir()}
-	d.put(script, replace...)
+	d.install(script, replace...)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("calls of %s:\n%s", name, d.calls())
-			_, _ = c.TryOC("delete", "pods", "--all", "--wait=false") // so that the clean-up can succeed
+			_, _ = c.TryOC("delete", "pods", "--all", "--wait=false") // so that the cleanup can succeed
 		}
 		d.clearFaults()
 		d.waitReleased()
@@ -62,23 +62,23 @@ func installScript(t testing.TB, c *kit.Cluster, name, script string, replace ..
 // escaped is the driver's name in paths.
 func (d *driver) escaped() string { return strings.ReplaceAll(d.name, "/", "~") }
 
-// folder is where the driver is installed.
+// folder is the driver's installation directory.
 func (d *driver) folder() string { return filepath.Join(d.c.VolumePluginDir, d.escaped()) }
 
-// file returns the installed driver.
+// file is the path of the installed driver.
 func (d *driver) file() string {
 	return filepath.Join(d.folder(), d.name[strings.IndexByte(d.name, '/')+1:])
 }
 
-// update puts another version of the script disk in place.
+// update installs another version of the script disk.
 func (d *driver) update(replace ...string) {
 	d.t.Helper()
-	d.put(disk, replace...)
+	d.install(disk, replace...)
 }
 
-// put puts a version of the driver in place as the discovery document asks for: under a name with a
-// dot, then renamed.
-func (d *driver) put(script string, replace ...string) {
+// install installs a version of the driver as the discovery document requires: under a name with a
+// dot, followed by a rename.
+func (d *driver) install(script string, replace ...string) {
 	d.t.Helper()
 	hidden := filepath.Join(d.folder(), ".new")
 	const capabilities = `"attach":true,"supportsMetrics":true`
@@ -96,7 +96,7 @@ func (d *driver) uninstall() {
 	}
 }
 
-// calls returns the driver's so far, one a line.
+// calls returns all calls of the driver until now, one a line.
 func (d *driver) calls() string {
 	d.t.Helper()
 	content, err := os.ReadFile(filepath.Join(d.dir, "calls"))
@@ -106,8 +106,8 @@ func (d *driver) calls() string {
 	return string(content)
 }
 
-// called returns the calls of an operation for a volume.
-func (d *driver) called(op, name string) []string {
+// callsOf returns the calls of an operation for a volume.
+func (d *driver) callsOf(op, name string) []string {
 	d.t.Helper()
 	var calls []string
 	for line := range strings.Lines(d.calls()) {
@@ -121,13 +121,13 @@ func (d *driver) called(op, name string) []string {
 // wasCalled checks how often an operation was called for a volume.
 func (d *driver) wasCalled(op, name string, times int) {
 	d.t.Helper()
-	if n := len(d.called(op, name)); n != times {
+	if n := len(d.callsOf(op, name)); n != times {
 		d.t.Errorf("%s of %s was called %d times for %s, want %d", op, d.name, n, name, times)
 	}
 }
 
 // fault makes shell code run before ("begin") or after ("end") the work of an operation for a
-// volume, from now on. In the code, $fault is its file.
+// volume, from now on. In the code, $fault is the fault's file.
 func (d *driver) fault(op, point, name, code string) {
 	d.t.Helper()
 	path := d.faultFile(op, point, name)
@@ -158,15 +158,15 @@ func (d *driver) holdOnce(op, point, name string) {
 // waitHeld waits until the operation waits.
 func (d *driver) waitHeld(op, point, name string) {
 	d.t.Helper()
-	d.c.WaitFor(fmt.Sprintf("%s of %s for %s", op, d.name, name), func(context.Context) error { return d.held(op, point, name) })
+	d.c.WaitFor(fmt.Sprintf("%s of %s for %s", op, d.name, name), func(context.Context) error { return d.waitingCall(op, point, name) })
 }
 
-func (d *driver) held(op, point, name string) error {
+func (d *driver) waitingCall(op, point, name string) error {
 	_, err := os.Stat(d.faultFile(op, point, name) + ".held")
 	return err
 }
 
-// release lets the operation go on.
+// release lets the operation continue.
 func (d *driver) release(op, point, name string) {
 	d.t.Helper()
 	for _, suffix := range []string{"", ".held"} {
@@ -177,7 +177,7 @@ func (d *driver) release(op, point, name string) {
 }
 
 func (d *driver) clearFaults() {
-	faults, _ := filepath.Glob(filepath.Join(d.dir, "fault.*")) // the pattern is a good one
+	faults, _ := filepath.Glob(filepath.Join(d.dir, "fault.*")) // The pattern is valid.
 	for _, fault := range faults {
 		if err := os.Remove(fault); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			d.t.Error(err)
@@ -185,8 +185,8 @@ func (d *driver) clearFaults() {
 	}
 }
 
-// waitReady waits until both processes that call drivers have called the driver's init, and kept a
-// copy of it. A pod that is made before waits for kubelet's next look at it, ten seconds later.
+// waitReady waits until both processes that call drivers have called the driver's init and saved a
+// copy of the driver. A pod from before this waits for kubelet's next check, ten seconds later.
 func (d *driver) waitReady() {
 	d.t.Helper()
 	d.c.WaitFor("init of "+d.name, func(context.Context) error {
@@ -199,7 +199,7 @@ func (d *driver) waitReady() {
 	})
 }
 
-// waitReleased waits until no mount, loop device, process or attachment of the driver is left.
+// waitReleased waits until no mount, loop device, process or attachment of the driver remains.
 func (d *driver) waitReleased() {
 	d.t.Helper()
 	d.c.WaitFor("release of the volumes of "+d.name, func(context.Context) error {
@@ -207,7 +207,7 @@ func (d *driver) waitReleased() {
 	})
 }
 
-// leftMounts looks for mounts of the cluster whose path has one of the texts.
+// leftMounts returns the mounts of the cluster whose path contains one of the texts.
 func (d *driver) leftMounts(texts ...string) error {
 	table, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -231,20 +231,20 @@ func (d *driver) leftLoops() error {
 	return err
 }
 
-// attached reports which volumes are attached, or whether the one that is named is.
+// attached reports which volumes are attached, or whether the named one is.
 func (d *driver) attached(name string) error {
 	pattern := "attached.*"
 	if name != "" {
 		pattern = "attached." + d.volume(name)
 	}
-	// The pattern is a good one.
+	// The pattern is valid.
 	if paths, _ := filepath.Glob(filepath.Join(d.dir, pattern)); len(paths) > 0 {
 		return fmt.Errorf("attached: %q", paths)
 	}
 	return nil
 }
 
-// leftProcesses looks for processes of the driver, also of the copy that the cluster keeps.
+// leftProcesses returns the processes of the driver, including those of the cluster's copy.
 func (d *driver) leftProcesses() error {
 	running := d.processes()
 	if len(running) > 0 {
@@ -256,12 +256,12 @@ func (d *driver) leftProcesses() error {
 // processes returns the command lines of the driver's processes.
 func (d *driver) processes() []string {
 	var paths []string
-	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is a good one
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline") // The pattern is valid.
 	for _, path := range lines {
-		content, _ := os.ReadFile(path) // it may have ended
+		content, _ := os.ReadFile(path) // It might have ended.
 		line := string(content)
-		own := strings.Contains(line, d.c.DataDir+"/") || strings.Contains(line, d.c.VolumePluginDir+"/")
-		if strings.Contains(line, d.dir+"/") || own && strings.Contains(line, d.escaped()+"/") {
+		isOwn := strings.Contains(line, d.c.DataDir+"/") || strings.Contains(line, d.c.VolumePluginDir+"/")
+		if strings.Contains(line, d.dir+"/") || isOwn && strings.Contains(line, d.escaped()+"/") {
 			paths = append(paths, line)
 		}
 	}

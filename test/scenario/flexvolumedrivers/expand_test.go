@@ -16,10 +16,10 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// grown is the size that claims of large volumes are given; a file system that has grown to it has
-// at least grownBytes for files.
+// largeSize is the new size of claims of large volumes. A file system of this size has at least
+// grownBytes for files.
 const (
-	grown      = "400Mi"
+	largeSize  = "400Mi"
 	grownBytes = 330 << 20
 )
 
@@ -45,7 +45,7 @@ func TestAClaimGrowsWithItsDriver(t *testing.T) {
 
 	d.wasCalled("expandvolume", "grow", 1)
 	d.wasCalled("expandfs", "grow", 1)
-	if size := c.OC("get", "persistentvolume", d.volume("grow"), "-o", "jsonpath={.spec.capacity.storage}"); size != grown {
+	if size := c.OC("get", "persistentvolume", d.volume("grow"), "-o", "jsonpath={.spec.capacity.storage}"); size != largeSize {
 		t.Errorf("the volume has %s", size)
 	}
 	if info, err := os.Stat(filepath.Join(d.dir, d.volume("grow")+".img")); err != nil || info.Size() != 400<<20 {
@@ -93,19 +93,19 @@ func TestAnExpansionThatFailsIsTriedAgain(t *testing.T) {
 	c.OC("delete", "pv", absent.volume("absent"))
 }
 
-// grow asks for a larger claim.
+// grow requests a larger claim.
 func grow(c *kit.Cluster, claim string) {
 	c.WaitFor("growth of claim "+claim, func(ctx context.Context) error {
-		patch := []byte(`{"spec":{"resources":{"requests":{"storage":"` + grown + `"}}}}`)
+		patch := []byte(`{"spec":{"resources":{"requests":{"storage":"` + largeSize + `"}}}}`)
 		_, err := c.Client.CoreV1().PersistentVolumeClaims(c.Namespace).Patch(ctx, claim, types.MergePatchType, patch, metav1.PatchOptions{})
 		return err
 	})
 }
 
-// waitGrown waits until a claim, and the file system of the pod of the same name, have the size.
+// waitGrown waits until a claim, and the file system of the pod with the same name, have the size.
 func waitGrown(d *driver, claim string) {
 	pokeUntil(d.c, claim, func() error {
-		if size := readClaim(context.Background(), d.c, claim).Status.Capacity.Storage().String(); size != grown {
+		if size := readClaim(context.Background(), d.c, claim).Status.Capacity.Storage().String(); size != largeSize {
 			return fmt.Errorf("the claim has %s", size)
 		}
 		return nil
@@ -116,8 +116,8 @@ func waitGrown(d *driver, claim string) {
 	}
 }
 
-// pokeUntil changes a pod until there is no error: kubelet looks whether a volume has grown when it
-// looks at the pod anyway, and it does that once a minute without a reason.
+// pokeUntil changes a pod until there is no error. Kubelet checks whether a volume has grown when
+// it syncs the pod; without a change, this happens once a minute.
 func pokeUntil(c *kit.Cluster, pod string, condition func() error) {
 	poke := 0
 	c.WaitFor("growth of the volume of pod "+pod, func(ctx context.Context) error {
@@ -149,8 +149,8 @@ func has(claim *corev1.PersistentVolumeClaim, conditionType corev1.PersistentVol
 	return false
 }
 
-// checkMetrics looks for the driver in the metrics of both processes, and for its volume in
-// kubelet's.
+// checkMetrics checks that the metrics of both processes contain the driver, and that kubelet's
+// contain its volume.
 func checkMetrics(t *testing.T, c *kit.Cluster, d *driver) {
 	t.Helper()
 	const controlPlane = "/metrics"

@@ -10,14 +10,14 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// The operations of a volume on its way to a pod, and of one on its way back.
+// The operations of a volume when a pod starts, and when it is deleted.
 var (
 	forth = []string{"getvolumename", "attach", "waitforattach", "mountdevice", "mount"}
 	back  = []string{"unmount", "unmountdevice", "detach"}
 )
 
-// through runs a volume for each operation, which is named for it, and puts the fault of the
-// operation in its way.
+// through runs a volume for each operation, with the operation's name, and injects the operation's
+// fault.
 func through(d *driver, code func(op string) string) {
 	d.t.Helper()
 	d.run(back...)
@@ -33,7 +33,7 @@ func TestADriverThatHangsInEachOperationDelaysNobodyElse(t *testing.T) {
 	c := withClass(kit.Shared(t))
 	inInit := installScript(t, c, "hunginit.example.com/disk", disk, "fault begin\n\tsuccess", `: >"$dir/init.$PPID"; exec sleep 1000`)
 	c.WaitFor("init in both processes", func(context.Context) error {
-		// The pattern is a good one.
+		// The pattern is valid.
 		if holders, _ := filepath.Glob(filepath.Join(inInit.dir, "init.*")); len(holders) < 2 {
 			return fmt.Errorf("it runs in %q", holders)
 		}
@@ -65,8 +65,8 @@ func TestADriverThatHangsInEachOperationDelaysNobodyElse(t *testing.T) {
 	hung.remove(append(forth, back...)...)
 }
 
-// TestADriverThatExceedsItsDeadlineIsEnded has a driver that ignores SIGTERM and leaves a
-// grandchild that holds its output, in each operation once.
+// TestADriverThatExceedsItsDeadlineIsEnded uses a driver that ignores SIGTERM and leaves a
+// grandchild that holds its output open, once in each operation.
 func TestADriverThatExceedsItsDeadlineIsEnded(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))
@@ -84,7 +84,7 @@ func TestADriverThatExceedsItsDeadlineIsEnded(t *testing.T) {
 	checkErrors(t, c, d, "timeout", "mountdevice", "mount", "unmount", "unmountdevice", "waitforattach")
 }
 
-// checkErrors looks for errors of a kind, by operation, in kubelet's metrics.
+// checkErrors checks kubelet's metrics for errors of a kind, by operation.
 func checkErrors(t *testing.T, c *kit.Cluster, d *driver, kind string, ops ...string) {
 	t.Helper()
 	page := c.OC("get", "--raw", "/api/v1/nodes/"+c.Status().Nodes[0].Name+"/proxy/metrics")
@@ -95,8 +95,8 @@ func checkErrors(t *testing.T, c *kit.Cluster, d *driver, kind string, ops ...st
 	}
 }
 
-// TestADriverThatPrintsGarbageIsNamedInEvents has answers that are none: binary, too long, with
-// noise, of no status.
+// TestADriverThatPrintsGarbageIsNamedInEvents uses invalid responses: binary, too long, with noise,
+// without a status.
 func TestADriverThatPrintsGarbageIsNamedInEvents(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))

@@ -1,9 +1,9 @@
-// Package flexvolumedrivers proves on a real cluster what FlexVolume drivers get from it when
-// everything around them goes wrong: processes killed in the middle of each operation, drivers that
-// hang, print garbage, change or disappear; and that nothing is left afterwards.
+// Package flexvolumedrivers proves on a real cluster that FlexVolume drivers work despite faults
+// around them: processes that are killed in the middle of each operation, and drivers that hang,
+// print garbage, change or disappear. Nothing may remain afterwards.
 //
-// Most tests share one cluster, each with drivers and a namespace of its own. Those that kill its
-// processes are not parallel, so that they run alone.
+// Most tests share one cluster, each with separate drivers and a separate namespace. Tests that
+// kill the cluster's processes are not parallel, so that they run alone.
 package flexvolumedrivers
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// settings give one driver deadlines that a test can wait for, and let kubelet look at volumes'
-// sizes more often than once a minute.
+// settings give one driver short deadlines, and make kubelet check volume sizes more often than
+// once a minute.
 const settings = `
 kubeletArguments: {volume-stats-agg-period: [2s]}
 slipway:
@@ -24,8 +24,8 @@ slipway:
         {getvolumename: 1s, attach: 1s, waitforattach: 1s, mountdevice: 1s, mount: 1s, unmount: 1s, unmountdevice: 1s, detach: 1s}
 `
 
-// together is how many tests run at a time; most of them wait most of the time, for kubelet to try
-// again.
+// together is the number of parallel tests. Most of them wait most of the time for kubelet's next
+// retry.
 const together = "4"
 
 func TestMain(m *testing.M) {

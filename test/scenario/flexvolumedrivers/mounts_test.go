@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// installMounts installs the script mounts, and makes a directory with a page for its volumes.
+// installMounts installs the script mounts, and creates a directory with a page for its volumes.
 func installMounts(t *testing.T, c *kit.Cluster, name string) (d *driver, source string) {
 	t.Helper()
 	d = installScript(t, c, name, mounts)
@@ -27,15 +27,15 @@ func installMounts(t *testing.T, c *kit.Cluster, name string) (d *driver, source
 	return d, source
 }
 
-// inline gives a pod a volume of its own instead of a claim.
+// inline gives a pod an inline volume instead of a claim.
 func inline(driver string, options map[string]string) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		pod.Spec.Volumes[0].VolumeSource = corev1.VolumeSource{FlexVolume: &corev1.FlexVolumeSource{Driver: driver, Options: options}}
 	}
 }
 
-// TestDriversMountWhatTheyLike has drivers in shell, Python and Go, and volumes of each kind that
-// drivers make.
+// TestDriversMountWhatTheyLike uses drivers in shell, Python and Go, and volumes of each kind that
+// drivers create.
 func TestDriversMountWhatTheyLike(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))
@@ -54,7 +54,7 @@ func TestDriversMountWhatTheyLike(t *testing.T) {
 	shell.waitRunning("xfs")
 	python.waitRunning(kinds...)
 
-	if calls := shell.called("waitforattach", "ext4"); len(calls) != 1 || !strings.HasPrefix(calls[0], "waitforattach  {") {
+	if calls := shell.callsOf("waitforattach", "ext4"); len(calls) != 1 || !strings.HasPrefix(calls[0], "waitforattach  {") {
 		t.Errorf("attach returned no device, and then the calls were %q", calls)
 	}
 	for _, kind := range []string{"ext4", "xfs", "tmpfs", "overlay", "fuse"} {

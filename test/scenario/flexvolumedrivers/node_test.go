@@ -17,11 +17,11 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// callers makes a driver note which process has called it, in caller.<operation>.
+// callers makes a driver record which process called it, in caller.<operation>.
 const callers = "\ntr '\\0' ' ' <\"/proc/$PPID/cmdline\" >\"$dir/caller.$operation\"\n"
 
-// TestANodeThatAttachesByItselfOnASmallDisk has a cluster of its own, because its node differs: the
-// controller is told not to attach, and kubelet's directory is on a disk that a driver can fill.
+// TestANodeThatAttachesByItselfOnASmallDisk boots a separate cluster, because its node differs: the
+// controller does not attach volumes, and kubelet's directory is on a disk that a driver can fill.
 func TestANodeThatAttachesByItselfOnASmallDisk(t *testing.T) {
 	dir := smallDisk(t)
 	c := withClass(kit.Start(t, kit.Options{Node: fmt.Sprintf(
@@ -31,8 +31,8 @@ func TestANodeThatAttachesByItselfOnASmallDisk(t *testing.T) {
 	t.Run("goes on when a driver fills its disk", func(t *testing.T) { driverFillsDisk(t, c.For(t), dir) })
 }
 
-// smallDisk makes and mounts a disk with little more room than a cluster wants at its start, and
-// returns where it is.
+// smallDisk creates and mounts a disk with little more space than a cluster needs at its start, and
+// returns its path.
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	image, dir := filepath.Join(t.TempDir(), "small"), t.TempDir()
@@ -63,7 +63,7 @@ func nodeAttaches(t *testing.T, c *kit.Cluster) {
 			t.Errorf("%s was called by %q, error %v", op, by, err)
 		}
 	}
-	attach, detach := d.called("attach", "local"), d.called("detach", "local")
+	attach, detach := d.callsOf("attach", "local"), d.callsOf("detach", "local")
 	node := c.Status().Nodes[0].Name
 	options := fmt.Sprintf(`{"kubernetes.io/fsType":"ext4","kubernetes.io/pvOrVolumeName":%q,"kubernetes.io/readwrite":"rw"}`, d.volume("local"))
 	if want := "attach " + options + " " + node + "\n"; len(attach) != 1 || attach[0] != want {
@@ -75,7 +75,7 @@ func nodeAttaches(t *testing.T, c *kit.Cluster) {
 }
 
 // nodeDetachesAfterRestart kills the node while a volume is used, and while another is being
-// attached for a pod that is gone when the node is back.
+// attached for a pod that is deleted before the node is back.
 func nodeDetachesAfterRestart(t *testing.T, c *kit.Cluster) {
 	d := install(t, c, "again.example.com/disk")
 	d.run("used")
@@ -94,9 +94,9 @@ func nodeDetachesAfterRestart(t *testing.T, c *kit.Cluster) {
 	d.wasCalled("detach", "used", 1)
 }
 
-// driverFillsDisk lets a driver fill the disk of kubelet's directory on mount: the pod waits with
-// an event that says so, a volume that is in use can be released, and when there is space again the
-// pod starts.
+// driverFillsDisk lets a driver fill the disk of kubelet's directory on mount. The pod waits with
+// an event that names the cause, a volume in use can be released, and the pod starts when there is
+// space again.
 func driverFillsDisk(t *testing.T, c *kit.Cluster, dir string) {
 	d := install(t, c, "fills.example.com/disk")
 	d.run("before")
@@ -112,7 +112,7 @@ func driverFillsDisk(t *testing.T, c *kit.Cluster, dir string) {
 	c.WaitFor("release of the volume on the full disk", func(context.Context) error { return d.attached("before") })
 
 	d.release("mountdevice", "begin", "filling")
-	files, _ := filepath.Glob(filepath.Join(dir, "fill*")) // the pattern is a good one
+	files, _ := filepath.Glob(filepath.Join(dir, "fill*")) // The pattern is valid.
 	for _, file := range files {
 		if err := os.Remove(file); err != nil {
 			t.Fatal(err)
@@ -122,8 +122,8 @@ func driverFillsDisk(t *testing.T, c *kit.Cluster, dir string) {
 	d.remove("before", "filling")
 }
 
-// TestVolumesOfANodeThatIsGoneAreDetached attaches a volume to a machine that then fails for good:
-// a Node object without a machine stands for it.
+// TestVolumesOfANodeThatIsGoneAreDetached attaches a volume to a machine that then fails
+// permanently. A Node object without a machine represents it.
 func TestVolumesOfANodeThatIsGoneAreDetached(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))
@@ -143,8 +143,8 @@ func TestVolumesOfANodeThatIsGoneAreDetached(t *testing.T) {
 	})
 	waitHolder(d, "moves", "ghost")
 
-	// The machine has mounted the volume, fails, and is declared out of service; its pod goes
-	// without anyone's confirmation.
+	// The machine has mounted the volume, fails, and is marked out of service. Its pod is deleted
+	// without a confirmation.
 	c.WaitFor("status of the ghost", func(ctx context.Context) error {
 		node, err := c.Client.CoreV1().Nodes().Get(ctx, "ghost", metav1.GetOptions{})
 		if err != nil {

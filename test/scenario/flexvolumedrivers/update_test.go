@@ -25,7 +25,7 @@ func TestManyPodsStartWhileTheirDriverIsUpdated(t *testing.T) {
 	d.use(names...)
 	version := 0
 	update := func() {
-		// Every version is another one, and the tests of the engine show that none is missed.
+		// Every version differs, and the engine's unit tests prove that none is missed.
 		version++
 		d.update("# A FlexVolume driver", fmt.Sprintf("# Version %d of a FlexVolume driver", version))
 	}
@@ -57,8 +57,8 @@ func TestManyPodsStartWhileTheirDriverIsUpdated(t *testing.T) {
 	d.remove(names...)
 }
 
-// TestADriverLosesAttachAndGetsItBack updates the driver under a volume that is attached: it is
-// detached all the same, and new volumes follow what the driver is capable of when they are used.
+// TestADriverLosesAttachAndGetsItBack updates the driver while a volume is attached. The volume is
+// still detached, and new volumes follow the driver's capabilities at the time of use.
 func TestADriverLosesAttachAndGetsItBack(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))
@@ -75,17 +75,17 @@ func TestADriverLosesAttachAndGetsItBack(t *testing.T) {
 	d.takeOver(`"attach":true`)
 	d.run("after")
 	d.remove("before", "without", "after")
-	// A volume in use that can be attached now is attached too, which upstream does not tell from a
-	// new one; it is detached like any other.
+	// A volume in use that becomes attachable is attached too, because upstream cannot distinguish it
+	// from a new one. It is detached like any other volume.
 	for name, times := range map[string]int{"before": 1, "without": 0, "after": 1} {
 		d.wasCalled("mountdevice", name, times)
 		d.wasCalled("mount", name, 1)
-		d.wasCalled("detach", name, len(d.called("attach", name)))
+		d.wasCalled("detach", name, len(d.callsOf("attach", name)))
 	}
 }
 
-// takeOver updates the driver by command, which waits until both processes that call drivers have
-// taken it over.
+// takeOver updates the driver by command, which waits until both processes that call drivers use
+// the new version.
 func (d *driver) takeOver(capabilities string) {
 	d.t.Helper()
 	file := filepath.Join(d.t.TempDir(), "disk")
@@ -96,8 +96,8 @@ func (d *driver) takeOver(capabilities string) {
 	d.c.MustSlipway("flexvolume", "install", file, "--driver", d.name)
 }
 
-// TestADriverIsRemovedWhileItsVolumesAreInUse removes it under a running pod, which keeps its
-// volume, and installs it again.
+// TestADriverIsRemovedWhileItsVolumesAreInUse removes the driver while a pod runs. The pod keeps
+// its volume. Then the driver is installed again.
 func TestADriverIsRemovedWhileItsVolumesAreInUse(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))

@@ -15,11 +15,11 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// password is in a secret, and must be nowhere else.
+// password is in a secret, and must not appear anywhere else.
 const password = "the-password-of-the-storage"
 
-// TestAnInlineVolumeIsAttachedWithSecretGroupAndOptions has what a pod can ask of a volume, of a
-// driver with attach. Its first mount fails and prints all that it was given.
+// TestAnInlineVolumeIsAttachedWithSecretGroupAndOptions uses every field of a volume source, with a
+// driver that supports attach. The driver's first mount fails and prints all its arguments.
 func TestAnInlineVolumeIsAttachedWithSecretGroupAndOptions(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))
@@ -71,7 +71,7 @@ func TestAnInlineVolumeIsAttachedWithSecretGroupAndOptions(t *testing.T) {
 	d.waitReleased()
 }
 
-// checkHidden looks for secrets in what is logged and in the objects of the namespace.
+// checkHidden checks that logs and objects of the namespace contain no secrets.
 func checkHidden(t *testing.T, c *kit.Cluster, secrets ...string) {
 	t.Helper()
 	texts := map[string]string{"objects": c.OC("get", "events,pods", "--output", "yaml")}
@@ -109,7 +109,7 @@ func TestAReadOnlyVolumeCannotBeWritten(t *testing.T) {
 			t.Errorf("write to read-only %s: %v", name, err)
 		}
 		for _, op := range []string{"mountdevice", "mount"} {
-			for _, call := range d.called(op, name) {
+			for _, call := range d.callsOf(op, name) {
 				if !strings.Contains(call, `"kubernetes.io/readwrite":"ro"`) {
 					t.Errorf("call %s", call)
 				}

@@ -15,10 +15,10 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// volume is the name of a PersistentVolume: of that of its claim and pod, and of the namespace.
+// volume is the name of a PersistentVolume, and of its claim, its pod and their namespace.
 func (d *driver) volume(name string) string { return name + "." + d.c.Namespace }
 
-// claim makes a PersistentVolume of the driver and its claim. change may change the volume.
+// claim creates a PersistentVolume of the driver and its claim. change modifies the volume, if set.
 func (d *driver) claim(name string, change func(*corev1.PersistentVolume)) {
 	d.t.Helper()
 	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("32Mi")}
@@ -54,15 +54,15 @@ func (d *driver) claim(name string, change func(*corev1.PersistentVolume)) {
 	}
 }
 
-// large makes the volume one whose file system can grow while it is mounted, also where the machine
-// lacks CAP_SYS_RESOURCE, which ext4 needs.
+// large makes the volume's file system one that can grow while it is mounted, even if the machine
+// lacks CAP_SYS_RESOURCE, which ext4 requires.
 func large(pv *corev1.PersistentVolume) {
 	pv.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("320Mi")}
 	pv.Spec.FlexVolume.FSType = "xfs"
 }
 
-// pod makes a pod that uses the claim of its name, and notes its start on the volume. change may
-// change the pod.
+// pod creates a pod that uses the claim with its name, and that records its start on the volume.
+// change modifies the pod, if set.
 func (d *driver) pod(name string, change func(*corev1.Pod)) {
 	d.t.Helper()
 	pod := &corev1.Pod{
@@ -83,7 +83,7 @@ func (d *driver) pod(name string, change func(*corev1.Pod)) {
 		change(pod)
 	}
 	if claim := pod.Spec.Volumes[0].PersistentVolumeClaim; claim != nil {
-		// A pod that is made before its claim is bound is put back by the scheduler, for seconds.
+		// If a pod is created before its claim is bound, the scheduler delays it for seconds.
 		d.c.WaitFor("binding of claim "+claim.ClaimName, func(ctx context.Context) error {
 			if phase := readClaim(ctx, d.c, claim.ClaimName).Status.Phase; phase != corev1.ClaimBound {
 				return fmt.Errorf("it is %q", phase)
@@ -96,7 +96,7 @@ func (d *driver) pod(name string, change func(*corev1.Pod)) {
 	}
 }
 
-// use makes volumes with their claims and pods.
+// use creates volumes with their claims and pods.
 func (d *driver) use(names ...string) {
 	d.t.Helper()
 	for _, name := range names {
@@ -107,7 +107,7 @@ func (d *driver) use(names ...string) {
 	}
 }
 
-// run is use that waits until the pods run.
+// run is use, and waits until the pods run.
 func (d *driver) run(names ...string) {
 	d.t.Helper()
 	d.use(names...)
@@ -121,7 +121,7 @@ func (d *driver) waitRunning(names ...string) {
 	}
 }
 
-// deletePods deletes pods and does not wait.
+// deletePods deletes pods without waiting.
 func (d *driver) deletePods(names ...string) {
 	d.t.Helper()
 	for _, name := range names {
@@ -145,8 +145,8 @@ func (d *driver) waitPodsGone(names ...string) {
 	})
 }
 
-// remove deletes pods, waits until the driver holds nothing, and deletes the claims and volumes;
-// the volumes' data stays.
+// remove deletes pods, waits until the driver holds nothing, and deletes the claims and volumes.
+// The volumes' data remains.
 func (d *driver) remove(names ...string) {
 	d.t.Helper()
 	d.deletePods(names...)
@@ -164,10 +164,10 @@ func (d *driver) remove(names ...string) {
 	}
 }
 
-// className is the StorageClass of volumes made by hand whose claims may grow.
+// className is the StorageClass of manually created volumes whose claims can grow.
 const className = "by-hand"
 
-// shared is the cluster of the package with the class.
+// shared returns the cluster of the package, with the class.
 func withClass(c *kit.Cluster) *kit.Cluster {
 	class := &storagev1.StorageClass{
 		ObjectMeta: metav1.ObjectMeta{Name: className}, Provisioner: "kubernetes.io/no-provisioner", AllowVolumeExpansion: ptr.To(true),

@@ -1,5 +1,6 @@
-// Package identity proves that a running cluster keeps up with what its identity rests on:
-// certificates are issued anew, and the machine's address may change, without anyone's help.
+// Package identity proves that a running cluster follows changes of its credentials and address:
+// Slipway reissues certificates, and the address of the machine can change, without an action of an
+// administrator.
 package identity
 
 import (
@@ -25,9 +26,9 @@ import (
 )
 
 func TestCertificatesAreIssuedAnewUnderARunningCluster(t *testing.T) {
-	// Certificates of an hour are looked at every ten seconds.
+	// Certificates with a lifetime of an hour are checked every ten seconds.
 	c := kit.Start(t, kit.Options{Master: "slipway: {certificateLifetime: 1h}"})
-	// Both servers read a file that was missing within a minute.
+	// Both servers retry a missing file within a minute.
 	serials := map[string]string{} // by address
 	for server, address := range map[string]string{
 		"master.server": "127.0.0.1:8443",
@@ -60,8 +61,8 @@ func TestCertificatesAreIssuedAnewUnderARunningCluster(t *testing.T) {
 	c.OC("get", "nodes")
 }
 
-// rotateKeysUnderLoad replaces the key of every certificate twice, more than two lifetimes do,
-// while clients open a connection for each request. No request may fail.
+// rotateKeysUnderLoad replaces the key of every certificate twice, as happens in more than two
+// lifetimes, while clients open a connection for each request. No request may fail.
 func rotateKeysUnderLoad(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	c.Apply(fmt.Sprintf(`
@@ -112,12 +113,11 @@ spec:
 	load.Wait()
 }
 
-// withFreshClient calls a function with a client of the administrator that opens a connection
-// for it.
+// withFreshClient calls a function with a client of the administrator that opens a new connection.
 func withFreshClient(c *kit.Cluster, call func(kubernetes.Interface) error) error {
 	config := rest.CopyConfig(c.Config)
 	config.QPS = -1
-	// client-go shares a transport between clients unless each has its own function.
+	// client-go shares a transport between clients unless each has a separate function.
 	config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 		return c.Dial(ctx, network, address)
 	}
@@ -133,7 +133,7 @@ func withFreshClient(c *kit.Cluster, call func(kubernetes.Interface) error) erro
 	return call(client)
 }
 
-// rotateKeys replaces the keys of all leaves, and waits until the servers use them.
+// rotateKeys replaces the keys of all leaf certificates, and waits until the servers use them.
 func rotateKeys(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	before := map[string]string{"127.0.0.1:8443": ""}
@@ -166,8 +166,8 @@ func rotateKeys(t *testing.T, c *kit.Cluster) {
 	})
 }
 
-// leafKeys returns the private keys of leaves by path. Keys of authorities and the key of service
-// accounts' tokens are not rotated.
+// leafKeys returns the private keys of leaf certificates by path. Keys of authorities and the key
+// of service account tokens are not rotated.
 func leafKeys(t *testing.T, c *kit.Cluster) map[string]string {
 	t.Helper()
 	keys := map[string]string{}
@@ -194,14 +194,14 @@ func leafKeys(t *testing.T, c *kit.Cluster) map[string]string {
 	return keys
 }
 
-// serial is the number of the certificate that a server shows.
+// serial returns the serial number of a server's certificate.
 func serial(c *kit.Cluster, address string) (string, error) {
 	conn, err := c.Dial(context.Background(), "tcp", address)
 	if err != nil {
 		return "", err
 	}
 	defer conn.Close()
-	// Which authority signed it is not the question here; the client's own checks follow.
+	// This check ignores the authority; the client's checks follow.
 	client := tls.Client(conn, &tls.Config{InsecureSkipVerify: true})
 	if err := client.Handshake(); err != nil {
 		return "", err
@@ -249,7 +249,7 @@ spec:
 	}
 }
 
-// move gives eth0 another address instead of those it has.
+// move replaces the addresses of eth0 by another one.
 func move(address string) error {
 	link, err := netlink.LinkByName("eth0")
 	if err != nil {

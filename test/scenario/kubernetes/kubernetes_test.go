@@ -70,8 +70,8 @@ func create(t *testing.T, c *kit.Cluster, manifest string) error {
 	return err
 }
 
-// refused fails the test unless the API server refuses a manifest with an error that has each text.
-func refused(t *testing.T, c *kit.Cluster, manifest string, texts ...string) {
+// expectRejected fails the test unless the API server rejects a manifest with an error that has each text.
+func expectRejected(t *testing.T, c *kit.Cluster, manifest string, texts ...string) {
 	t.Helper()
 	err := create(t, c, manifest)
 	for _, text := range texts {

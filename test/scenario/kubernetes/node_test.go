@@ -49,7 +49,7 @@ func TestNodesAreListedAndDescribed(t *testing.T) {
 		t.Errorf("after the deletion: %v", err)
 	}
 	if _, err := c.Client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "other"}}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err) // for the clean-up
+		t.Fatal(err) // for the cleanup
 	}
 }
 
@@ -87,7 +87,7 @@ func TestANodeReportsWhatItIs(t *testing.T) {
 			}
 		}
 	}
-	// What the platform keeps, and the threshold of eviction.
+	// The platform's reservation, and the threshold of eviction.
 	capacity := node.Status.Capacity.Memory().Value()
 	remaining := capacity - node.Status.Allocatable.Memory().Value()
 	if want := min(capacity/4, 1<<30) + 100<<20; remaining != want {
@@ -133,7 +133,7 @@ func TestAPodHasOneContainerMore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	programs := map[string]string{} // by control group, of which each container has one
+	programs := map[string]string{} // by cgroup, of which each container has one
 	for _, process := range processes {
 		groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", process.PID))
 		if err == nil && strings.Contains(string(groups), uid) {
@@ -253,11 +253,11 @@ spec:
 		}
 		return err
 	})
-	// The pod, which does not end when it is told to, has the time that the command gives it.
+	// The pod ignores SIGTERM, and gets the grace period of the command.
 	c.StartOC("adm", "drain", name, "--pod-selector=set=guarded", "--grace-period=600")
 	waitLeaving(c, guarded)
-	if grace := c.Pod(guarded).DeletionGracePeriodSeconds; grace == nil || *grace != 600 {
-		t.Errorf("the pod may take %v seconds to end, want 600", grace)
+	if period := c.Pod(guarded).DeletionGracePeriodSeconds; period == nil || *period != 600 {
+		t.Errorf("the pod may take %v seconds to end, want 600", period)
 	}
 	c.OC("delete", "pod", guarded, "--force", "--grace-period=0")
 }

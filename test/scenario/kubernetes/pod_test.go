@@ -74,11 +74,11 @@ func TestContainersOfAPodShareItsNetworkAndVolumes(t *testing.T) {
 	makePod(t, c, pod("rival", container("httpd -f -p 8080")))
 	pair := c.WaitPodRunning("pair")
 	c.WaitFetch("pair", "http://127.0.0.1:8080/", "shared")
-	rival := c.WaitPodRunning("rival") // which has the same port of its own address
+	rival := c.WaitPodRunning("rival") // The pod has another address, so the port is free.
 	if pair.Status.PodIP == rival.Status.PodIP || pair.Spec.NodeName != rival.Spec.NodeName {
 		t.Errorf("pods at %s and %s", pair.Status.PodIP, rival.Status.PodIP)
 	}
-	// Each container has processes and files of its own.
+	// Each container has separate processes and files.
 	if processes := c.OC("exec", "pair", "-c", "writer", "--", "ps"); strings.Contains(processes, "httpd") {
 		t.Errorf("the other container's process is seen:\n%s", processes)
 	}
@@ -123,9 +123,9 @@ func TestInitContainersThatFail(t *testing.T) {
 		}
 		return nil
 	})
-	refused(t, c, pod("probed", sleeper(), alive), "may not be set for init containers without restartPolicy=Always")
+	expectRejected(t, c, pod("probed", sleeper(), alive), "may not be set for init containers without restartPolicy=Always")
 	probed := strings.Replace(init("true"), "name: init", "name: init, readinessProbe: {exec: {command: ['true']}}", 1)
-	refused(t, c, pod("probed", sleeper(), probed), "may not be set for init containers without restartPolicy=Always")
+	expectRejected(t, c, pod("probed", sleeper(), probed), "may not be set for init containers without restartPolicy=Always")
 }
 
 func TestPodsAreCompletedAndKept(t *testing.T) {
@@ -155,7 +155,7 @@ func TestPodsAreCompletedAndKept(t *testing.T) {
 			t.Errorf("patch %s: %v", patch, err)
 		}
 	}
-	refused(t, c, pod("plain", sleeper()), `pods "plain" already exists`)
+	expectRejected(t, c, pod("plain", sleeper()), `pods "plain" already exists`)
 }
 
 func TestLabelsGroupObjects(t *testing.T) {

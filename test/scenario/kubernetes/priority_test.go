@@ -40,15 +40,15 @@ func TestPriorityClassesGiveTheirValue(t *testing.T) {
 			t.Errorf("priority of pod %s: %v, want %d", name, got, want)
 		}
 	}
-	refused(t, c, pod("unknown", sleeper(), "priorityClassName: nothing"), "no PriorityClass with name nothing was found")
-	refused(t, c, "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: too-high}, value: 1000000001}", "1000000000")
+	expectRejected(t, c, pod("unknown", sleeper(), "priorityClassName: nothing"), "no PriorityClass with name nothing was found")
+	expectRejected(t, c, "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: too-high}, value: 1000000001}", "1000000000")
 	for name, want := range map[string]string{"system-node-critical": "2000001000", "system-cluster-critical": "2000000000"} {
 		if got := c.OC("get", "priorityclass", name, "-o", "jsonpath={.value}"); got != want {
 			t.Errorf("value of %s: %s, want %s", name, got, want)
 		}
 	}
 	critical := fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: critical}, spec: {%s, priorityClassName: system-node-critical}}`, sleeper())
-	refused(t, c, critical, "system-node-critical is for namespaces of the platform")
+	expectRejected(t, c, critical, "system-node-critical is for namespaces of the platform")
 	c.Apply("{apiVersion: v1, kind: ResourceQuota, metadata: {name: critical}, spec: {hard: {pods: 1}, scopeSelector: {matchExpressions: [" +
 		"{scopeName: PriorityClass, operator: In, values: [system-node-critical]}]}}}")
 	c.WaitFor("the quota that allows the class", func(context.Context) error { return create(t, c, critical) })
@@ -59,17 +59,17 @@ func TestPodsOfGreaterPriorityTakeThePlaceOfOthers(t *testing.T) {
 	c.Apply(classes)
 	t.Cleanup(func() { c.OC("delete", "priorityclass", "scenario-high", "scenario-low") })
 	addNode(t, c, "crowded", nil)
-	const here = "nodeSelector: {kubernetes.io/hostname: crowded}"
+	const nodeSelector = "nodeSelector: {kubernetes.io/hostname: crowded}"
 	cpu := func(amount string) string { return sleeper("resources: {requests: {cpu: " + amount + "}}") }
-	makePod(t, c, pod("small", cpu("500m"), here, "priorityClassName: scenario-low"))
-	makePod(t, c, pod("large", cpu("3"), here, "priorityClassName: scenario-low"))
+	makePod(t, c, pod("small", cpu("500m"), nodeSelector, "priorityClassName: scenario-low"))
+	makePod(t, c, pod("large", cpu("3"), nodeSelector, "priorityClassName: scenario-low"))
 	c.Apply(`{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: large}, spec: {minAvailable: 1, selector: {matchLabels: {app: large}}}}`)
 	for _, name := range []string{"small", "large"} {
 		wantPlace(t, c, name, "crowded")
 	}
-	makePod(t, c, pod("peer", cpu("2"), here, "priorityClassName: scenario-low"))
+	makePod(t, c, pod("peer", cpu("2"), nodeSelector, "priorityClassName: scenario-low"))
 	wantPlace(t, c, "peer", "")
-	makePod(t, c, pod("impossible", cpu("5"), here, "priorityClassName: scenario-high"))
+	makePod(t, c, pod("impossible", cpu("5"), nodeSelector, "priorityClassName: scenario-high"))
 	wantPlace(t, c, "impossible", "")
 	for _, name := range []string{"small", "large"} {
 		if c.Pod(name).DeletionTimestamp != nil {
@@ -77,15 +77,15 @@ func TestPodsOfGreaterPriorityTakeThePlaceOfOthers(t *testing.T) {
 		}
 	}
 
-	makePod(t, c, pod("urgent", cpu("2"), here, "priorityClassName: scenario-high"))
-	waitLeaving(c, "large") // whatever its budget says, because there is no other victim
+	makePod(t, c, pod("urgent", cpu("2"), nodeSelector, "priorityClassName: scenario-high"))
+	waitLeaving(c, "large") // Despite its disruption budget, because there is no other victim.
 	c.WaitFor("nomination", func(context.Context) error {
 		if got := c.Pod("urgent").Status.NominatedNodeName; got != "crowded" {
 			return fmt.Errorf("node %q", got)
 		}
 		return nil
 	})
-	// No machine ends the victim, so its grace goes on, and for so long the pod waits.
+	// No machine ends the victim, so the pod waits until the grace period is over.
 	if urgent := c.Pod("urgent"); urgent.Spec.NodeName != "" || c.Pod("large").DeletionGracePeriodSeconds == nil {
 		t.Errorf("urgent is on node %q before the victim has ended", urgent.Spec.NodeName)
 	}

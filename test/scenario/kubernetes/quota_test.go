@@ -9,14 +9,14 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// unscheduled keeps a pod pending, which counts like one that runs.
+// unscheduled keeps a pod pending. It counts like a running pod.
 const unscheduled = "schedulerName: none"
 
 func resources(requests, limits string) string {
 	return sleeper(fmt.Sprintf("resources: {requests: {%s}, limits: {%s}}", requests, limits))
 }
 
-// waitUsed waits until a quota's status has a use of each resource, written as key=value.
+// waitUsed waits until a quota's status contains the usage of each resource, in the form key=value.
 func waitUsed(c *kit.Cluster, quota string, uses ...string) {
 	c.WaitFor(fmt.Sprintf("use %v of quota %s", uses, quota), func(ctx context.Context) error {
 		description, err := c.TryOC("describe", "quota", quota)
@@ -49,7 +49,7 @@ spec:
     requests.storage: 3Gi, gold.storageclass.storage.k8s.io/requests.storage: 1Gi, gold.storageclass.storage.k8s.io/persistentvolumeclaims: 1,
     bronze.storageclass.storage.k8s.io/persistentvolumeclaims: 0}
 `)
-	// Two secrets of each service account; the authorities' certificates are in ConfigMaps.
+	// Each service account has two secrets. The CA certificates are in ConfigMaps.
 	waitUsed(c, "objects", "configmaps=2", "pods=0", "secrets=6")
 	c.Apply(`
 apiVersion: v1
@@ -106,13 +106,13 @@ spec:
 			"requested: resourcequotas=1, used: resourcequotas=4",
 		},
 	} {
-		refused(t, c, tt.manifest, tt.message)
+		expectRejected(t, c, tt.manifest, tt.message)
 	}
 	if _, err := c.TryOC("create", "deployment", "second", "--image", "none"); err == nil || !strings.Contains(err.Error(), "count/deployments.apps=1") {
 		t.Errorf("second deployment: %v", err)
 	}
 	expect(t, c.OC("get", "quota"), "objects", "compute", "pods: 1/4")
-	// Neither a pod that has ended nor an object that is deleted counts any more.
+	// Completed pods and deleted objects no longer count.
 	c.OC("patch", "pod", "one", "--subresource", "status", "-p", `{"status":{"phase":"Succeeded"}}`)
 	waitUsed(c, "compute", "requests.cpu=0")
 	waitUsed(c, "objects", "pods=0")
@@ -150,16 +150,16 @@ func TestScopesOfQuotasChooseThePods(t *testing.T) {
 	for quota, use := range map[string]string{"terminating": "pods=1", "notterminating": "pods=2", "besteffort": "pods=1", "notbesteffort": "pods=2"} {
 		waitUsed(c, quota, use)
 	}
-	refused(t, c, pod("d", sleeper("resources: {requests: {cpu: 1m}}"), unscheduled), "exceeded quota", "limited: pods=2")
-	// A pod that has ended counts no more.
+	expectRejected(t, c, pod("d", sleeper("resources: {requests: {cpu: 1m}}"), unscheduled), "exceeded quota", "limited: pods=2")
+	// A completed pod no longer counts.
 	c.OC("patch", "pod", "c", "--subresource", "status", "-p", `{"status":{"phase":"Failed"}}`)
 	waitUsed(c, "notbesteffort", "pods=1")
 	if err := create(t, c, pod("e", sleeper(), unscheduled, "activeDeadlineSeconds: 3600")); err != nil {
 		t.Error(err)
 	}
 	quota := "{apiVersion: v1, kind: ResourceQuota, metadata: {name: wrong}, spec: {hard: {%s: 1}, scopes: [%s]}}"
-	refused(t, c, fmt.Sprintf(quota, "requests.cpu", "BestEffort"), "unsupported scope applied to resource")
-	refused(t, c, fmt.Sprintf(quota, "services", "Terminating"), "unsupported scope applied to resource")
+	expectRejected(t, c, fmt.Sprintf(quota, "requests.cpu", "BestEffort"), "unsupported scope applied to resource")
+	expectRejected(t, c, fmt.Sprintf(quota, "services", "Terminating"), "unsupported scope applied to resource")
 	for _, resource := range []string{"memory", "requests.memory", "limits.memory", "cpu", "requests.cpu", "limits.cpu"} {
 		for _, scope := range []string{"Terminating", "NotTerminating", "NotBestEffort"} {
 			if _, err := c.TryOC("create", "quota", "allowed", "--hard="+resource+"=1", "--scopes="+scope, "--dry-run=server"); err != nil {
@@ -189,7 +189,7 @@ spec: {hard: {cpu: 1, memory: 1Gi, ephemeral-storage: 1Gi}}
 	if err := create(t, c, pod("plain", sleeper("resources: {requests: {ephemeral-storage: 1Mi}}"), unscheduled, "initContainers: [{name: init, image: none}]")); err != nil {
 		t.Fatal(err)
 	}
-	// Which are names of the requests.
+	// These are names of requests.
 	waitUsed(c, "requests", "cpu=20m", "memory=8Mi", "ephemeral-storage=1Mi")
 	plain := c.Pod("plain").Spec
 	for _, container := range append(plain.InitContainers, plain.Containers...) {
@@ -199,9 +199,9 @@ spec: {hard: {cpu: 1, memory: 1Gi, ephemeral-storage: 1Gi}}
 		}
 	}
 	large := "{name: %s, image: none, resources: {limits: {cpu: %s}}}"
-	refused(t, c, pod("a", resources("cpu: 1m", "cpu: 100m"), unscheduled), "minimum cpu usage per Container is 10m")
-	refused(t, c, pod("b", resources("memory: 8Mi", "memory: 65Mi"), unscheduled), "maximum memory usage per Container is 64Mi")
-	refused(t, c, pod("c", sleeper(), unscheduled, "initContainers: ["+fmt.Sprintf(large, "init", "600m")+"]"), "maximum cpu usage per Container is 500m")
+	expectRejected(t, c, pod("a", resources("cpu: 1m", "cpu: 100m"), unscheduled), "minimum cpu usage per Container is 10m")
+	expectRejected(t, c, pod("b", resources("memory: 8Mi", "memory: 65Mi"), unscheduled), "maximum memory usage per Container is 64Mi")
+	expectRejected(t, c, pod("c", sleeper(), unscheduled, "initContainers: ["+fmt.Sprintf(large, "init", "600m")+"]"), "maximum cpu usage per Container is 500m")
 	two := fmt.Sprintf("containers: ["+large+", "+large+"]", "one", "500m", "two", "400m")
-	refused(t, c, pod("d", two, unscheduled), "maximum cpu usage per Pod is 800m")
+	expectRejected(t, c, pod("d", two, unscheduled), "maximum cpu usage per Pod is 800m")
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// can says whether a user may do something, as `oc auth can-i` answers.
-func can(c *kit.Cluster, user string, what ...string) bool {
+// can reports the result of `oc auth can-i` for a user.
+func can(c *kit.Cluster, user string, action ...string) bool {
 	// "no" has exit code 1.
-	answer, _ := c.TryOC(append([]string{"auth", "can-i", "--as", user, "--as-group", "system:authenticated"}, what...)...)
+	answer, _ := c.TryOC(append([]string{"auth", "can-i", "--as", user, "--as-group", "system:authenticated"}, action...)...)
 	return strings.TrimSpace(answer) == "yes"
 }
 
@@ -52,8 +52,8 @@ func TestRolesGiveWhatTheirRulesSay(t *testing.T) {
 	})
 	const elsewhere = "--namespace=default"
 	for _, tt := range []struct {
-		user, what string
-		want       bool
+		user, action string
+		want         bool
 	}{
 		{"anna", "get pods", true}, {"anna", "list pods", true}, {"anna", "delete pods", false}, {"anna", "get secrets", false}, {"anna", "get pods " + elsewhere, false},
 		{"anna", "get nodes", true}, {"anna", "list nodes", false}, {"nobody", "get pods", false},
@@ -65,11 +65,11 @@ func TestRolesGiveWhatTheirRulesSay(t *testing.T) {
 		{"gina", "get configmaps/one", true}, {"gina", "get configmaps/two", false}, {"system:serviceaccount:default:robot", "get nodes", true},
 		{"fred", "delete pods " + elsewhere, true}, {"fred", "get /metrics", true},
 	} {
-		if got := can(c, tt.user, strings.Fields(tt.what)...); got != tt.want {
-			t.Errorf("may %s %s: %t, want %t", tt.user, tt.what, got, tt.want)
+		if got := can(c, tt.user, strings.Fields(tt.action)...); got != tt.want {
+			t.Errorf("may %s %s: %t, want %t", tt.user, tt.action, got, tt.want)
 		}
 	}
-	// The answer is not only said.
+	// The API server enforces the result.
 	if _, err := c.TryOC("get", "secrets", "--as", "anna"); err == nil || !strings.Contains(err.Error(), `User "anna" cannot list resource "secrets"`) {
 		t.Errorf("a user without the right: %v", err)
 	}
@@ -80,7 +80,7 @@ func TestRolesGiveWhatTheirRulesSay(t *testing.T) {
 	if output := c.OC("auth", "can-i", "--list", "--as", "anna"); !strings.Contains(output, "pods") {
 		t.Errorf("rules of anna:\n%s", output)
 	}
-	// Nobody gives what he does not have.
+	// Users cannot grant rights that they do not have.
 	if _, err := c.TryOC("create", "clusterrolebinding", "more", "--clusterrole=cluster-admin", "--user=ben", "--as=ben"); err == nil {
 		t.Error("an administrator of a project made himself one of the cluster")
 	}
@@ -127,10 +127,10 @@ rules: [{apiGroups: [scenario.example.com], resources: [boats], verbs: [get, lis
 	if can(c, "anna", "delete", "boats.scenario.example.com") {
 		t.Error("view may delete")
 	}
-	refused(t, c, fmt.Sprintf(boat, "many"), "must be of type integer")
+	expectRejected(t, c, fmt.Sprintf(boat, "many"), "must be of type integer")
 }
 
-// whoami asks the API server who it takes the caller for.
+// whoami returns the API server's name for the caller.
 func whoami(t *testing.T, c *kit.Cluster, change func(*rest.Config)) (authenticationv1.UserInfo, error) {
 	t.Helper()
 	config := rest.AnonymousClientConfig(c.Config)
@@ -152,7 +152,7 @@ func TestEveryRequestHasAUser(t *testing.T) {
 	c.OC("create", "sa", "robot")
 	token := strings.TrimSpace(c.OC("create", "token", "robot"))
 	certificate, robot := c.Config.TLSClientConfig, "system:serviceaccount:"+c.Namespace+":robot"
-	who := func(change func(*rest.Config)) string {
+	userOf := func(change func(*rest.Config)) string {
 		user, err := whoami(t, c, change)
 		if err != nil {
 			return err.Error()
@@ -173,11 +173,11 @@ func TestEveryRequestHasAUser(t *testing.T) {
 			r.Impersonate = rest.ImpersonationConfig{UserName: "anna", Groups: []string{"one", "two"}}
 		}, "anna one two system:authenticated"},
 	} {
-		if got := who(tt.change); !strings.Contains(got, tt.want) {
+		if got := userOf(tt.change); !strings.Contains(got, tt.want) {
 			t.Errorf("with %s: %s, want %s", name, got, tt.want)
 		}
 	}
-	// Whoever is not logged in is of a group that can be given rights, too.
+	// Requests without credentials also belong to a group that can get rights.
 	c.OC("create", "role", "reader", "--verb=get,list", "--resource=configmaps")
 	c.OC("create", "rolebinding", "anonymous", "--role=reader", "--group=system:unauthenticated")
 	anonymous := rest.AnonymousClientConfig(c.Config)

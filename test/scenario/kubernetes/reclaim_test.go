@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// directory is a directory of the machine that pods may write to, as the source of a volume.
+// directory is a directory of the machine to which pods can write, as the source of a volume.
 func directory(t *testing.T) (path, source string) {
 	path = t.TempDir()
 	if err := os.Chmod(path, 0o777); err != nil {
@@ -18,8 +18,8 @@ func directory(t *testing.T) (path, source string) {
 	return path, fmt.Sprintf("hostPath: {path: %s}", path)
 }
 
-// user returns a pod that has a claim at /data; fields are those of its volume's source, such as
-// `readOnly: true`.
+// user returns a pod that mounts a claim at /data; fields are additional fields of its volume's
+// source, such as `readOnly: true`.
 func user(name, claim string, fields ...string) string {
 	source := fmt.Sprintf("claimName: %s", claim)
 	for _, field := range fields {
@@ -37,7 +37,7 @@ func TestRecycleEmptiesAVolumeAndOffersItAgain(t *testing.T) {
 	dir, source := directory(t)
 	class := "storageClassName: scenario-recycle"
 	removeVolumes(t, c, "recycled")
-	c.Apply(volume("recycled", "1Gi", once, class, source, "persistentVolumeReclaimPolicy: Recycle") + claim("first", "1Gi", once, class) + "---" + user("writer", "first"))
+	c.Apply(volume("recycled", "1Gi", accessModes, class, source, "persistentVolumeReclaimPolicy: Recycle") + claim("first", "1Gi", accessModes, class) + "---" + user("writer", "first"))
 	c.WaitPodRunning("writer")
 	c.Exec("writer", "sh", "-c", "mkdir /data/a && echo x >/data/a/b && echo x >/data/.hidden")
 	c.OC("delete", "pod", "writer")
@@ -49,7 +49,7 @@ func TestRecycleEmptiesAVolumeAndOffersItAgain(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, ".hidden")); !os.IsNotExist(err) {
 		t.Errorf("the hidden file is left: %v", err)
 	}
-	c.Apply(claim("second", "1Gi", once, class))
+	c.Apply(claim("second", "1Gi", accessModes, class))
 	waitVolume(c, "second", "recycled")
 }
 
@@ -58,7 +58,7 @@ func TestAVolumeThatCannotBeReclaimedHasFailed(t *testing.T) {
 	class := "storageClassName: scenario-failed"
 	removeVolumes(t, c, "failed")
 	// Upstream deletes directories below /tmp only.
-	c.Apply(volume("failed", "1Gi", once, class, "hostPath: {path: /nowhere}", "persistentVolumeReclaimPolicy: Delete") + claim("failed", "1Gi", once, class))
+	c.Apply(volume("failed", "1Gi", accessModes, class, "hostPath: {path: /nowhere}", "persistentVolumeReclaimPolicy: Delete") + claim("failed", "1Gi", accessModes, class))
 	waitVolume(c, "failed", "failed")
 	c.OC("delete", "pvc", "failed")
 	waitVolumePhase(c, "failed", "Failed")
@@ -84,7 +84,7 @@ spec:
 	})
 	dir, source := directory(t)
 	class := "storageClassName: scenario-recycle"
-	c.Apply(volume("recycled", "1Gi", once, class, source, "persistentVolumeReclaimPolicy: Recycle") + claim("first", "1Gi", once, class))
+	c.Apply(volume("recycled", "1Gi", accessModes, class, source, "persistentVolumeReclaimPolicy: Recycle") + claim("first", "1Gi", accessModes, class))
 	waitVolume(c, "first", "recycled")
 	c.OC("delete", "pvc", "first")
 	waitVolumePhase(c, "recycled", "Available")
@@ -120,18 +120,18 @@ func TestAVolumeForManyIsSharedAndOneForReadingIsRead(t *testing.T) {
 func TestAClaimWaitsForAMatchAndPrefersADirectOne(t *testing.T) {
 	c := kit.Shared(t)
 	class := "storageClassName: scenario-late"
-	c.Apply(claim("waits", "2Gi", once, class))
+	c.Apply(claim("waits", "2Gi", accessModes, class))
 	waitVolume(c, "waits", "")
 	removeVolumes(t, c, "late")
-	c.Apply(volume("late", "5Gi", once, class, hostPath))
+	c.Apply(volume("late", "5Gi", accessModes, class, hostPath))
 	waitVolume(c, "waits", "late")
-	// The volume with further modes would do and is smaller; the one with just those asked for
-	// comes first.
+	// The volume with additional modes matches too and is smaller. The volume with exactly the
+	// requested modes is preferred.
 	removeVolumes(t, c, "smaller", "larger")
-	c.Apply(volume("smaller", "3Gi", "accessModes: [ReadWriteOnce, ReadOnlyMany]", class, hostPath) + volume("larger", "5Gi", once, class, hostPath))
+	c.Apply(volume("smaller", "3Gi", "accessModes: [ReadWriteOnce, ReadOnlyMany]", class, hostPath) + volume("larger", "5Gi", accessModes, class, hostPath))
 	waitVolumePhase(c, "smaller", "Available")
 	waitVolumePhase(c, "larger", "Available")
-	c.Apply(claim("chooses", "2Gi", once, class))
+	c.Apply(claim("chooses", "2Gi", accessModes, class))
 	waitVolume(c, "chooses", "larger")
 }
 
@@ -143,22 +143,21 @@ apiVersion: v1
 kind: PersistentVolume
 metadata: {name: %s, annotations: {volume.beta.kubernetes.io/mount-options: "nfsvers=4,noexec"}}
 spec: {capacity: {storage: 1Gi}, %s, storageClassName: scenario-options, %s}
-`, name, once, source)
+`, name, accessModes, source)
 	}
 	removeVolumes(t, c, "options")
-	c.Apply(annotated("options", "nfs: {server: 127.0.0.1, path: /}") + claim("options", "1Gi", once, "storageClassName: scenario-options") + "---" + user("user", "options"))
+	c.Apply(annotated("options", "nfs: {server: 127.0.0.1, path: /}") + claim("options", "1Gi", accessModes, "storageClassName: scenario-options") + "---" + user("user", "options"))
 	waitEvent(c, c.Namespace, "user", "FailedMount", "-t nfs -o nfsvers=4,noexec 127.0.0.1:/")
-	refused(t, c, annotated("refused", hostPath), "may not specify mount options for this volume type")
+	expectRejected(t, c, annotated("refused", hostPath), "may not specify mount options for this volume type")
 }
 
 func TestStorageIsTheOnlyCapacityOfAVolume(t *testing.T) {
 	c := kit.Shared(t)
-	refused(t, c, "{apiVersion: v1, kind: PersistentVolume, metadata: {name: odd}, spec: {capacity: {storage: 1Gi, cpu: 1}, "+once+", "+hostPath+"}}", "spec.capacity: Unsupported value", `"storage"`)
-	refused(t, c, "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: odd}, spec: {resources: {requests: {cpu: 1}}, "+once+"}}", "spec.resources[storage]: Required value")
+	expectRejected(t, c, "{apiVersion: v1, kind: PersistentVolume, metadata: {name: odd}, spec: {capacity: {storage: 1Gi, cpu: 1}, "+accessModes+", "+hostPath+"}}", "spec.capacity: Unsupported value", `"storage"`)
+	expectRejected(t, c, "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: odd}, spec: {resources: {requests: {cpu: 1}}, "+accessModes+"}}", "spec.resources[storage]: Required value")
 }
 
-// The kernel that the tests run on has neither NFS nor SCSI: the plugins of kubelet are there and
-// say what they miss.
+// The test kernel has neither NFS nor SCSI. The kubelet's plugins exist and report what is missing.
 func TestErrorsOfAProviderAreEventsOfThePod(t *testing.T) {
 	c := kit.Shared(t)
 	class := "storageClassName: scenario-remote"
@@ -169,8 +168,8 @@ func TestErrorsOfAProviderAreEventsOfThePod(t *testing.T) {
 	}
 	for name, volumeType := range sources {
 		removeVolumes(t, c, name)
-		c.Apply(volume(name, "1Gi", once, class, volumeType.source, fmt.Sprintf("claimRef: {name: %s, namespace: %s}", name, c.Namespace)) +
-			claim(name, "1Gi", once, class, "volumeName: "+name) + "---" + user(name, name))
+		c.Apply(volume(name, "1Gi", accessModes, class, volumeType.source, fmt.Sprintf("claimRef: {name: %s, namespace: %s}", name, c.Namespace)) +
+			claim(name, "1Gi", accessModes, class, "volumeName: "+name) + "---" + user(name, name))
 	}
 	for name, volumeType := range sources {
 		waitEvent(c, c.Namespace, name, "FailedMount", volumeType.says)

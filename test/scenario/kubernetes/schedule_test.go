@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// needs is an affinity to nodes, all expressions of one term; wants is a preferred one.
+// needs is a required node affinity, with all expressions in one term. wants is a preferred one.
 func needs(expressions string) string { return terms("{matchExpressions: [" + expressions + "]}") }
 
 func terms(terms string) string {
@@ -62,20 +62,20 @@ func TestNodeSelectorsAndAffinityChooseTheNode(t *testing.T) {
 	if wide := c.OC("get", "pod", "pod-0", "-o", "wide"); !strings.Contains(wide, "NODE") || !strings.Contains(wide, "west") {
 		t.Errorf("oc get pod -o wide does not show the node:\n%s", wide)
 	}
-	// What is placed stays when the labels change.
+	// Placed pods stay when the labels change.
 	c.OC("label", "node", "west", "zone-", "disk=hdd")
 	if got := c.Pod("pod-0"); got.Spec.NodeName != "west" || got.DeletionTimestamp != nil {
 		t.Errorf("pod-0 is on %q, deleted at %v", got.Spec.NodeName, got.DeletionTimestamp)
 	}
-	refused(t, c, pod("heavy", sleeper(), wants("{weight: 101, preference: {matchExpressions: ["+anyZone+"]}}")), "must be in the range 1-100")
+	expectRejected(t, c, pod("heavy", sleeper(), wants("{weight: 101, preference: {matchExpressions: ["+anyZone+"]}}")), "must be in the range 1-100")
 }
 
-// near returns a rule of affinity to pods with a label app.
+// near returns an affinity rule for pods with a label app.
 func near(app, topology string) string {
 	return by("{key: app, operator: In, values: ["+app+"]}", topology)
 }
 
-// by returns one to pods that match an expression.
+// by returns an affinity rule for pods that match an expression.
 func by(expression, topology string) string {
 	return fmt.Sprintf("{topologyKey: %s, labelSelector: {matchExpressions: [%s]}}", topology, expression)
 }
@@ -89,8 +89,8 @@ func TestPodsAttractAndRepelEachOther(t *testing.T) {
 	makePod(t, c, pod("cache", sleeper(), "nodeSelector: {kubernetes.io/hostname: one}"))
 	wantPlace(t, c, "cache", "one")
 	const required, preferred = "requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"
-	rule := func(kind, when, rules string) string {
-		return fmt.Sprintf("affinity: {%s: {%s: [%s]}}", kind, when, rules)
+	rule := func(kind, phase, rules string) string {
+		return fmt.Sprintf("affinity: {%s: {%s: [%s]}}", kind, phase, rules)
 	}
 	tests := []struct{ name, app, field, selector, want string }{
 		{"Exists", "exists", rule("podAffinity", required, by("{key: app, operator: Exists}", host)), "rack: 'yes'", "one"},
@@ -112,8 +112,8 @@ func TestPodsAttractAndRepelEachOther(t *testing.T) {
 			wantPlace(t, c, tt.app, tt.want)
 		})
 	}
-	// Two that repel each other, as two registries on infrastructure nodes, wait rather than share
-	// the last node.
+	// Two pods that repel each other, such as two registries on infrastructure nodes, wait rather than
+	// share the last node.
 	registry := rule("podAntiAffinity", required, near("registry-1, registry-2", host))
 	for i, want := range []string{"three", ""} {
 		name := fmt.Sprintf("registry-%d", i+1)
@@ -217,8 +217,8 @@ volumeBindingMode: WaitForFirstConsumer
 	wantPlace(t, c, "elsewhere", "")
 }
 
-// TestAnotherSchedulerPlacesItsPods is a scheduler: it binds the pod that names it, which the
-// default one leaves alone.
+// TestAnotherSchedulerPlacesItsPods acts as a scheduler: it binds the pod that names it. The
+// default scheduler ignores that pod.
 func TestAnotherSchedulerPlacesItsPods(t *testing.T) {
 	c := kit.Shared(t)
 	makePod(t, c, pod("mine", sleeper(), "schedulerName: scenario"))

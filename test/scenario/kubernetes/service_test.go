@@ -21,8 +21,8 @@ func server(fields ...string) string {
 		append(fields, "readinessProbe: {httpGet: {path: /, port: 8080}, periodSeconds: 1}")...)
 }
 
-// service returns the manifest of a service of the pods with label app=web; fields are those of its
-// spec.
+// service returns the manifest of a service for the pods with label app=web; fields are fields of
+// its spec.
 func service(name string, fields ...string) string {
 	return fmt.Sprintf("\n---\n{apiVersion: v1, kind: Service, metadata: {name: %s}, spec: {ports: [{port: 80, targetPort: 8080}], %s}}\n", name, strings.Join(fields, ", "))
 }
@@ -51,19 +51,19 @@ func TestServiceBalancesOverItsPods(t *testing.T) {
 			t.Errorf("with affinity: %q after %q", page, first)
 		}
 	}
-	// The variables are of the services that were there before the pod.
+	// The variables describe the services that existed before the pod.
 	if env := c.Exec("client", "env"); !strings.Contains(env, "WEB_SERVICE_HOST="+address+"\n") || !strings.Contains(env, "WEB_SERVICE_PORT=80\n") {
 		t.Errorf("environment:\n%s", env)
 	}
 	if endpoints := c.OC("get", "endpoints", "web", "-o", "jsonpath={.subsets[*].addresses[*].targetRef.name}"); len(strings.Fields(endpoints)) != 2 {
 		t.Errorf("endpoints of pods %q, want two", endpoints)
 	}
-	// Other pods follow, and the address stays.
+	// The service changes to other pods and keeps its address.
 	c.OC("delete", "pods", "-l", "app=web", "--wait=false")
 	for _, name := range waitPods(c, "app=web", 2) {
 		c.WaitFetch("client", "http://"+address+"/", name)
 	}
-	refused(t, c, service(strings.Repeat("x", 64), "selector: {app: web}"), "must be no more than 63 characters")
+	expectRejected(t, c, service(strings.Repeat("x", 64), "selector: {app: web}"), "must be no more than 63 characters")
 }
 
 func TestNodePortsAreOfTheRange(t *testing.T) {
@@ -74,13 +74,13 @@ func TestNodePortsAreOfTheRange(t *testing.T) {
 		t.Errorf("port %d, %v", port, err)
 	}
 	name := "{apiVersion: v1, kind: Service, metadata: {name: %s}, spec: {type: NodePort, ports: [{port: 80, nodePort: %d}]}}"
-	refused(t, c, fmt.Sprintf(name, "outside", 8080), "The range of valid ports is 30000-32767")
-	refused(t, c, fmt.Sprintf(name, "taken", port), "provided port is already allocated")
-	// Whoever has a project may make them, until a quota of the administrator takes that away.
+	expectRejected(t, c, fmt.Sprintf(name, "outside", 8080), "The range of valid ports is 30000-32767")
+	expectRejected(t, c, fmt.Sprintf(name, "taken", port), "provided port is already allocated")
+	// Members of a project can create them until an administrator's quota prevents it.
 	c.Apply("{apiVersion: v1, kind: ResourceQuota, metadata: {name: ports}, spec: {hard: {services.nodeports: 1, services.loadbalancers: 0}}}")
 	waitUsed(c, "ports", "services.nodeports=1", "services.loadbalancers=0")
-	refused(t, c, service("further", "type: NodePort"), "exceeded quota: ports, requested: services.nodeports=1")
-	refused(t, c, service("balanced", "type: LoadBalancer", "allocateLoadBalancerNodePorts: false"), "exceeded quota: ports, requested: services.loadbalancers=1")
+	expectRejected(t, c, service("further", "type: NodePort"), "exceeded quota: ports, requested: services.nodeports=1")
+	expectRejected(t, c, service("balanced", "type: LoadBalancer", "allocateLoadBalancerNodePorts: false"), "exceeded quota: ports, requested: services.loadbalancers=1")
 }
 
 func TestExternalAddressLeadsToTheService(t *testing.T) {
@@ -89,7 +89,7 @@ func TestExternalAddressLeadsToTheService(t *testing.T) {
 	c.WaitPodRunning("web")
 	c.WaitPodRunning("client")
 	c.WaitFetch("client", "http://198.18.255.7/", "web")
-	c.WaitFetch("client", "http://web."+c.Namespace+"/", "web") // in addition to its own
+	c.WaitFetch("client", "http://web."+c.Namespace+"/", "web") // in addition to its cluster IP
 
 	c.Apply(service("balanced", "type: LoadBalancer", "selector: {app: web}"))
 	var address string
@@ -104,16 +104,16 @@ func TestExternalAddressLeadsToTheService(t *testing.T) {
 		t.Errorf("address %q", address)
 	}
 	c.WaitFetch("client", "http://"+address+"/", "web")
-	refused(t, c, service("thief", "externalIPs: ["+address+"]"), "is in networkConfig.ingressIPNetworkCIDR")
+	expectRejected(t, c, service("thief", "externalIPs: ["+address+"]"), "is in networkConfig.ingressIPNetworkCIDR")
 }
 
-// lookup waits until a name has all of the texts in the answer that a pod gets, and none of the
+// lookup waits until a pod's DNS response for a name contains all of the texts and none of the
 // others.
 func lookup(c *kit.Cluster, name string, texts []string, peers ...string) {
 	c.WaitFor("answer to "+name, func(context.Context) error {
 		answer, err := c.TryOC("exec", "client", "--", "nslookup", name)
 		if len(texts) == 0 {
-			err = nil // there may be no such name
+			err = nil // There might be no such name.
 		}
 		for _, text := range texts {
 			if err == nil && !strings.Contains(answer, text) {
@@ -160,7 +160,7 @@ func TestNamesOfServicesWithoutAnAddress(t *testing.T) {
 	expect(t, resolver, "nameserver 169.254.20.10\n", "search "+c.Namespace+".svc.cluster.local svc.cluster.local cluster.local")
 }
 
-// TestServiceLeadsToAHostOutside has a web server and a DNS server outside of the cluster, one for
+// TestServiceLeadsToAHostOutside uses a web server and a DNS server outside the cluster, one for
 // TCP and one for UDP.
 func TestServiceLeadsToAHostOutside(t *testing.T) {
 	c := kit.Shared(t)
@@ -204,12 +204,12 @@ subsets:
 	address := c.OC("get", "service", "outside", "-o", "jsonpath={.spec.clusterIP}")
 	c.WaitFor("answer of the DNS server", func(context.Context) error { return ask(c, address) })
 
-	// A question to a service that is idle wakes it, and is answered when it has endpoints.
+	// A DNS query to an idle service wakes it, and gets a response when the service has endpoints.
 	c.Apply(`{apiVersion: v1, kind: Service, metadata: {name: asleep, annotations: {idling.alpha.openshift.io/idled-at: "2026-01-01T00:00:00Z",
 		idling.alpha.openshift.io/unidle-targets: "[]"}}, spec: {ports: [{name: dns, port: 53, protocol: UDP}]}}`)
 	asleep := c.OC("get", "service", "asleep", "-o", "jsonpath={.spec.clusterIP}")
-	answered := make(chan error, 1)
-	go func() { answered <- ask(c, asleep) }()
+	response := make(chan error, 1)
+	go func() { response <- ask(c, asleep) }()
 	c.WaitFor("the service to wake", func(context.Context) error {
 		since, err := c.TryOC("get", "service", "asleep", "-o", `jsonpath={.metadata.annotations.idling\.alpha\.openshift\.io/idled-at}`)
 		if err == nil && since != "" {
@@ -219,12 +219,12 @@ subsets:
 	})
 	c.Apply(fmt.Sprintf("{apiVersion: v1, kind: Endpoints, metadata: {name: asleep}, subsets: [{addresses: [{ip: %s}], ports: [{name: dns, port: %d, protocol: UDP}]}]}",
 		c.Gateway, packets.LocalAddr().(*net.UDPAddr).Port))
-	if err := <-answered; err != nil { // the first one that came after the wake is as good
+	if err := <-response; err != nil { // The first response after the wake-up is sufficient.
 		c.WaitFor("answer of the service that woke", func(context.Context) error { return ask(c, asleep) })
 	}
 }
 
-// ask asks the DNS server of TestServiceLeadsToAHostOutside at an address.
+// ask queries the DNS server of TestServiceLeadsToAHostOutside at an address.
 func ask(c *kit.Cluster, address string) error {
 	answer, err := c.TryOC("exec", "client", "--", "nslookup", "anything.example.com", address)
 	if err == nil && !strings.Contains(answer, "192.0.2.99") {

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// volume returns the manifest of a volume that is a directory; fields are those of its spec.
+// volume returns the manifest of a volume in a directory; fields are fields of its spec.
 func volume(name, size string, fields ...string) string {
 	return fmt.Sprintf("---\n{apiVersion: v1, kind: PersistentVolume, metadata: {name: %s}, spec: {capacity: {storage: %s}, %s}}\n", name, size, strings.Join(fields, ", "))
 }
@@ -23,9 +23,10 @@ func claim(name, size string, fields ...string) string {
 	return fmt.Sprintf("---\n{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: %s}, spec: {resources: {requests: {storage: %s}}, %s}}\n", name, size, strings.Join(fields, ", "))
 }
 
-const once, hostPath = "accessModes: [ReadWriteOnce]", "hostPath: {path: /nowhere}"
+const accessModes, hostPath = "accessModes: [ReadWriteOnce]", "hostPath: {path: /nowhere}"
 
-// waitVolume waits until a claim is bound to a volume; "" is none, which is so at once.
+// waitVolume waits until a claim is bound to a volume. With "", it checks immediately that the
+// claim is not bound.
 func waitVolume(c *kit.Cluster, claim, volume string) {
 	c.WaitFor(fmt.Sprintf("claim %s bound to %q", claim, volume), func(context.Context) error {
 		got, err := c.TryOC("get", "pvc", claim, "-o", "jsonpath={.status.phase} {.spec.volumeName}")
@@ -47,19 +48,19 @@ func TestClaimsAreBoundToTheSmallestVolumeThatMatches(t *testing.T) {
 	c := kit.Shared(t)
 	class, other := "storageClassName: scenario", "storageClassName: scenario-other"
 	removeVolumes(t, c, "large", "medium", "small", "many", "foreign")
-	c.Apply(volume("large", "10Gi", once, class, hostPath) + volume("medium", "5Gi", once, class, hostPath) + volume("small", "1Gi", once, class, hostPath) +
-		volume("many", "2Gi", "accessModes: [ReadWriteOnce, ReadOnlyMany, ReadWriteMany]", class, hostPath) + volume("foreign", "3Gi", once, other, hostPath))
+	c.Apply(volume("large", "10Gi", accessModes, class, hostPath) + volume("medium", "5Gi", accessModes, class, hostPath) + volume("small", "1Gi", accessModes, class, hostPath) +
+		volume("many", "2Gi", "accessModes: [ReadWriteOnce, ReadOnlyMany, ReadWriteMany]", class, hostPath) + volume("foreign", "3Gi", accessModes, other, hostPath))
 	c.OC("wait", "pv", "large", "--for", "jsonpath={.status.phase}=Available", "--timeout", "1m")
 	if policy := c.OC("get", "pv", "large", "-o", "jsonpath={.spec.persistentVolumeReclaimPolicy}"); policy != "Retain" {
 		t.Errorf("the reclaim policy of large is %q", policy)
 	}
 	tests := []struct{ claim, size, modes, class, want string }{
-		{"exact", "1Gi", once, class, "small"},
+		{"exact", "1Gi", accessModes, class, "small"},
 		{"shared", "1Gi", "accessModes: [ReadWriteMany]", class, "many"},
-		{"three", "3Gi", once, class, "medium"},
-		{"of-the-other-class", "1Gi", once, other, "foreign"},
-		{"too-much", "20Gi", once, class, ""},
-		{"without-class", "1Gi", once, "storageClassName: ''", ""},
+		{"three", "3Gi", accessModes, class, "medium"},
+		{"of-the-other-class", "1Gi", accessModes, other, "foreign"},
+		{"too-much", "20Gi", accessModes, class, ""},
+		{"without-class", "1Gi", accessModes, "storageClassName: ''", ""},
 	}
 	var claims strings.Builder
 	for _, tt := range tests {
@@ -74,10 +75,10 @@ func TestClaimsAreBoundToTheSmallestVolumeThatMatches(t *testing.T) {
 	if got := c.OC("get", "pv", "medium", "-o", "jsonpath={.spec.claimRef.namespace}/{.spec.claimRef.name}"); got != c.Namespace+"/three" {
 		t.Errorf("medium is of %q", got)
 	}
-	// What is released keeps its data and is not given to others.
+	// A released volume keeps its data and is not bound to other claims.
 	c.OC("delete", "pvc", "three")
 	c.OC("wait", "pv", "medium", "--for", "jsonpath={.status.phase}=Released", "--timeout", "1m")
-	c.Apply(claim("four", "4Gi", once, class))
+	c.Apply(claim("four", "4Gi", accessModes, class))
 	waitVolume(c, "four", "large")
 	if phase := c.OC("get", "pv", "medium", "-o", "jsonpath={.status.phase}"); phase != "Released" {
 		t.Errorf("medium is %s", phase)
@@ -96,7 +97,7 @@ func TestModesOfVolumeAndClaimMustAgree(t *testing.T) {
 		for _, ofClaim := range []string{block, files, unset} {
 			name := names[ofVolume] + "-" + names[ofClaim]
 			class := "storageClassName: scenario-" + name
-			manifest.WriteString(volume(name, "1Gi", once, class, source, strings.TrimPrefix(ofVolume, unset)) + claim(name, "1Gi", once, class, ofClaim))
+			manifest.WriteString(volume(name, "1Gi", accessModes, class, source, strings.TrimPrefix(ofVolume, unset)) + claim(name, "1Gi", accessModes, class, ofClaim))
 			want[name] = ""
 			if bind[[2]string{ofVolume, ofClaim}] {
 				want[name] = name
@@ -105,7 +106,7 @@ func TestModesOfVolumeAndClaimMustAgree(t *testing.T) {
 	}
 	c.Apply(manifest.String())
 	removeVolumes(t, c, slices.Collect(maps.Keys(want))...)
-	for range 2 { // and again, when the controller has looked at all of them
+	for range 2 { // and again, after the controller has synced all of them
 		for name, volume := range want {
 			waitVolume(c, name, volume)
 		}
@@ -121,7 +122,7 @@ func TestAClaimInUseIsRemovedWhenItsPodIs(t *testing.T) {
 	c := kit.Shared(t)
 	removeVolumes(t, c, "used")
 	data := t.TempDir()
-	c.Apply(volume("used", "1Gi", once, "storageClassName: scenario-used", "hostPath: {path: "+data+"}") + claim("used", "1Gi", once, "storageClassName: scenario-used") + "---" +
+	c.Apply(volume("used", "1Gi", accessModes, "storageClassName: scenario-used", "hostPath: {path: "+data+"}") + claim("used", "1Gi", accessModes, "storageClassName: scenario-used") + "---" +
 		pod("user", sleeper("volumeMounts: [{name: data, mountPath: /data}]"), "volumes: [{name: data, persistentVolumeClaim: {claimName: used}}]"))
 	c.WaitPodRunning("user")
 	c.Exec("user", "sh", "-c", "echo kept >/data/file")
@@ -159,7 +160,7 @@ func TestAPodGetsARawDevice(t *testing.T) {
 	})
 	removeVolumes(t, c, "raw")
 	source := fmt.Sprintf("local: {path: %s}, nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/os, operator: Exists}]}]}}", device)
-	raw := []string{once, "storageClassName: scenario-raw", "volumeMode: Block"}
+	raw := []string{accessModes, "storageClassName: scenario-raw", "volumeMode: Block"}
 	c.Apply(volume("raw", "1Mi", append(raw, source)...) + claim("raw", "1Mi", raw...) + "---" +
 		pod("writer", sleeper("volumeDevices: [{name: disk, devicePath: /dev/disk}]"), "volumes: [{name: disk, persistentVolumeClaim: {claimName: raw}}]"))
 	c.WaitPodRunning("writer")
@@ -169,14 +170,14 @@ func TestAPodGetsARawDevice(t *testing.T) {
 	if err != nil || !strings.HasPrefix(string(content), "written") {
 		t.Errorf("the device has %q, %v", content[:min(len(content), 16)], err)
 	}
-	refused(t, c, pod("direct", sleeper("volumeDevices: [{name: disk, devicePath: /dev/disk}]"), "volumes: [{name: disk, emptyDir: {}}]"),
+	expectRejected(t, c, pod("direct", sleeper("volumeDevices: [{name: disk, devicePath: /dev/disk}]"), "volumes: [{name: disk, emptyDir: {}}]"),
 		"can only use volume source type of PersistentVolumeClaim")
 }
 
 func TestAFlexVolumeNamesItsDriver(t *testing.T) {
 	c := kit.Shared(t)
-	refused(t, c, volume("driverless", "1Gi", once, "flexVolume: {fsType: ext4}"), "spec.flexVolume.driver: Required value")
-	refused(t, c, pod("driverless", sleeper(), "volumes: [{name: data, flexVolume: {fsType: ext4}}]"), "flexVolume.driver: Required value")
+	expectRejected(t, c, volume("driverless", "1Gi", accessModes, "flexVolume: {fsType: ext4}"), "spec.flexVolume.driver: Required value")
+	expectRejected(t, c, pod("driverless", sleeper(), "volumes: [{name: data, flexVolume: {fsType: ext4}}]"), "flexVolume.driver: Required value")
 }
 
 func TestDefaultClassIsThatOfClaimsWithoutOne(t *testing.T) {
@@ -185,14 +186,14 @@ func TestDefaultClassIsThatOfClaimsWithoutOne(t *testing.T) {
 	t.Cleanup(func() { c.OC("delete", "storageclass", "scenario-default") })
 	c.WaitFor("default class", func(context.Context) error {
 		c.OC("delete", "pvc", "plain", "--ignore-not-found")
-		c.Apply(claim("plain", "1Gi", once))
+		c.Apply(claim("plain", "1Gi", accessModes))
 		if got := c.OC("get", "pvc", "plain", "-o", "jsonpath={.spec.storageClassName}"); got != "scenario-default" {
 			return fmt.Errorf("class %q", got)
 		}
 		return nil
 	})
 	removeVolumes(t, c, "classless")
-	c.Apply(volume("classless", "1Gi", once, hostPath) + claim("empty", "1Gi", once, "storageClassName: ''"))
+	c.Apply(volume("classless", "1Gi", accessModes, hostPath) + claim("empty", "1Gi", accessModes, "storageClassName: ''"))
 	waitVolume(c, "empty", "classless")
 	if policy := c.OC("get", "storageclass", "scenario-default", "-o", "jsonpath={.reclaimPolicy}"); policy != "Delete" {
 		t.Errorf("reclaim policy of dynamic volumes is %q", policy)

@@ -20,8 +20,8 @@ func tolerates(tolerations ...string) string {
 func TestTaintsKeepPodsAway(t *testing.T) {
 	c := kit.Shared(t)
 	addNode(t, c, "tainted", map[string]string{"rack": "yes"})
-	const here = "nodeSelector: {kubernetes.io/hostname: tainted}"
-	makePod(t, c, pod("before", sleeper(), here))
+	const nodeSelector = "nodeSelector: {kubernetes.io/hostname: tainted}"
+	makePod(t, c, pod("before", sleeper(), nodeSelector))
 	wantPlace(t, c, "before", "tainted")
 	c.OC("adm", "taint", "nodes", "tainted", "dedicated=team:NoSchedule", "disk=ssd:NoSchedule")
 	const team, disk = "{key: dedicated, value: team, effect: NoSchedule}", "{key: disk, operator: Exists}"
@@ -35,7 +35,7 @@ func TestTaintsKeepPodsAway(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c, name := c.For(t), fmt.Sprintf("pod-%d", i)
-			makePod(t, c, pod(name, sleeper(), here, tt.tolerations))
+			makePod(t, c, pod(name, sleeper(), nodeSelector, tt.tolerations))
 			wantPlace(t, c, name, tt.want)
 		})
 	}
@@ -43,12 +43,12 @@ func TestTaintsKeepPodsAway(t *testing.T) {
 	if c.Pod("before").DeletionTimestamp != nil {
 		t.Error("NoSchedule ended a pod that was there before")
 	}
-	// Only PreferNoSchedule is left untolerated: another node is taken if there is one.
+	// Only PreferNoSchedule is not tolerated: the scheduler prefers another node.
 	addNode(t, c, "plain", map[string]string{"rack": "yes"})
 	c.OC("taint", "nodes", "tainted", "disk-", "dedicated-", "old=yes:PreferNoSchedule")
 	makePod(t, c, pod("choosing", sleeper(), "nodeSelector: {rack: 'yes'}"))
 	wantPlace(t, c, "choosing", "plain")
-	makePod(t, c, pod("without-choice", sleeper(), here))
+	makePod(t, c, pod("without-choice", sleeper(), nodeSelector))
 	wantPlace(t, c, "without-choice", "tainted")
 	for name, taint := range map[string]string{"key": strings.Repeat("k", 254) + "=v:NoSchedule", "value": "k=" + strings.Repeat("v", 64) + ":NoSchedule"} {
 		if _, err := c.TryOC("taint", "nodes", "plain", taint); err == nil {
@@ -77,17 +77,17 @@ spec:
 func TestNoExecuteEvictsWhatDoesNotTolerateIt(t *testing.T) {
 	c := kit.Shared(t)
 	addNode(t, c, "leaving", map[string]string{"rack": "yes"})
-	const here = "nodeSelector: {rack: 'yes'}"
+	const nodeSelector = "nodeSelector: {rack: 'yes'}"
 	const taint = "{key: maintenance, operator: Exists, effect: NoExecute"
-	makePod(t, c, pod("bare", sleeper(), here))
-	makePod(t, c, pod("tolerant", sleeper(), here, tolerates(taint+"}")))
-	makePod(t, c, pod("patient", sleeper(), here, tolerates(taint+", tolerationSeconds: 2}")))
-	makePod(t, c, pod("lucky", sleeper(), here, tolerates(taint+", tolerationSeconds: 3600}")))
-	c.Apply(replicas("managed", sleeper(), here))
+	makePod(t, c, pod("bare", sleeper(), nodeSelector))
+	makePod(t, c, pod("tolerant", sleeper(), nodeSelector, tolerates(taint+"}")))
+	makePod(t, c, pod("patient", sleeper(), nodeSelector, tolerates(taint+", tolerationSeconds: 2}")))
+	makePod(t, c, pod("lucky", sleeper(), nodeSelector, tolerates(taint+", tolerationSeconds: 3600}")))
+	c.Apply(replicas("managed", sleeper(), nodeSelector))
 	for _, name := range []string{"bare", "tolerant", "patient", "lucky"} {
 		wantPlace(t, c, name, "leaving")
 	}
-	// A pod that fails as a whole is replaced by a new one, too.
+	// A failed pod is also replaced by a new one.
 	failed := onlyPending(c, "set=managed")
 	c.OC("patch", "pod", failed, "--subresource", "status", "-p", `{"status":{"phase":"Failed"}}`)
 	onlyPending(c, "set=managed")
@@ -102,9 +102,9 @@ func TestNoExecuteEvictsWhatDoesNotTolerateIt(t *testing.T) {
 			t.Errorf("pod %s tolerates the taint and was evicted", name)
 		}
 	}
-	makePod(t, c, pod("new", sleeper(), here))
+	makePod(t, c, pod("new", sleeper(), nodeSelector))
 	wantPlace(t, c, "new", "")
-	// The pod of a controller is replaced, and placed as soon as there is another node.
+	// The controller's pod is replaced, and the new pod is placed as soon as there is another node.
 	addNode(t, c, "staying", map[string]string{"rack": "yes"})
 	c.WaitFor("replacement on the other node", func(ctx context.Context) error {
 		pods, err := c.Client.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "set=managed"})
@@ -136,12 +136,12 @@ func TestANodeThatIsNotHealthyIsLeftAlone(t *testing.T) {
 	c.OC("delete", "node", "silent")
 
 	addNode(t, c, name, nil)
-	const here = "nodeSelector: {kubernetes.io/hostname: unhealthy}"
+	const nodeSelector = "nodeSelector: {kubernetes.io/hostname: unhealthy}"
 	waitStatus(t, c, name, "Ready")
-	const gone = "{key: node.kubernetes.io/%s, operator: Exists, effect: NoExecute, tolerationSeconds: 0}"
-	makePod(t, c, pod("first", sleeper(), here, tolerates(fmt.Sprintf(gone, "not-ready"))))
-	makePod(t, c, pod("second", sleeper(), here, tolerates("{key: node.kubernetes.io/not-ready, operator: Exists}", fmt.Sprintf(gone, "unreachable"))))
-	makePod(t, c, pod("third", sleeper(), here))
+	const toleration = "{key: node.kubernetes.io/%s, operator: Exists, effect: NoExecute, tolerationSeconds: 0}"
+	makePod(t, c, pod("first", sleeper(), nodeSelector, tolerates(fmt.Sprintf(toleration, "not-ready"))))
+	makePod(t, c, pod("second", sleeper(), nodeSelector, tolerates("{key: node.kubernetes.io/not-ready, operator: Exists}", fmt.Sprintf(toleration, "unreachable"))))
+	makePod(t, c, pod("third", sleeper(), nodeSelector))
 	for _, pod := range []string{"first", "second", "third"} {
 		wantPlace(t, c, pod, name)
 	}
@@ -149,7 +149,7 @@ func TestANodeThatIsNotHealthyIsLeftAlone(t *testing.T) {
 		condition corev1.NodeConditionType
 		status    corev1.ConditionStatus
 		taints    []string
-		shown     string
+		taint     string
 		evicted   string
 	}{
 		{corev1.NodeNetworkUnavailable, corev1.ConditionTrue, []string{"node.kubernetes.io/network-unavailable:NoSchedule"}, "Ready", ""},
@@ -161,9 +161,9 @@ func TestANodeThatIsNotHealthyIsLeftAlone(t *testing.T) {
 			c := c.For(t)
 			setCondition(t, c, name, tt.condition, tt.status)
 			waitTaints(c, name, tt.taints...)
-			waitStatus(t, c, name, tt.shown)
+			waitStatus(t, c, name, tt.taint)
 			pod := "new-" + strings.ToLower(fmt.Sprint(tt.condition, "-", tt.status))
-			makePod(t, c, `{apiVersion: v1, kind: Pod, metadata: {name: `+pod+`}, spec: {`+here+`, `+sleeper()+`}}`)
+			makePod(t, c, `{apiVersion: v1, kind: Pod, metadata: {name: `+pod+`}, spec: {`+nodeSelector+`, `+sleeper()+`}}`)
 			wantPlace(t, c, pod, "")
 			if tt.evicted != "" {
 				waitLeaving(c, tt.evicted)

@@ -25,7 +25,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// selfSigned is a certificate that nobody has reason to trust, and its key, as PEM.
+// selfSigned is an untrusted certificate and its key, as PEM.
 func selfSigned(t *testing.T, name string) (certificate, key []byte) {
 	t.Helper()
 	private, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -45,13 +45,13 @@ func selfSigned(t *testing.T, name string) (certificate, key []byte) {
 		pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(private)})
 }
 
-// reservations is where the webhook of Architecture 3.9, 4.6.2.3, is asked whether the name of a
-// namespace is reserved.
+// reservations is the path of the webhook of Architecture 3.9, 4.6.2.3, which checks whether the
+// name of a namespace is reserved.
 const reservations = "/apis/admission.online.openshift.io/v1beta1/namespacereservations"
 
-// review answers a question of the API server: at /label an object gets the label checked, at
-// /sidecar a pod gets a container more, at /labelled an object without the label is refused, at
-// reservations a namespace with a reserved name is, and at /first and /second everything is.
+// review responds to an admission review. At /label, an object gets the label checked. At /sidecar,
+// a pod gets another container. At /labelled, an object without the label is rejected. At
+// reservations, a namespace with a reserved name is rejected. /first and /second reject everything.
 func review(path string, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	var object metav1.PartialObjectMetadata
 	if err := json.Unmarshal(request.Object.Raw, &object); err != nil {
@@ -75,7 +75,7 @@ func review(path string, request *admissionv1.AdmissionRequest) *admissionv1.Adm
 	return answer
 }
 
-// meet waits until the other of /first and /second is asked too, and tells whether it was.
+// meet waits until both /first and /second have received a request, and reports whether they did.
 func meet(r *http.Request, meeting chan struct{}) bool {
 	arrive, wait := meeting, meeting
 	switch r.URL.Path {
@@ -96,8 +96,8 @@ func meet(r *http.Request, meeting chan struct{}) bool {
 	}
 }
 
-// serveWebhooks serves reviews as the service webhooks of the test's namespace, whose pod carries
-// the connections to the test. It returns the authority.
+// serveWebhooks serves reviews as the service webhooks of the test's namespace. The service's pod
+// forwards the connections to the test. It returns the CA.
 func serveWebhooks(t *testing.T, c *kit.Cluster) (ca string) {
 	t.Helper()
 	certificate, key := selfSigned(t, "webhooks."+c.Namespace+".svc")
@@ -204,12 +204,12 @@ func TestWebhooksChangeAndRefuseObjects(t *testing.T) {
 		return nil
 	})
 	unchecked := strings.Replace(pod("unchecked", sleeper(), unscheduled), "labels: {", "labels: {unchecked: 'yes', ", 1)
-	refused(t, c, unchecked, `admission webhook "labelled.scenario.example.com" denied the request: the label checked is required`)
-	refused(t, c, "{apiVersion: v1, kind: Namespace, metadata: {name: reserved-scenario}}", "the name is reserved")
+	expectRejected(t, c, unchecked, `admission webhook "labelled.scenario.example.com" denied the request: the label checked is required`)
+	expectRejected(t, c, "{apiVersion: v1, kind: Namespace, metadata: {name: reserved-scenario}}", "the name is reserved")
 	if _, err := c.Client.CoreV1().Pods(c.Namespace).Get(t.Context(), "unchecked", metav1.GetOptions{}); err == nil {
 		t.Error("what was refused is stored")
 	}
-	// Webhooks are asked at the same time; of those that refuse, one is told.
+	// Webhooks are called concurrently. The message names one of those that reject the request.
 	c.WaitFor("two webhooks that meet", func(ctx context.Context) error {
 		object := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{GenerateName: "l-"}}
 		_, err := c.Client.CoreV1().LimitRanges(c.Namespace).Create(ctx, object, metav1.CreateOptions{})
@@ -218,7 +218,7 @@ func TestWebhooksChangeAndRefuseObjects(t *testing.T) {
 		}
 		return nil
 	})
-	// A webhook that nobody answers is passed over or not, as its policy says.
+	// Whether a webhook without a response is ignored depends on its failure policy.
 	c.Apply(fmt.Sprintf(webhooks, "Validating", "failing", c.Namespace, "nobody", ca, "configmaps", "Fail"))
 	c.WaitFor("the webhook that fails", func(ctx context.Context) error {
 		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "c-"}}

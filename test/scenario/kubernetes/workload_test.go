@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// waitPods waits until a number of pods with a label is ready and none of them is on its way out,
+// waitPods waits until a number of pods with a label is ready and none of them is being deleted,
 // and returns their names.
 func waitPods(c *kit.Cluster, selector string, count int) (names []string) {
 	c.WaitFor(fmt.Sprintf("%d ready pods %s", count, selector), func(ctx context.Context) error {
@@ -41,7 +41,7 @@ func waitPods(c *kit.Cluster, selector string, count int) (names []string) {
 
 func TestReplicationControllerKeepsTheNumberOfPods(t *testing.T) {
 	c := kit.Shared(t)
-	// A pod that matches is taken for one of them.
+	// The controller adopts a matching pod.
 	c.Apply(strings.Replace(pod("other", sleeper()), "labels: {app: other}", "labels: {app: web, tier: front}", 1))
 	c.WaitPodRunning("other")
 	c.Apply(replicaController("web", 2))
@@ -56,7 +56,7 @@ func TestReplicationControllerKeepsTheNumberOfPods(t *testing.T) {
 	expect(t, c.OC("describe", "rc", "web"), "Replicas:", "2 current / 2 desired", "Created pod: web-")
 	c.OC("scale", "rc", "web", "--replicas", "1")
 	waitPods(c, "app=web", 1)
-	refused(t, c, strings.Replace(replicaController("once", 1), "spec: {termination", "spec: {restartPolicy: Never, termination", 1), `supported values: "Always"`)
+	expectRejected(t, c, strings.Replace(replicaController("once", 1), "spec: {termination", "spec: {restartPolicy: Never, termination", 1), `supported values: "Always"`)
 }
 
 func TestReplicaSetSelectsBySets(t *testing.T) {
@@ -78,7 +78,7 @@ spec:
 	if slices.Contains(names, "same-app") || len(waitPods(c, "app=web", 3)) != 3 {
 		t.Errorf("pods %q", names)
 	}
-	// A pod whose label changes belongs to the set no more, and is replaced.
+	// If a pod's label changes, the pod leaves the set and is replaced.
 	c.OC("label", "--overwrite", "pod", names[0], "tier=back")
 	waitPods(c, "app=web,tier=front", 2)
 	if owned := c.Pod(names[0]).OwnerReferences; len(owned) > 0 {
@@ -152,7 +152,7 @@ spec:
 func TestPodsOfDaemonSetsAreAlwaysRestarted(t *testing.T) {
 	c := kit.Shared(t)
 	for _, policy := range []string{"OnFailure", "Never"} {
-		refused(t, c, "{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: agent}, spec: {selector: {matchLabels: {daemon: agent}}, template: {"+
+		expectRejected(t, c, "{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: agent}, spec: {selector: {matchLabels: {daemon: agent}}, template: {"+
 			"metadata: {labels: {daemon: agent}}, spec: {restartPolicy: "+policy+", "+sleeper()+"}}}}", `restartPolicy: Unsupported value: "`+policy+`": supported values: "Always"`)
 	}
 }
@@ -184,10 +184,10 @@ spec:
 	if log := c.OC("logs", pods[0]); log != "done\n" {
 		t.Errorf("log of a pod that has ended: %q", log)
 	}
-	refused(t, c, fmt.Sprintf(job, "always", "Always", sleeper()), `restartPolicy: Required value`)
+	expectRejected(t, c, fmt.Sprintf(job, "always", "Always", sleeper()), `restartPolicy: Required value`)
 }
 
-// podNames are the names of all pods with a label.
+// podNames returns the names of all pods with a label.
 func podNames(t *testing.T, c *kit.Cluster, selector string) (names []string) {
 	t.Helper()
 	pods, err := c.Client.CoreV1().Pods(c.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: selector})

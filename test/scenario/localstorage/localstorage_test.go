@@ -1,5 +1,5 @@
-// Package localstorage proves what the default storage class gives to pods: volumes on the node's
-// own disk that hold their size, with every capability of the driver local.csi.slipway.io.
+// Package localstorage proves the default storage class: volumes on the node's disk that enforce
+// their size, with every capability of the driver local.csi.slipway.io.
 package localstorage
 
 import (
@@ -15,14 +15,14 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// claim returns the manifest of a claim; fields are further ones of its spec.
+// claim returns the manifest of a claim; fields are additional fields of its spec.
 func claim(name, size string, fields ...string) string {
 	all := append([]string{"accessModes: [ReadWriteOnce]", "resources: {requests: {storage: " + size + "}}"}, fields...)
 	return fmt.Sprintf("---\n{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: %s}, spec: {%s}}\n", name, strings.Join(all, ", "))
 }
 
-// pod returns the manifest of a pod that runs until it is told to end, with volumes at /<name>;
-// each is `name: source`, a claim's name or the fields of another source.
+// pod returns the manifest of a pod that runs until it is stopped, with volumes at /<name>. Each
+// volume is `name: source`, with a claim's name or the fields of another source.
 func pod(name string, volumes ...string) string {
 	var mounts, sources []string
 	for _, volume := range volumes {
@@ -36,7 +36,7 @@ func pod(name string, volumes ...string) string {
 	return podWith(name, "volumeMounts: ["+strings.Join(mounts, ", ")+"]", "volumes: ["+strings.Join(sources, ", ")+"]")
 }
 
-// podWith is such a pod with fields of its container and its spec.
+// podWith returns such a pod with fields of its container and its spec.
 func podWith(name, container, spec string) string {
 	return fmt.Sprintf(`---
 apiVersion: v1
@@ -49,7 +49,7 @@ spec:
 `, name, kit.ToolsImage, container, spec)
 }
 
-// class is a StorageClass of the driver; it ends with the test.
+// class creates a StorageClass of the driver for the duration of the test.
 func class(t *testing.T, c *kit.Cluster, name, fields string) {
 	t.Helper()
 	c.Apply(fmt.Sprintf(`{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: %s}, provisioner: local.csi.slipway.io,
@@ -57,7 +57,7 @@ func class(t *testing.T, c *kit.Cluster, name, fields string) {
 	t.Cleanup(func() { c.OC("delete", "storageclass", name) })
 }
 
-// sh runs a shell command in a pod and returns what it prints, without white space around.
+// sh runs a shell command in a pod and returns its output without surrounding white space.
 func sh(c *kit.Cluster, pod, command string) string {
 	return strings.TrimSpace(c.Exec(pod, "sh", "-c", command))
 }
@@ -156,7 +156,7 @@ func TestASnapshotIsRestored(t *testing.T) {
 	c.Apply(claim("source", "64Mi") + pod("source", "data: source"))
 	c.WaitPodRunning("source")
 	sh(c, "source", "echo first >/data/a && sync")
-	// It comes a moment after the cluster is ready.
+	// It is created a moment after the cluster is ready.
 	c.WaitFor("class of snapshots", func(context.Context) error {
 		_, err := c.TryOC("get", "volumesnapshotclass", "slipway-local")
 		return err
@@ -227,7 +227,7 @@ func TestAnInlineVolumeLivesAsLongAsItsPod(t *testing.T) {
 
 func TestAVolumeGrowsWhileItsPodRuns(t *testing.T) {
 	c := kit.Shared(t)
-	// Which grows also where the machine lacks CAP_SYS_RESOURCE.
+	// This volume also grows if the machine lacks CAP_SYS_RESOURCE.
 	class(t, c, "scenario-xfs", `parameters: {csi.storage.k8s.io/fstype: xfs}`)
 	c.Apply(claim("grows", "300Mi", "storageClassName: scenario-xfs") + pod("user", "data: grows"))
 	before := c.WaitPodRunning("user")

@@ -43,7 +43,7 @@ metadata: {name: jenkins}
 spec: {host: jenkins.example.com, tls: {termination: edge}, to: {kind: Service, name: jenkins}}
 `
 
-// serviceAccounts makes clients of service accounts: their routes say where users are sent back to.
+// serviceAccounts uses service accounts as OAuth clients. Their routes define the redirect URIs.
 func serviceAccounts(t *testing.T, _ *town, s *server) {
 	s.OC("new-project", "clients", "--skip-config-write")
 	clients := s.In("clients")
@@ -91,7 +91,7 @@ func serviceAccounts(t *testing.T, _ *town, s *server) {
 	if got := s.do(s.browser(), http.MethodGet, ask("proxy", url.Values{"redirect_uri": {"https://elsewhere.example.com/callback"}, "scope": {"user:info"}}), nil, basic("developer", "wrong")); got.StatusCode != http.StatusUnauthorized {
 		t.Errorf("an account that wants challenges: %s, %s", got.Status, got.body)
 	}
-	// The account that wants challenges has ended the session.
+	// The service account that accepts challenges has ended the session.
 	s.form(browser, "file", "developer", s.developer())
 	for name, reason := range map[string]string{
 		"another address":      ask("proxy", url.Values{"redirect_uri": {"https://jenkins.example.com.evil.com/"}}),
@@ -114,7 +114,7 @@ func serviceAccounts(t *testing.T, _ *town, s *server) {
 	}
 }
 
-// ages ends tokens: by their age, and because nobody uses them.
+// ages checks that tokens expire at their maximum age and after inactivity.
 func ages(t *testing.T, _ *town, s *server) {
 	s.Apply(`
 apiVersion: oauth.openshift.io/v1
@@ -167,19 +167,19 @@ accessTokenInactivityTimeoutSeconds: 300
 	}
 }
 
-// secretOf returns a token's secret, made of a name.
+// secretOf returns a token's secret, which is derived from a name.
 func secretOf(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// hashed returns the name of the object that stands for it.
+// hashed returns the name of the token's object.
 func hashed(name string) string {
 	sum := sha256.Sum256([]byte(secretOf(name)))
 	return "sha256~" + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// makeToken creates a token of the developer that ends after some seconds without a use.
+// makeToken creates a token of the developer that expires after some seconds of inactivity.
 func (s *server) makeToken(name, uid string, seconds int) string {
 	s.t.Helper()
 	s.Apply(fmt.Sprintf(`

@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// step is a command and what its output has; one that must fail says so in its error output. With
-// lacks, the output has none of these.
+// step is a command with texts of its output. A command that must fail has them in its error
+// output. lacks lists texts that the output must not contain.
 type step struct {
 	command string
 	want    []string
@@ -19,7 +19,8 @@ type step struct {
 	fails   bool
 }
 
-// walk takes steps one after the other. FILE in a command is replaced by a file with content.
+// walk runs the steps in order. FILE in a command is replaced by the path of a file with the
+// content.
 func walk(t *testing.T, run func(args ...string) kit.Result, content string, steps []step) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "file.yaml")
@@ -114,7 +115,7 @@ func TestAUserWorksInAProject(t *testing.T) {
 	application(t, s, oc)
 }
 
-// accounts proves the commands for service accounts, by logging in with what they print.
+// accounts proves the commands for service accounts, by logging in with their output.
 func accounts(t *testing.T, s *server, oc *client) {
 	t.Helper()
 	oc.oc("create", "sa", "robot")
@@ -156,7 +157,7 @@ func accounts(t *testing.T, s *server, oc *client) {
 	})
 }
 
-// application proves what makes, shows and exports the parts of an application.
+// application proves the commands that create, show and export the objects of an application.
 func application(t *testing.T, s *server, oc *client) {
 	t.Helper()
 	const old = "{apiVersion: v1, kind: Route, metadata: {name: old}, spec: {host: old.example.com, to: {kind: Service, name: front}}}"
@@ -191,7 +192,7 @@ func application(t *testing.T, s *server, oc *client) {
 	})
 }
 
-// sccAdmin is the sample of the administration guide, 15.4.
+// sccAdmin is the example of the administration guide, 15.4.
 const sccAdmin = `
 apiVersion: v1
 kind: SecurityContextConstraints
@@ -208,7 +209,7 @@ groups: [my-admin-group]
 func TestTheAdministratorKeepsTheDefaults(t *testing.T) {
 	s := at(t, kit.Shared(t))
 	run := func(args ...string) kit.Result { return s.Slipway(append([]string{"oc"}, args...)...) }
-	// Makes the user and a token to describe.
+	// Create a user and a token to describe.
 	s.client().oc("login", s.url, "-u", "developer", "-p", s.developer())
 	policy, template := filepath.Join(t.TempDir(), "policy.json"), filepath.Join(t.TempDir(), "template.yaml")
 	t.Cleanup(func() {
@@ -286,7 +287,7 @@ func TestTheAdministratorKeepsTheDefaults(t *testing.T) {
 	})
 }
 
-// TestOldClientsFindEveryGroup asks by the names of OpenShift 3.5 for what has a group today.
+// TestOldClientsFindEveryGroup uses the OpenShift 3.5 names of resources that are in a group today.
 func TestOldClientsFindEveryGroup(t *testing.T) {
 	s := at(t, kit.Shared(t))
 	for path, kind := range map[string]string{
@@ -300,12 +301,12 @@ func TestOldClientsFindEveryGroup(t *testing.T) {
 		"/oapi/v1/users": "UserList",
 		"/oapi/v1/oauthclients/openshift-challenging-client": "OAuthClient",
 	} {
-		var seen struct{ APIVersion, Kind string }
-		if err := json.Unmarshal([]byte(s.OC("get", "--raw", path)), &seen); err != nil {
+		var meta struct{ APIVersion, Kind string }
+		if err := json.Unmarshal([]byte(s.OC("get", "--raw", path)), &meta); err != nil {
 			t.Fatal(err)
 		}
-		if seen.APIVersion != "v1" || seen.Kind != kind {
-			t.Errorf("%s is %+v, want %s", path, seen, kind)
+		if meta.APIVersion != "v1" || meta.Kind != kind {
+			t.Errorf("%s is %+v, want %s", path, meta, kind)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// client is oc with a kubeconfig of its own.
+// client is oc with a separate kubeconfig.
 type client struct {
 	s    *server
 	file string
@@ -23,8 +23,8 @@ func (s *server) client() *client {
 	return &client{s, filepath.Join(s.t.TempDir(), "kubeconfig")}
 }
 
-// try runs oc. SLIPWAY_DATA_DIR, which names the administrator's connection, is elsewhere for a
-// stranger.
+// try runs oc. For a stranger, SLIPWAY_DATA_DIR, which locates the administrator's kubeconfig, is
+// an empty directory.
 func (c *client) try(environment []string, args ...string) kit.Result {
 	c.s.t.Helper()
 	return c.s.SlipwayWith(append([]string{"KUBECONFIG=" + c.file}, environment...), append([]string{"oc"}, args...)...)
@@ -125,7 +125,7 @@ func TestUsersIdentitiesAndGroupsAreManaged(t *testing.T) {
 	}
 }
 
-// shows runs oc and looks for texts in the output.
+// shows runs oc and checks that the output contains texts.
 func (s *server) shows(args string, want ...string) {
 	s.t.Helper()
 	got := s.OC(strings.Fields(args)...)

@@ -1,6 +1,6 @@
-// Package oauth proves on a real cluster that people and programs get tokens from the OAuth server
-// and can do with them what the user may, as OpenShift 3.9's architecture guide describes it
-// (4.1.4), and that attackers do not.
+// Package oauth proves on a real cluster that users and programs get tokens from the OAuth server,
+// which have the user's rights, as OpenShift 3.9's architecture guide describes it (4.1.4), and
+// that attackers get none.
 package oauth
 
 import (
@@ -31,7 +31,7 @@ func at(t *testing.T, c *kit.Cluster) *server {
 	return &server{c, t, "https://" + c.Address.String() + ":8443"}
 }
 
-// developer returns the password of the first start.
+// developer returns the developer's initial password.
 func (s *server) developer() string {
 	s.t.Helper()
 	content, err := os.ReadFile(s.Path("developer.password"))
@@ -55,13 +55,13 @@ func (s *server) browser() *http.Client {
 	return &http.Client{Transport: transport, Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// answer is what the server says.
+// answer is a response of the server.
 type answer struct {
 	*http.Response
 	body string
 }
 
-// do sends a request; path may be an address of the server.
+// do sends a request; path can be an address of the server.
 func (s *server) do(client *http.Client, method, path string, form url.Values, change func(*http.Request)) answer {
 	s.t.Helper()
 	if strings.HasPrefix(path, "/") {
@@ -93,7 +93,7 @@ func (s *server) do(client *http.Client, method, path string, form url.Values, c
 	return answer{response, string(content)}
 }
 
-// location returns where an answer redirects to.
+// location returns the redirect target of a response.
 func (a answer) location(t *testing.T) *url.URL {
 	t.Helper()
 	address, err := a.Location()
@@ -103,7 +103,7 @@ func (a answer) location(t *testing.T) *url.URL {
 	return address
 }
 
-// basic asks with user name and password as `curl -u` does.
+// basic sends user name and password as `curl -u` does.
 func basic(user, password string) func(*http.Request) {
 	return func(r *http.Request) {
 		r.SetBasicAuth(user, password)

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestPeopleOfEveryProviderLogIn walks through a cluster whose configuration has a provider of each
+// TestPeopleOfEveryProviderLogIn uses a cluster whose configuration contains a provider of each
 // kind, and changes that configuration while the cluster runs.
 func TestPeopleOfEveryProviderLogIn(t *testing.T) {
 	c := kit.New(t, kit.Options{})
@@ -53,7 +53,7 @@ func otherPages(t *testing.T, _ *town, s *server) {
 	}
 }
 
-// self is who a token is of.
+// self is the user of a token.
 type self struct {
 	Metadata   struct{ Name, UID string }
 	FullName   string
@@ -69,7 +69,8 @@ func (s *server) self(token string) (user self) {
 	return user
 }
 
-// passwords logs in by providers that check passwords: for `oc login` and on their pages.
+// passwords logs in through providers that check passwords, both with `oc login` and on their
+// pages.
 func passwords(t *testing.T, _ *town, s *server) {
 	for _, c := range []struct{ provider, user, password, identity string }{
 		{"file", "developer", s.developer(), "file:developer"},
@@ -96,16 +97,16 @@ func passwords(t *testing.T, _ *town, s *server) {
 	if back := s.form(s.browser(), "nobody", "alice", "secret").location(t); back.Query().Get("reason") != "access_denied" {
 		t.Errorf("DenyAll sends to %s", back)
 	}
-	counted := s.OC("get", "--raw", "/metrics")
+	metrics := s.OC("get", "--raw", "/metrics")
 	for _, metric := range []string{
 		`openshift_auth_basic_password_count_result{result="error"} `, `openshift_auth_basic_password_count_result{result="success"} `,
 		`openshift_auth_form_password_count_result{result="error"} `, `openshift_auth_form_password_count_result{result="success"} `, "openshift_auth_password_total ",
 	} {
-		if _, value, ok := strings.Cut(counted, "\n"+metric); !ok || strings.HasPrefix(value, "0") {
+		if _, value, ok := strings.Cut(metrics, "\n"+metric); !ok || strings.HasPrefix(value, "0") {
 			t.Errorf("the metrics lack %s", metric)
 		}
 	}
-	// The method lookup: an administrator makes the user, the identity and the mapping.
+	// With the mapping method lookup, an administrator creates the user, the identity and the mapping.
 	if back := s.form(s.browser(), "keystone", "erin", "secret").location(t); back.Query().Get("reason") != "mapping_lookup_error" {
 		t.Errorf("who is not mapped is sent to %s", back)
 	}
@@ -117,8 +118,8 @@ func passwords(t *testing.T, _ *town, s *server) {
 	}
 }
 
-// otherServers logs in by providers that the browser is sent to. Alice of LDAP has the user alice
-// already.
+// otherServers logs in through providers with browser redirects. The user alice already exists for
+// Alice of LDAP.
 func otherServers(t *testing.T, b *town, s *server) {
 	choices := s.do(s.browser(), http.MethodGet, "/oauth/authorize?client_id=openshift-browser-client&response_type=code", nil, nil)
 	for _, name := range []string{"/login/github?", "/login/gitlab?", "/login/openid?", b.proxy + "/login-proxy/oauth/authorize?"} {
@@ -157,7 +158,7 @@ func otherServers(t *testing.T, b *town, s *server) {
 	}
 }
 
-// behindAProxy logs in by a proxy that says in a header who it has authenticated.
+// behindAProxy logs in through a proxy that passes the authenticated user in a header.
 func behindAProxy(t *testing.T, b *town, s *server) {
 	challenge := s.do(s.browser(), http.MethodGet, implicit, nil, nil).location(t)
 	if !strings.HasPrefix(challenge.String(), b.proxy+"/challenging-proxy/oauth/authorize?") {
@@ -177,13 +178,13 @@ func behindAProxy(t *testing.T, b *town, s *server) {
 	if user := s.self(fragment.Get("access_token")); user.Metadata.Name != "dave" || !slices.Equal(user.Identities, []string{"proxy:dave"}) {
 		t.Errorf("behind the proxy: %+v", user)
 	}
-	// A code by curl, as the guide shows it: the proxy answers for the user, the code is exchanged
-	// without it.
+	// The guide gets a code with curl: the proxy vouches for the user, and the exchange of the code
+	// does not use it.
 	page := s.do(outside, http.MethodGet, b.proxy+"/login-proxy/oauth/authorize?client_id=openshift-browser-client&response_type=code", nil, dave).location(t)
 	if page.Path != "/oauth/token/display" || page.Query().Get("code") == "" {
 		t.Errorf("the code goes to %s", page)
 	}
-	// Whoever is no proxy is not believed, with whatever certificate.
+	// Headers from a client that is not the proxy are ignored, with any certificate.
 	for name, pair := range map[string]*certtest.Pair{
 		"no certificate": nil, "another client of the authority": new(b.strangers.Issue(t, "bob")), "another authority": new(certtest.New(t).Issue(t, "proxy")),
 	} {
@@ -207,7 +208,7 @@ func (s *server) form(browser *http.Client, provider, user, password string) ans
 	return s.do(browser, http.MethodPost, "/login/"+provider, form, nil)
 }
 
-// tokenOf gets a token for who is logged in with a browser.
+// tokenOf gets a token for the user who is logged in with a browser.
 func (s *server) tokenOf(browser *http.Client) string {
 	s.t.Helper()
 	got := s.do(browser, http.MethodGet, "/oauth/authorize?client_id=openshift-browser-client&response_type=token", nil, nil)
@@ -218,8 +219,8 @@ func (s *server) tokenOf(browser *http.Client) string {
 	return values.Get("access_token")
 }
 
-// visit goes to the server of a provider, which logs everybody in, and gives where that sends the
-// browser back to.
+// visit requests a provider's server, which logs in every user, and returns its redirect to
+// Slipway.
 func (s *server) visit(browser *http.Client, server *httptest.Server, provider string) string {
 	s.t.Helper()
 	start := s.do(browser, http.MethodGet, "/login/"+provider+"?"+url.Values{"then": {implicit}}.Encode(), nil, nil).location(s.t)
@@ -228,18 +229,18 @@ func (s *server) visit(browser *http.Client, server *httptest.Server, provider s
 	return s.do(outside, http.MethodGet, start.String(), nil, nil).location(s.t).String()
 }
 
-// trust makes a browser trust an authority beside the cluster's.
+// trust makes a browser trust an additional authority.
 func trust(browser *http.Client, authority *x509.Certificate) {
 	browser.Transport.(*http.Transport).TLSClientConfig.RootCAs.AddCert(authority)
 }
 
-// show makes a browser show a certificate.
+// show makes a browser present a certificate.
 func show(t *testing.T, browser *http.Client, pair certtest.Pair) {
 	t.Helper()
 	cert, err := tls.LoadX509KeyPair(pair.CertFile, pair.KeyFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Also to a server that names other authorities.
+	// The browser also presents it to a server that names other authorities.
 	browser.Transport.(*http.Transport).TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &cert, nil }
 }

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// reloads changes the configuration of a cluster that runs. Nobody who is logged in, or about to,
-// notices.
+// reloads changes the configuration of a running cluster. Users who are logged in, or are logging
+// in, are not affected.
 func reloads(t *testing.T, b *town, s *server) {
 	before := s.pid()
 	token, browser := s.token("developer", s.developer()), s.browser()
@@ -54,7 +54,7 @@ func reloads(t *testing.T, b *town, s *server) {
 	}
 	s.OC("delete", "pod", "once", "--now")
 
-	// What had begun goes on.
+	// Flows from before the change continue.
 	values.Set("username", "developer")
 	values.Set("password", s.developer())
 	if back := s.do(browser, http.MethodPost, "/login/file", values, nil).location(t); back.Path != "/oauth/authorize" {
@@ -69,7 +69,7 @@ func reloads(t *testing.T, b *town, s *server) {
 	}
 }
 
-// damaged writes a file that cannot be used, and then the one of the start.
+// damaged writes an unusable file, and then restores the initial one.
 func damaged(t *testing.T, b *town, s *server) {
 	b.write([]string{"identityProviders: [{name: file, provider: {kind: Nonsense}}]"}, b.audit, "projectConfig: {projectRequestMessage: lost}")
 	s.waitStatus("the changed configuration cannot be used, and the former one stays")
@@ -88,7 +88,7 @@ func damaged(t *testing.T, b *town, s *server) {
 	})
 }
 
-// requestTemplate makes projects with a label.
+// requestTemplate makes new projects get a label.
 const requestTemplate = `
 apiVersion: template.openshift.io/v1
 kind: Template
@@ -103,7 +103,7 @@ objects:
   subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: "${PROJECT_ADMIN_USER}"}]
 `
 
-// waitStatus waits until `slipway status` says something.
+// waitStatus waits until the output of `slipway status` contains a text.
 func (s *server) waitStatus(text string) {
 	s.t.Helper()
 	s.WaitFor("a status that says so", func(context.Context) error {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// restarts ends the control plane after each step of a login, which goes on nevertheless.
+// restarts ends the control plane after each step of a login. The login must continue.
 func restarts(t *testing.T, _ *town, s *server) {
 	browser := s.browser()
 	authorize := s.do(browser, http.MethodGet, "/oauth/token/request", nil, nil).location(t)
@@ -18,10 +18,10 @@ func restarts(t *testing.T, _ *town, s *server) {
 	form.Set("username", "developer")
 	form.Set("password", s.developer())
 	back := s.do(browser, http.MethodPost, "/login/file", form, nil).location(t)
-	s.restart() // the session is in the cookie
+	s.restart() // The session is in the cookie.
 	display := s.do(browser, http.MethodGet, back.String(), nil, nil).location(t)
 	button := s.do(browser, http.MethodGet, display.String(), nil, nil)
-	s.restart() // the code is in the store
+	s.restart() // The code is in etcd.
 	page := s.do(browser, http.MethodPost, "/oauth/token/display", button.fields(), nil)
 	_, rest, ok := strings.Cut(page.body, "<pre>sha256~")
 	secret, _, _ := strings.Cut(rest, "<")
@@ -46,7 +46,7 @@ func (s *server) restart() {
 	})
 }
 
-// noLogHolds looks for secrets in every log, the audit log among them.
+// noLogHolds checks that no log contains a secret, including the audit log.
 func (s *server) noLogHolds(secrets map[string]string) {
 	s.t.Helper()
 	files, err := os.ReadDir(s.Path("log"))

@@ -72,7 +72,7 @@ func TestMetadataDescribesTheServer(t *testing.T) {
 
 func TestChallengesFollowTheRules(t *testing.T) {
 	s := at(t, kit.Shared(t))
-	marked := func(r *http.Request) { r.Header.Set("X-CSRF-Token", "1") }
+	withMark := func(r *http.Request) { r.Header.Set("X-CSRF-Token", "1") }
 	tests := []struct {
 		name      string
 		change    func(*http.Request)
@@ -80,7 +80,7 @@ func TestChallengesFollowTheRules(t *testing.T) {
 		body      string
 	}{
 		{"without the header", nil, "", "A non-empty X-CSRF-Token header is required"},
-		{"with the header", marked, `Basic realm="openshift"`, ""},
+		{"with the header", withMark, `Basic realm="openshift"`, ""},
 		{"with a wrong password", basic("developer", "wrong"), `Basic realm="openshift"`, ""},
 		{"with an unknown user", basic("nobody", "wrong"), `Basic realm="openshift"`, ""},
 	}

@@ -20,21 +20,20 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// town is a machine with servers of each kind that know persons. Everywhere there is an Alice,
-// whose password is `secret`.
+// town is a machine with servers of each kind that store users. Each has a user Alice with the
+// password `secret`.
 type town struct {
 	*kit.Cluster
 	t *testing.T
-	// ldap is OpenLDAP's slapd, remote answers to Basic authentication, keystone as OpenStack does;
-	// the others are OAuth servers.
+	// ldap is OpenLDAP's slapd, remote serves Basic authentication, and keystone serves OpenStack's
+	// API. The others are OAuth servers.
 	ldap                                     *ldaptest.Server
 	remote, keystone, github, gitlab, openid *httptest.Server
-	// proxy is HAProxy in front of the master, which asks for a password itself and shows the
-	// certificate of a client.
+	// proxy is HAProxy in front of the master. It checks a password and presents a client certificate.
 	proxy string
-	// audit is a line of the configuration that has everything audited.
+	// audit is a line of the configuration that audits everything.
 	audit string
-	// strangers issued the proxy's certificate, which master has as its authority.
+	// strangers issued the proxy's certificate. master is configured with it as an authority.
 	strangers *certtest.Authority
 }
 
@@ -83,7 +82,7 @@ func (b *town) serve(handler http.Handler) *httptest.Server {
 	return server
 }
 
-// checkBasic answers as the document of OpenShift 3 has it.
+// checkBasic responds as OpenShift 3's document defines it.
 func checkBasic(w http.ResponseWriter, r *http.Request) {
 	if user, password, ok := r.BasicAuth(); !ok || user != "carol" || password != "secret" {
 		w.WriteHeader(http.StatusUnauthorized)
@@ -92,7 +91,7 @@ func checkBasic(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, `{"sub":"4712","name":"Carol C.","preferred_username":"carol"}`)
 }
 
-// checkKeystone answers as Keystone's API of version 3.
+// checkKeystone responds as version 3 of Keystone's API.
 func checkKeystone(w http.ResponseWriter, r *http.Request) {
 	var body struct {
 		Auth struct {
@@ -115,7 +114,7 @@ func checkKeystone(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, `{"token":{"user":{"id":"0af1","name":"erin","domain":{"id":"d","name":"default"}}}}`)
 }
 
-// authorityOf returns a file with the certificate of a server of this test.
+// authorityOf returns a file with the CA certificate of a server of this test.
 func (b *town) authorityOf(server *httptest.Server) string {
 	return b.file("ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
 }
@@ -129,7 +128,7 @@ func (b *town) file(name, content string) string {
 	return path
 }
 
-// write makes the master's configuration of a part oauthConfig and lines beside it.
+// write writes the master's configuration from an oauthConfig section and additional lines.
 func (b *town) write(oauthConfig []string, beside ...string) {
 	b.t.Helper()
 	lines := append([]string{"apiVersion: v1", "kind: MasterConfig"}, beside...)
@@ -148,7 +147,7 @@ func provider(name, method string, challenge bool, kind, settings string) string
 		name, challenge, method, kind, settings)
 }
 
-// providers returns those of the town.
+// providers returns the lines of all providers of the town.
 func (b *town) providers() []string {
 	registration := fmt.Sprintf("clientID: %s, clientSecret: {file: %s}", oauthtest.ClientID, b.file("secret", oauthtest.ClientSecret))
 	oidc := "claims: {id: [sub], preferredUsername: [preferred_username], name: [name]}, urls: {authorize: %[1]s/authorize, token: %[1]s/token}"
@@ -190,7 +189,7 @@ frontend front
 	default_backend master
 backend master
 	server master %s:8443 ssl crt %s verify required ca-file %s
-`, address, joined(b, front), b.Address, joined(b, back), b.Path("pki", "ca.crt"))
+`, address, join(b, front), b.Address, join(b, back), b.Path("pki", "ca.crt"))
 	proxy := exec.Command("haproxy", "-db", "-f", b.file("haproxy.cfg", config))
 	log, err := os.Create(filepath.Join(b.t.TempDir(), "log"))
 	if err != nil {
@@ -217,8 +216,8 @@ backend master
 	})
 }
 
-// joined returns a file with a certificate and its key.
-func joined(b *town, pair certtest.Pair) string {
+// join returns a file with a certificate and its key.
+func join(b *town, pair certtest.Pair) string {
 	b.t.Helper()
 	var both string
 	for _, path := range []string{pair.CertFile, pair.KeyFile} {
@@ -231,7 +230,7 @@ func joined(b *town, pair certtest.Pair) string {
 	return b.file("pair.pem", both)
 }
 
-// freeAddress returns one of the machine on which nothing listens.
+// freeAddress returns an address of the machine on which no process listens.
 func (b *town) freeAddress() string {
 	b.t.Helper()
 	listener, err := b.Listen("tcp", "127.0.0.1:0")

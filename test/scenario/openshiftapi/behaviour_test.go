@@ -49,7 +49,7 @@ func TestClientsFindAndExplainEveryResource(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// By which clients know that theirs is the present one.
+		// Clients use these fields to check that their copy is current.
 		want := fmt.Sprintf("/openapi/v3/%s?hash=%X", path, sha512.Sum512(document))
 		if got := list.Paths[path].ServerRelativeURL; got != want {
 			t.Errorf("the document of %s is at %s, want %s", path, got, want)
@@ -278,7 +278,7 @@ func TestProjectsSeeTheQuotasThatApply(t *testing.T) {
 }
 
 func TestObjectsOutliveARestartAndEndWithTheirNamespace(t *testing.T) {
-	// An encrypted object shows no encoding.
+	// The encoding of an encrypted object is not visible.
 	c := kit.Start(t, kit.Options{Master: "slipway: {encryptSecrets: false}"})
 	c.OC("create", "namespace", "shop")
 	file := filepath.Join(t.TempDir(), "route.yaml")
@@ -302,8 +302,8 @@ func TestObjectsOutliveARestartAndEndWithTheirNamespace(t *testing.T) {
 	}
 }
 
-// storedAsProtobuf looks for a key in etcd's files that the mark of protobuf follows. The log of
-// etcd also has the key in the condition of each write, without a value.
+// storedAsProtobuf reports whether protobuf's prefix follows a key in etcd's files. The log of
+// etcd also contains the key in the condition of each write, without a value.
 func storedAsProtobuf(t *testing.T, c *kit.Cluster, key string) (found bool) {
 	t.Helper()
 	existing := regexp.MustCompile(regexp.QuoteMeta(key) + `(?s:.{0,36}?)k8s\x00`)

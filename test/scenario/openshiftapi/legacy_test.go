@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// identity is what a test looks at in an answer.
+// identity contains the fields of a response that a test compares.
 type identity struct {
 	APIVersion, Kind string
 	Metadata         metav1.ObjectMeta
@@ -26,7 +26,7 @@ type identity struct {
 	Versions         []string
 }
 
-// answer makes sense of an answer.
+// answer decodes a response.
 func answer(t *testing.T, result rest.Result) (seen identity) {
 	t.Helper()
 	raw, err := result.Raw()
@@ -73,12 +73,12 @@ func TestKindsWithoutAGroup(t *testing.T) {
 	if merged.Metadata.Labels["merged"] != "yes" {
 		t.Errorf("patched %+v", merged)
 	}
-	applied := answer(t, client.Patch(types.ApplyPatchType).AbsPath(base+"/front").Param("fieldManager", "old").
+	patched := answer(t, client.Patch(types.ApplyPatchType).AbsPath(base+"/front").Param("fieldManager", "old").
 		Body([]byte(`{"apiVersion": "v1", "kind": "Route", "metadata": {"name": "front", "labels": {"applied": "yes"}}}`)).Do(t.Context()))
-	if applied.APIVersion != "v1" || applied.Metadata.Labels["applied"] != "yes" || applied.Metadata.Labels["merged"] != "yes" {
-		t.Errorf("applied %+v", applied)
+	if patched.APIVersion != "v1" || patched.Metadata.Labels["applied"] != "yes" || patched.Metadata.Labels["merged"] != "yes" {
+		t.Errorf("applied %+v", patched)
 	}
-	// A body with the old name is accepted in the group, too.
+	// The group also accepts a body with the old name.
 	other := strings.Replace(oldRoute, `"front"`, `"side"`, 1)
 	if got := answer(t, client.Post().AbsPath(group).SetHeader("Content-Type", "application/json").Body([]byte(other)).Do(t.Context())); got.APIVersion != "route.openshift.io/v1" {
 		t.Errorf("made %+v", got)

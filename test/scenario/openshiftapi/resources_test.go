@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// resource is a stored resource: what an object needs beside its name, the columns of its table
-// after the name, and the names that `oc get` knows it by.
+// resource is a stored resource: the required fields of an object, the columns of its table after
+// the name, and its names in `oc get`.
 type resource struct {
 	group, plural, kind string
 	clusterwide         bool
@@ -64,7 +64,7 @@ func (r resource) version() schema.GroupVersion {
 	return schema.GroupVersion{Group: r.group + ".openshift.io", Version: "v1"}
 }
 
-// object returns a valid one.
+// object returns a valid object.
 func (r resource) object(t *testing.T, c *kit.Cluster, name string) *unstructured.Unstructured {
 	t.Helper()
 	object := &unstructured.Unstructured{}

@@ -1,4 +1,4 @@
-// Package openshiftapi proves that OpenShift's API groups are served as Kubernetes' own are: with
+// Package openshiftapi proves that OpenShift's API groups are served like Kubernetes' groups: with
 // every verb, patch, selector, policy and quota, by their current and their old names.
 package openshiftapi
 
@@ -60,7 +60,7 @@ func TestEveryResourceHasEveryVerb(t *testing.T) {
 	}
 }
 
-// checkRefusals sends what must not be stored.
+// checkRefusals sends invalid objects.
 func checkRefusals(t *testing.T, client dynamic.ResourceInterface, object *unstructured.Unstructured) {
 	t.Helper()
 	if _, err := client.Create(t.Context(), object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
@@ -82,7 +82,7 @@ func checkRefusals(t *testing.T, client dynamic.ResourceInterface, object *unstr
 	}
 }
 
-// checkWatch creates the object and sees it made.
+// checkWatch creates the object and watches its creation.
 func checkWatch(t *testing.T, client dynamic.ResourceInterface, object *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	list, err := client.List(t.Context(), metav1.ListOptions{})
@@ -99,8 +99,8 @@ func checkWatch(t *testing.T, client dynamic.ResourceInterface, object *unstruct
 		t.Fatal(err)
 	}
 	event := <-events.ResultChan()
-	seen, ok := event.Object.(*unstructured.Unstructured)
-	if !ok || event.Type != watch.Added || seen.GetUID() != result.GetUID() || seen.GetAPIVersion() != object.GetAPIVersion() || seen.GetKind() != object.GetKind() {
+	obj, ok := event.Object.(*unstructured.Unstructured)
+	if !ok || event.Type != watch.Added || obj.GetUID() != result.GetUID() || obj.GetAPIVersion() != object.GetAPIVersion() || obj.GetKind() != object.GetKind() {
 		t.Fatalf("watched %+v", event)
 	}
 	return result
@@ -124,7 +124,7 @@ func checkPatches(t *testing.T, client dynamic.ResourceInterface, name string) {
 	}
 }
 
-// checkApply applies by two managers, who share and quarrel.
+// checkApply applies the object as two managers, with and without conflicts.
 func checkApply(t *testing.T, client dynamic.ResourceInterface, object *unstructured.Unstructured) {
 	t.Helper()
 	apply := func(manager, label, value string, force bool) (*unstructured.Unstructured, error) {
@@ -179,7 +179,7 @@ func checkLists(t *testing.T, client dynamic.ResourceInterface, labelled, other 
 	}
 }
 
-// checkTable asks for what `oc get` prints.
+// checkTable requests the table that `oc get` prints.
 func checkTable(t *testing.T, c *kit.Cluster, r resource, name string) {
 	t.Helper()
 	path := fmt.Sprintf("/apis/%s/%s/%s", r.version(), r.plural, name)
@@ -203,7 +203,7 @@ func checkTable(t *testing.T, c *kit.Cluster, r resource, name string) {
 	}
 }
 
-// checkFinalizer deletes an object that somebody has to let go.
+// checkFinalizer deletes an object that has a finalizer.
 func checkFinalizer(t *testing.T, client dynamic.ResourceInterface, name string) {
 	t.Helper()
 	patch := func(text string) {

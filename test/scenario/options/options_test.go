@@ -1,4 +1,4 @@
-// Package options proves settings and commands that change what a cluster keeps: the audit log,
+// Package options proves settings and commands that change what a cluster stores: the audit log,
 // encrypted secrets, and images that are loaded from archives.
 package options
 
@@ -66,7 +66,8 @@ slipway: {encryptSecrets: false}
 	rotatesKeys(t, c)
 }
 
-// encryptsExisting turns encryption on, and ends the control plane while it encrypts what is there.
+// encryptsExisting turns encryption on, and ends the control plane while it encrypts existing
+// objects.
 func encryptsExisting(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	const secrets = 150
@@ -97,8 +98,8 @@ func encryptsExisting(t *testing.T, c *kit.Cluster) {
 	}
 }
 
-// rotatesKeys encrypts everything with another key. The control plane ends meanwhile, which also
-// spares the minute after which the API server reads its file again.
+// rotatesKeys encrypts everything with another key. The control plane restarts meanwhile, which
+// avoids the minute until the API server rereads its file.
 func rotatesKeys(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	c.MustSlipway("encryption", "rotate")
@@ -112,7 +113,7 @@ func rotatesKeys(t *testing.T, c *kit.Cluster) {
 	}
 }
 
-// waitEncrypted waits until everything is stored under the present encryption.
+// waitEncrypted waits until all objects are stored with the current encryption.
 func waitEncrypted(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	content, err := os.ReadFile(c.Path("pki", "encryption.yaml"))
@@ -129,7 +130,7 @@ func waitEncrypted(t *testing.T, c *kit.Cluster) {
 	})
 }
 
-// raw reads an object as the store has it.
+// raw returns an object as etcd stores it.
 func raw(t *testing.T, c *kit.Cluster, key string) string {
 	t.Helper()
 	store, err := clientv3.New(clientv3.Config{Endpoints: []string{"unix://" + c.Path("run", "etcd.sock")}, Logger: zap.NewNop()})
@@ -185,7 +186,7 @@ func TestImagesAreLoadedFromArchives(t *testing.T) {
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// speaksTLS connects to the API as clients of different age and by different names.
+// speaksTLS connects to the API with old and new TLS versions and with different server names.
 func speaksTLS(t *testing.T, c *kit.Cluster, public certtest.Pair) {
 	t.Helper()
 	connect := func(config *tls.Config) (tls.ConnectionState, error) {
@@ -194,7 +195,7 @@ func speaksTLS(t *testing.T, c *kit.Cluster, public certtest.Pair) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		config.InsecureSkipVerify = true // which certificate it is, is looked at
+		config.InsecureSkipVerify = true // The test checks the returned certificate instead.
 		client := tls.Client(conn, config)
 		err = client.HandshakeContext(t.Context())
 		return client.ConnectionState(), err
@@ -203,8 +204,8 @@ func speaksTLS(t *testing.T, c *kit.Cluster, public certtest.Pair) {
 	if err != nil || !state.PeerCertificates[0].Equal(public.Certificate) {
 		t.Errorf("by the public name: %v, another certificate", err)
 	}
-	own, err := connect(&tls.Config{ServerName: "kubernetes"})
-	if err != nil || own.PeerCertificates[0].Equal(public.Certificate) {
+	apiState, err := connect(&tls.Config{ServerName: "kubernetes"})
+	if err != nil || apiState.PeerCertificates[0].Equal(public.Certificate) {
 		t.Errorf("by the own name: %v, the public certificate", err)
 	}
 	old, err := connect(&tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS10, CipherSuites: []uint16{tls.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA}})

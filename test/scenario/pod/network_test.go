@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// fetch gets a page from within the machine's network, as a person on the machine does.
+// fetch requests a page from the machine's network, as a user on the machine does.
 func fetch(t *testing.T, c *kit.Cluster, address string) string {
 	t.Helper()
 	client := http.Client{Transport: &http.Transport{DialContext: c.Dial, DisableKeepAlives: true}, Timeout: 5 * time.Second}
@@ -58,7 +58,7 @@ func TestServiceIsReachedByEveryName(t *testing.T) {
 	} {
 		c.WaitFetch("client", "http://"+name+"/", "I am web")
 	}
-	// OpenShift's name for the pods behind a service leads past the service's address and port.
+	// OpenShift's DNS name for the pods of a service bypasses the service's address and port.
 	c.WaitFetch("client", "http://web."+c.Namespace+".endpoints.cluster.local:8080/", "I am web")
 }
 
@@ -141,7 +141,7 @@ func TestPodReachesItselfThroughItsService(t *testing.T) {
 	c.Apply(server("web"))
 	c.Apply(webService)
 	c.WaitPodRunning("web")
-	// Its bare name is the pod's own, which /etc/hosts has.
+	// The bare name is the pod's name, which /etc/hosts contains.
 	c.WaitFetch("web", "http://web."+c.Namespace+"/", "I am web")
 }
 

@@ -1,5 +1,5 @@
-// Package pod proves what pods get from the node: lives, volumes, and the commands that look into
-// them.
+// Package pod proves what the node provides to pods: lifecycle, volumes, and the commands that
+// inspect them.
 package pod
 
 import (
@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// server returns a pod that serves its own name over HTTP on port 8080 and logs every request.
+// server returns a pod that serves its name over HTTP on port 8080 and logs every request.
 func server(name string) string {
 	return fmt.Sprintf(`
 apiVersion: v1
@@ -40,7 +40,7 @@ spec:
 `, name, kit.ToolsImage)
 }
 
-// task returns a pod that waits to be told what to do.
+// task returns a pod that waits for commands.
 func task(name string) string {
 	return fmt.Sprintf(`
 apiVersion: v1
@@ -243,6 +243,6 @@ func TestServiceAccountTokenOpensTheAPI(t *testing.T) {
 	if want := "system:serviceaccount:" + c.Namespace + ":default"; review.Status.UserInfo.Username != want {
 		t.Errorf("the token's user is %q, want %q", review.Status.UserInfo.Username, want)
 	}
-	// busybox speaks no TLS that the API server accepts: the connection is enough.
+	// busybox has no TLS version that the API server accepts. A connection is sufficient.
 	c.Exec("task", "timeout", "5", "sh", "-c", "nc kubernetes.default.svc 443 </dev/null")
 }

@@ -21,7 +21,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// routeHost is where the route of the registry is, below the domain that main_test.go configures.
+// routeHost is the host name of the registry's route, below the domain that main_test.go
+// configures.
 const routeHost = "docker-registry-default.apps.example.com"
 
 func TestClientsOutsideUseTheRoute(t *testing.T) {
@@ -46,14 +47,14 @@ func TestClientsOutsideUseTheRoute(t *testing.T) {
 	options := []remote.Option{remote.WithTransport(p.transport()), remote.WithAuth(authn.FromConfig(login.Auths[routeHost]))}
 	image, tag := p.noise(1000), p.tag(routeHost, "app:v1")
 	p.WaitFor("a push by the route", func(context.Context) error { return remote.Write(tag, image, options...) })
-	if err := whole(tag, options...); err != nil {
+	if err := checkContent(tag, options...); err != nil {
 		t.Error(err)
 	}
 	if err := remote.CheckPushPermission(tag, authn.NewMultiKeychain(), p.transport()); err == nil {
 		t.Error("somebody without credentials may push by the route")
 	}
 
-	// What refers to an image is found by its digest, by those who may pull it.
+	// Clients that can pull an image can list its referrers by the image's digest.
 	subject, err := remote.Head(tag, options...)
 	if err != nil {
 		t.Fatal(err)
@@ -103,13 +104,13 @@ func TestAFreshProjectsAccountsPushAndPull(t *testing.T) {
 		password = entries["docker-registry.default.svc:5000"].Password
 		return p.push(dir, "app:v1", password)
 	})
-	// A pod of the account `default` needs no secret of its own.
+	// A pod of the service account `default` needs no pull secret.
 	p.Apply(fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: app}, spec: {containers: [
 		{name: app, image: "docker-registry.default.svc:5000/%s/app:v1", imagePullPolicy: Always}]}}`, p.Namespace))
 	p.WaitPodRunning("app")
 }
 
-// private is a registry outside of the cluster that wants a user and a password, with an image.
+// private is an external registry with one image. It requires a user and a password.
 func private(p *project, image v1.Image) (reference, host string) {
 	p.t.Helper()
 	listener, err := listen(p)
@@ -138,8 +139,8 @@ func private(p *project, image v1.Image) (reference, host string) {
 	return host + "/team/app:v1", host
 }
 
-// hosts tells the node where it finds the images of a registry, as an administrator does: by
-// containerd's hosts.toml.
+// hosts configures the node's address of a registry, as an administrator does, with containerd's
+// hosts.toml.
 func hosts(p *project, registry, at string) {
 	p.t.Helper()
 	dir := p.Path("registries.d", registry)
@@ -161,7 +162,7 @@ func TestAPrivateRegistryIsUsedWithPullSecrets(t *testing.T) {
 		return fmt.Sprintf(`{apiVersion: image.openshift.io/v1, kind: ImageStream, metadata: {name: %s}, spec: {tags: [
 			{name: v1, from: {kind: DockerImage, name: %q}, importPolicy: {insecure: true}, referencePolicy: {type: Local}}]}}`, name, reference)
 	}
-	imported := func(stream, want string) {
+	importTag := func(stream, want string) {
 		t.Helper()
 		p.WaitFor("the import of "+stream+" is "+want, func(context.Context) error {
 			got, err := p.TryOC("get", "is", stream, "-o", "jsonpath={.status.tags[0].items[0].image}{.status.tags[0].conditions[0].reason}")
@@ -172,11 +173,11 @@ func TestAPrivateRegistryIsUsedWithPullSecrets(t *testing.T) {
 		})
 	}
 	p.Apply(stream("refused"))
-	imported("refused", "Unauthorized")
+	importTag("refused", "Unauthorized")
 
 	p.OC("create", "secret", "docker-registry", "team", "--docker-server="+host, "--docker-username=team", "--docker-password=secret")
 	p.Apply(stream("app"))
-	imported("app", "sha256:")
+	importTag("app", "sha256:")
 	if _, err := p.pull("app:v1", p.token); err != nil {
 		t.Errorf("pull through the stream: %v", err)
 	}
@@ -198,7 +199,7 @@ func TestANodePullsThroughAMirror(t *testing.T) {
 	_, result := image(t, "mirrored")
 	reference, _ := elsewhere(p, result)
 	host, _, _ := strings.Cut(reference, "/")
-	hosts(p, "images.example.com", host) // a name that nobody resolves
+	hosts(p, "images.example.com", host) // a name that does not resolve
 	p.Apply(`{apiVersion: v1, kind: Pod, metadata: {name: app}, spec: {containers: [{name: app, image: "images.example.com/team/app:v1", imagePullPolicy: Always}]}}`)
 	p.WaitPodRunning("app")
 }

@@ -33,7 +33,7 @@ func archive(t *testing.T, files map[string]string) []byte {
 	return buffer.Bytes()
 }
 
-// archived writes an image as a file of `docker save`.
+// archived writes an image in the format of `docker save`.
 func archived(t *testing.T, image v1.Image) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "image.tar")

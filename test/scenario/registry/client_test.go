@@ -26,8 +26,8 @@ func file(t *testing.T, name string, content []byte) string {
 }
 
 // TestImagesAreMirroredAppendedAndExtracted copies an image of another registry into the cluster's
-// by `oc image`, adds a layer and takes a file out again; a deployment follows, by a trigger that
-// the client has written.
+// with `oc image`, appends a layer and extracts a file. A trigger of the client then starts a
+// deployment.
 func TestImagesAreMirroredAppendedAndExtracted(t *testing.T) {
 	p := newProject(t)
 	_, result := image(t, "mirrored")
@@ -82,8 +82,8 @@ func TestImagesAreMirroredAppendedAndExtracted(t *testing.T) {
 	}
 }
 
-// TestSignaturesAreAddedAndVerified signs an image with GnuPG, adds the signature by the registry's
-// interface, and verifies what it answers.
+// TestSignaturesAreAddedAndVerified signs an image with GnuPG, adds the signature through the
+// registry's API, and verifies the registry's response.
 func TestSignaturesAreAddedAndVerified(t *testing.T) {
 	p := newProject(t)
 	dir, result := image(t, "signed")
@@ -99,7 +99,7 @@ func TestSignaturesAreAddedAndVerified(t *testing.T) {
 	signer, auditor := p.account("signer", "system:image-puller"), p.account("auditor", "")
 	p.OC("adm", "policy", "add-cluster-role-to-user", "system:image-auditor", "-z", "auditor")
 	address := fmt.Sprintf("https://%s:5000/extensions/v2/%s/app/signatures/%s", p.Address, p.Namespace, digest)
-	put := func(name string) int {
+	addSignature := func(name string) int {
 		t.Helper()
 		body, err := json.Marshal(map[string]any{"schemaVersion": 2, "type": "atomic", "name": name, "content": content})
 		if err != nil {
@@ -109,17 +109,17 @@ func TestSignaturesAreAddedAndVerified(t *testing.T) {
 		return status
 	}
 	name := digest.String() + "@" + strings.Repeat("4d", 16)
-	if status := put(name); status != http.StatusForbidden && status != http.StatusUnauthorized {
+	if status := addSignature(name); status != http.StatusForbidden && status != http.StatusUnauthorized {
 		t.Errorf("who may not sign adds a signature: %d", status)
 	}
 	p.OC("adm", "policy", "add-cluster-role-to-user", "system:image-signer", "-z", "signer")
 	p.WaitFor("the signature is added", func(context.Context) error {
-		if status := put(name); status != http.StatusCreated && status != http.StatusConflict {
+		if status := addSignature(name); status != http.StatusCreated && status != http.StatusConflict {
 			return fmt.Errorf("status %d", status)
 		}
 		return nil
 	})
-	if status := put(name + "0"); status != http.StatusBadRequest {
+	if status := addSignature(name + "0"); status != http.StatusBadRequest {
 		t.Errorf("a name with 33 characters: %d", status)
 	}
 	var read struct {
@@ -167,7 +167,7 @@ func TestSignaturesOfAStoreAreImported(t *testing.T) {
 	host, repository, _ := strings.Cut(strings.TrimSuffix(reference, ":v1"), "/")
 	content, key := sign(t, fmt.Sprintf(`{"critical": {"type": "atomic container signature", "image": {"docker-manifest-digest": %q}, "identity": {"docker-reference": %q}}, "optional": {}}`, digest, reference))
 	store, configured := t.TempDir(), filepath.Join(filepath.Dir(p.MasterFile()), "stores")
-	t.Cleanup(func() { _ = os.RemoveAll(configured) }) // the cluster's directory goes anyway
+	t.Cleanup(func() { _ = os.RemoveAll(configured) }) // The cluster's directory is removed anyway.
 	for file, text := range map[string]string{
 		filepath.Join(store, repository+"@"+strings.Replace(digest.String(), ":", "=", 1), "signature-1"): string(content),
 		filepath.Join(configured, "default.yaml"):                                                         fmt.Sprintf("docker: {%q: {sigstore: %q}}", host, "file://"+store),
@@ -186,15 +186,15 @@ func TestSignaturesOfAStoreAreImported(t *testing.T) {
 	})
 }
 
-// sign signs a text with a new key of GnuPG, and writes the public key to a file.
+// sign signs a text with a new GnuPG key, and writes the public key to a file.
 func sign(t *testing.T, text string) (content []byte, key string) {
 	t.Helper()
-	home, err := os.MkdirTemp("", "gpg") // short, since the path of a socket is limited
+	home, err := os.MkdirTemp("", "gpg") // short, because the path of a socket is limited
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		// The directory goes either way.
+		// The directory is removed either way.
 		_ = exec.Command("gpgconf", "--homedir", home, "--kill", "all").Run()
 		_ = os.RemoveAll(home)
 	})

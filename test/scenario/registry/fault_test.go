@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pruner is an account that may prune, and a way to prune.
+// pruner creates an account with the right to prune, and returns a function that prunes.
 func (p *project) pruner() (prune func(title string, more ...string) string) {
 	p.t.Helper()
 	try := p.tryPruner()
@@ -88,7 +88,7 @@ func TestPushesGoOnWhileImagesAreRemoved(t *testing.T) {
 		t.Errorf("an image that nothing names was not removed:\n%s", removed)
 	}
 	for _, stream := range append(streams, "quiet") {
-		if err := whole(p.tag(p.direct(), stream), options...); err != nil {
+		if err := checkContent(p.tag(p.direct(), stream), options...); err != nil {
 			t.Errorf("the newest image after removing older ones: %v", err)
 		}
 	}
@@ -132,8 +132,8 @@ func TestAPushSurvivesTheEndOfTheRegistry(t *testing.T) {
 	}
 }
 
-// interrupt begins an upload, ends the registry in the middle of it, and gives the directory of
-// what it has left.
+// interrupt starts an upload, kills the registry while it runs, and returns the directory of the
+// upload.
 func (p *project) interrupt(stream string) (rest string) {
 	p.t.Helper()
 	client := &http.Client{Transport: p.transport()}
@@ -152,14 +152,14 @@ func (p *project) interrupt(stream string) (rest string) {
 	started.Body.Close()
 	rest = p.Path("registry", "docker", "registry", "v2", "repositories", p.Namespace, stream, "_uploads", started.Header.Get("Docker-Upload-UUID"))
 	reader, writer := io.Pipe()
-	ended := make(chan error, 1)
+	done := make(chan error, 1)
 	go func() {
 		answer, err := ask(http.MethodPatch, started.Header.Get("Location"), reader)
 		if err == nil {
 			answer.Body.Close()
 		}
 		reader.Close()
-		ended <- err
+		done <- err
 	}()
 	go func() {
 		for block := make([]byte, 64<<10); ; {
@@ -176,7 +176,7 @@ func (p *project) interrupt(stream string) (rest string) {
 		return err
 	})
 	p.Kill("control-plane")
-	if err := <-ended; err == nil {
+	if err := <-done; err == nil {
 		p.t.Error("the upload ended well")
 	}
 	return rest
@@ -199,15 +199,15 @@ func TestAFullDisk(t *testing.T) {
 	if err := remote.Write(tag, small, options...); err != nil {
 		t.Fatal(err)
 	}
-	once := append(options, remote.WithRetryPredicate(func(error) bool { return false }), remote.WithRetryStatusCodes())
-	if err := remote.Write(p.tag(p.direct(), "app:large"), large, once...); err == nil || !strings.Contains(err.Error(), "the disk of the registry is full") {
+	noRetry := append(options, remote.WithRetryPredicate(func(error) bool { return false }), remote.WithRetryStatusCodes())
+	if err := remote.Write(p.tag(p.direct(), "app:large"), large, noRetry...); err == nil || !strings.Contains(err.Error(), "the disk of the registry is full") {
 		t.Errorf("push of what does not fit: %v", err)
 	}
 	if _, err := p.try("copy", "--dest-cert-dir", "CERTIFICATES", "--dest-creds", "any:"+p.token, "docker-archive:"+archived(t, large), p.repository("app:larger")); err == nil ||
 		!strings.Contains(err.Error(), "507") && !strings.Contains(err.Error(), "full") {
 		t.Errorf("push of what does not fit by skopeo: %v", err)
 	}
-	if err := whole(tag, options...); err != nil {
+	if err := checkContent(tag, options...); err != nil {
 		t.Errorf("an image of a registry whose disk is full: %v", err)
 	}
 	p.WaitFor("the space of the refused pushes", func(context.Context) error {
@@ -220,13 +220,13 @@ func TestAFullDisk(t *testing.T) {
 		}
 		return nil
 	})
-	p.OC("get", "nodes") // the cluster goes on
+	p.OC("get", "nodes") // The cluster keeps running.
 
 	filler := filepath.Join(dir, "filler")
 	if err := os.WriteFile(filler, make([]byte, 14<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := remote.Write(p.tag(p.direct(), "app:next"), p.noise(2<<20), once...); err == nil {
+	if err := remote.Write(p.tag(p.direct(), "app:next"), p.noise(2<<20), noRetry...); err == nil {
 		t.Error("a push to a full disk works")
 	}
 	if err := os.Remove(filler); err != nil {
@@ -237,8 +237,8 @@ func TestAFullDisk(t *testing.T) {
 	}
 }
 
-// reads is how many clients read a manifest at once, and maxGrowth what that may cost the control
-// plane, in KiB: half a MiB each.
+// reads is the number of clients that read a manifest at the same time. maxGrowth limits how much
+// this increases the memory of the control plane, in KiB: half a MiB for each client.
 const reads, maxGrowth = 1000, 512 << 10
 
 func TestAThousandReadersOfAManifest(t *testing.T) {
@@ -276,12 +276,12 @@ func TestAThousandReadersOfAManifest(t *testing.T) {
 	if err := all.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	if grown := p.peak() - before; grown > maxGrowth {
-		t.Errorf("%d readers at once cost %d KiB", reads, grown)
+	if growth := p.peak() - before; growth > maxGrowth {
+		t.Errorf("%d readers at once cost %d KiB", reads, growth)
 	}
 }
 
-// peak returns the most memory that the control plane has ever had, in KiB.
+// peak returns the peak memory of the control plane, in KiB.
 func (p *project) peak() int {
 	p.t.Helper()
 	for _, process := range p.Status().Processes {

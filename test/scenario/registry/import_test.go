@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// elsewhere is a registry outside of the cluster with an image, and a way to take it away.
+// elsewhere creates an external registry with an image, and returns a function that removes it.
 func elsewhere(p *project, image v1.Image) (reference string, stop func()) {
 	p.t.Helper()
 	listener, err := listen(p)
@@ -78,7 +78,7 @@ spec:
 		}
 		return err
 	})
-	for range 2 { // the second time, its registry is gone
+	for range 2 { // The second time, its registry is unavailable.
 		dir, err := p.pull("app:v1", p.token)
 		if err != nil {
 			t.Fatal(err)

@@ -1,7 +1,8 @@
-// Package registry proves on a real cluster that stock clients push images to the cluster's own
-// registry and pull them from it, that image streams follow, and that pods run what their project
-// has pushed or imported. Sources: OpenShift Container Platform 3.9 Architecture, the integrated
-// registry and image streams; OpenShift 3.11 Cluster Administration, chapters 11, 12, 14 and 19.
+// Package registry proves on a real cluster that stock clients push images to the cluster's
+// registry and pull them from it, that image streams are updated, and that pods run the images that
+// their project has pushed or imported. Sources: OpenShift Container Platform 3.9 Architecture, the
+// integrated registry and image streams; OpenShift 3.11 Cluster Administration, chapters 11, 12, 14
+// and 19.
 package registry
 
 import (
@@ -26,12 +27,12 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// The registries of the tests are beside the cluster, in a network of its host, which only an
-	// administrator can allow.
+	// The registries of the tests are in a network of the cluster's host. Only an administrator can
+	// allow imports from there.
 	kit.MainWith(m, kit.Options{Master: "routingConfig: {subdomain: apps.example.com}\nslipway: {registry: {signatureDirectory: stores}, outbound: {allowedNetworks: [198.18.0.0/15]}}"})
 }
 
-// project is the test's own project with an account that may push to it.
+// project is the test's project with an account that can push to it.
 type project struct {
 	*kit.Cluster
 	t     *testing.T
@@ -46,7 +47,7 @@ func newProject(t *testing.T) *project {
 	return p
 }
 
-// account creates a service account with a role and gives a token of it.
+// account creates a service account with a role and returns its token.
 func (p *project) account(name, role string) string {
 	p.t.Helper()
 	p.OC("create", "serviceaccount", name)
@@ -56,17 +57,17 @@ func (p *project) account(name, role string) string {
 	return strings.TrimSpace(p.OC("create", "token", name))
 }
 
-// repository returns a stream of the project as clients on other machines write it.
+// repository returns the reference of a stream of the project for clients on other machines.
 func (p *project) repository(stream string) string {
 	return fmt.Sprintf("docker://%s:5000/%s/%s", p.Address, p.Namespace, stream)
 }
 
-// listen is on this machine's side of the cluster's network.
+// listen opens a port on this machine's side of the cluster's network.
 func listen(p *project) (net.Listener, error) {
 	return net.Listen("tcp", net.JoinHostPort(p.Gateway.String(), "0"))
 }
 
-// try runs skopeo, a client that is not ours, and returns what it prints.
+// try runs skopeo, a third-party client, and returns its output.
 func (p *project) try(args ...string) (string, error) {
 	p.t.Helper()
 	certificates := p.t.TempDir()
@@ -106,8 +107,8 @@ func (p *project) pull(from, token string) (dir string, err error) {
 	return dir, err
 }
 
-// image makes an image whose container says a word and then sleeps; the directory has it in OCI's
-// layout.
+// image creates an image whose container prints a word and then sleeps. The directory contains it
+// in OCI's layout.
 func image(t *testing.T, word string) (dir string, image v1.Image) {
 	t.Helper()
 	busybox, err := os.ReadFile("/bin/busybox")

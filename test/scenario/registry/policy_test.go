@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// imagePolicy lets the cluster's images run, those of one other registry, and those of a vendor;
-// names become those with digests.
+// imagePolicy allows the cluster's images, images of one other registry, and images of a vendor. It
+// resolves names to digests.
 const imagePolicy = `
 apiVersion: v1
 kind: ImagePolicyConfig
@@ -35,7 +35,7 @@ executionRules:
   matchRegistries: [registry.example.com]
 `
 
-// configurePolicy lets the running cluster obey a policy for the rest of a test.
+// configurePolicy applies a policy to the running cluster until the test ends.
 func configurePolicy(p *project, policy string) {
 	p.t.Helper()
 	before, err := os.ReadFile(p.MasterFile())
@@ -73,13 +73,13 @@ func configurePolicy(p *project, policy string) {
 	refuses(true)
 }
 
-// pod asks the server for a pod, which it does not make, and gives the image that it has got.
+// pod requests a pod as a dry run, and returns the image of the result.
 func (p *project) pod(name, image string) (string, error) {
 	return p.TryOC("run", name, "--image="+image, "--restart=Never", "--dry-run=server", "-o", "jsonpath={.spec.containers[0].image}")
 }
 
-// TestThePolicyDecidesWhichImagesRun tries images of registries, and what annotations of images and
-// of the project change.
+// TestThePolicyDecidesWhichImagesRun tries images of several registries, with annotations on images
+// and on the project.
 func TestThePolicyDecidesWhichImagesRun(t *testing.T) {
 	p := newProject(t)
 	dir, result := image(t, "policy")
@@ -114,7 +114,7 @@ func TestThePolicyDecidesWhichImagesRun(t *testing.T) {
 		t.Errorf("a deployment has the image %s, %v", got, err)
 	}
 
-	// Nobody learns by the policy which image a stream has from which they may not pull.
+	// The policy does not disclose the image of a stream to users who cannot pull from it.
 	newProjectOf(t, p)
 	other := p.Namespace + "-other"
 	foreign := func() (string, error) {

@@ -60,7 +60,8 @@ spec:
   containers: [{name: app, image: "%[2]s/%[1]s/app:v1", imagePullPolicy: Always}]
 `, p.Namespace, routeHost))
 	p.WaitPodRunning("app")
-	// By the name of the route, which nobody resolves, and with the secret of its service account.
+	// Through the host name of the route, which does not resolve, with the secret of its service
+	// account.
 	p.WaitPodRunning("outside")
 	p.WaitFor("the pod says what is in its image", func(context.Context) error {
 		if got, err := p.TryOC("logs", "app"); strings.TrimSpace(got) != "hello" {
@@ -114,7 +115,7 @@ func TestBlobsAreMountedWithinRightsAlone(t *testing.T) {
 	ask := url.Values{"from": {p.Namespace + "/app"}, "mount": {digest.String()}}
 	stranger := newProjectOf(t, p)
 	for _, tt := range []struct {
-		what, token, namespace string
+		name, token, namespace string
 		query, form            url.Values
 		want                   int
 	}{
@@ -136,12 +137,13 @@ func TestBlobsAreMountedWithinRightsAlone(t *testing.T) {
 		}
 		response.Body.Close()
 		if response.StatusCode != tt.want {
-			t.Errorf("a layer %s: status %s, want %d", tt.what, response.Status, tt.want)
+			t.Errorf("a layer %s: status %s, want %d", tt.name, response.Status, tt.want)
 		}
 	}
 }
 
-// newProjectOf makes another project, whose account may do everything there, and gives its token.
+// newProjectOf creates another project with an account that has all rights there, and returns the
+// account's token.
 func newProjectOf(t *testing.T, p *project) (token string) {
 	t.Helper()
 	name := p.Namespace + "-other"

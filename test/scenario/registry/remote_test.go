@@ -20,8 +20,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// transport reaches the cluster by any name: all are this cluster's one address. It trusts the
-// cluster's authority alone.
+// transport connects every host name to the cluster's address. It trusts only the cluster's CA.
 func (p *project) transport() *http.Transport {
 	p.t.Helper()
 	authority, err := os.ReadFile(p.Path("pki", "ca.crt"))
@@ -44,7 +43,7 @@ func (p *project) transport() *http.Transport {
 	return transport
 }
 
-// options returns those of a client library that is not ours, with a token.
+// options returns the options of a third-party client library with a token.
 func (p *project) options(token string) []remote.Option {
 	return []remote.Option{
 		remote.WithTransport(p.transport()), remote.WithContext(p.t.Context()),
@@ -62,11 +61,11 @@ func (p *project) tag(registry, ref string) name.Tag {
 	return tag
 }
 
-// direct is the registry at its own port.
+// direct is the address of the registry's port.
 func (p *project) direct() string { return p.Address.String() + ":5000" }
 
-// whole reads all of an image and says whether it is what its manifest says.
-func whole(reference name.Reference, options ...remote.Option) error {
+// checkContent reads an image completely and checks it against its manifest.
+func checkContent(reference name.Reference, options ...remote.Option) error {
 	image, err := remote.Image(reference, options...)
 	if err != nil {
 		return err
@@ -102,7 +101,7 @@ func (p *project) noise(size int64) v1.Image {
 	return mutate.MediaType(image, types.OCIManifestSchema1)
 }
 
-// request asks the registry itself and gives status and body.
+// request sends a request to the registry and returns status and body.
 func (p *project) request(method, path, token, body string) (int, string) {
 	p.t.Helper()
 	request, err := http.NewRequestWithContext(p.t.Context(), method, "https://"+p.direct()+path, strings.NewReader(body))

@@ -23,7 +23,7 @@ func TestARegistryWithoutACluster(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write(p.direct()) // the cluster's own registry listens there
+	write(p.direct()) // The cluster's registry listens there.
 	if result := p.Slipway("registry", config); result.Code == 0 || !strings.Contains(result.Stderr, "slipway htpasswd --file "+users+" set USER") {
 		t.Errorf("without users: %+v", result)
 	}

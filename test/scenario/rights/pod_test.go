@@ -8,7 +8,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// sleeper returns a pod with further lines of its spec.
+// sleeper returns a pod with additional lines in its spec.
 func sleeper(name string, spec ...string) string {
 	lines := ""
 	for _, line := range spec {
@@ -68,7 +68,7 @@ func TestTheServiceAccountOfAPodCounts(t *testing.T) {
 	if _, err := create(c, "dave", "dave-app", root); err == nil {
 		t.Fatal("the account may use anyuid before it is granted")
 	}
-	// The grant of OpenShift 3: a name in the constraint itself.
+	// The grant of OpenShift 3: a name in the constraint.
 	c.OC("patch", "scc", "anyuid", "--type=json", "-p", `[{"op":"add","path":"/users/-","value":"system:serviceaccount:dave-app:strong"}]`)
 	if out, err := create(c, "dave", "dave-app", root); err != nil {
 		t.Fatal(out, err)

@@ -21,7 +21,7 @@ func TestAUserRequestsAProjectAndAdministersIt(t *testing.T) {
 		must(t, output, part)
 	}
 	oc(c, "alice", "create", "configmap", "one", "-n", "alice-shop")
-	must(t, refused(t, c, "bob", "get", "configmaps", "-n", "alice-shop"), "Forbidden")
+	must(t, expectRejected(t, c, "bob", "get", "configmaps", "-n", "alice-shop"), "Forbidden")
 	if value := oc(c, "bob", "get", "projects", "-o", "name"); value != "" {
 		t.Errorf("bob sees %q", value)
 	}
@@ -29,6 +29,6 @@ func TestAUserRequestsAProjectAndAdministersIt(t *testing.T) {
 		t.Errorf("a name that is taken: %v", err)
 	}
 	oc(c, "alice", "create", "rolebinding", "bob", "--clusterrole=view", "--user=bob", "-n", "alice-shop")
-	must(t, refused(t, c, "bob", "delete", "project", "alice-shop"), "Forbidden")
+	must(t, expectRejected(t, c, "bob", "delete", "project", "alice-shop"), "Forbidden")
 	oc(c, "alice", "delete", "project", "alice-shop", "--wait=true")
 }

@@ -1,6 +1,5 @@
-// Package rights proves who may do what on a real cluster: projects and who sees them, roles,
-// security context constraints and the checks of pods. Users are impersonated, which the
-// administrator may do.
+// Package rights proves the rights of users on a real cluster: visibility of projects, roles,
+// security context constraints and the admission of pods. The administrator impersonates the users.
 package rights
 
 import (
@@ -12,19 +11,20 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// as returns the flags that make a request in the name of someone who logged in.
+// as returns the flags that impersonate a logged-in user.
 func as(name string, more ...string) []string {
 	flags := []string{"--as=" + name, "--as-group=system:authenticated", "--as-group=system:authenticated:oauth"}
 	return append(flags, more...)
 }
 
-// oc runs a command as a user and fails the test when it fails.
+// oc runs a command as a user and fails the test if it fails.
 func oc(c *kit.Cluster, user string, args ...string) string {
 	return c.OC(append(args, as(user)...)...)
 }
 
-// refused runs a command as a user that must fail, and returns what it says.
-func refused(t *testing.T, c *kit.Cluster, user string, args ...string) string {
+// expectRejected runs a command as a user. It fails the test if the command succeeds, and returns
+// the error output.
+func expectRejected(t *testing.T, c *kit.Cluster, user string, args ...string) string {
 	t.Helper()
 	out, err := c.TryOC(append(args, as(user)...)...)
 	if err == nil {
@@ -33,7 +33,7 @@ func refused(t *testing.T, c *kit.Cluster, user string, args ...string) string {
 	return out + err.Error()
 }
 
-// must fails the test unless the text has the part.
+// must fails the test unless the text contains the part.
 func must(t *testing.T, text, part string) {
 	t.Helper()
 	if !strings.Contains(text, part) {

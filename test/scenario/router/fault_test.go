@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// apply makes a route.
+// apply creates a route.
 func apply(t *testing.T, c *kit.Cluster, name, service string, change func(*routev1.RouteSpec)) {
 	t.Helper()
 	route := routev1.Route{TypeMeta: metav1.TypeMeta{APIVersion: routev1.GroupVersion.String(), Kind: "Route"}, ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -40,8 +40,8 @@ func read(t *testing.T, path string) string {
 	return string(content)
 }
 
-// shown returns the name in the certificate that the router shows for a host.
-func shown(t *testing.T, c *kit.Cluster, host string) string {
+// page returns the name in the router's certificate for a host.
+func page(t *testing.T, c *kit.Cluster, host string) string {
 	t.Helper()
 	connection, err := c.Dial(t.Context(), "tcp", "127.0.0.1:443")
 	if err != nil {
@@ -82,7 +82,7 @@ func TestBadCertificatesHurtOnlyTheirRoutes(t *testing.T) {
 		name, status, certificate string
 		answer                    int
 	}{
-		// Whether to trust a certificate is for clients to decide.
+		// Clients decide whether they trust a certificate.
 		{"expired", "public:True", "expired.faults.example.com", http.StatusOK},
 		{"other", "public:True", "other", http.StatusOK},
 		{"mismatched", "public:False/ExtendedValidationFailed", "", http.StatusServiceUnavailable},
@@ -92,15 +92,15 @@ func TestBadCertificatesHurtOnlyTheirRoutes(t *testing.T) {
 		{"good", "public:True", "good", http.StatusOK},
 	} {
 		name := tt.name + ".faults.example.com"
-		eventually.Equal(t, "status of "+name, func() string { return decided(c, tt.name) }, tt.status)
+		eventually.Equal(t, "status of "+name, func() string { return decision(c, tt.name) }, tt.status)
 		eventually.Equal(t, "answer of "+name, func() int { status, _ := fetch(c, 443, name); return status }, tt.answer)
 		if tt.certificate != "" {
-			eventually.Equal(t, "certificate of "+name, func() string { return shown(t, c, name) }, tt.certificate)
+			eventually.Equal(t, "certificate of "+name, func() string { return page(t, c, name) }, tt.certificate)
 		}
 	}
 }
 
-// What was in flight on what is killed may fail; nothing else does, and everything comes back.
+// Requests in flight on a killed process can fail. No other request fails, and everything recovers.
 func TestKillsUnderLoad(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(fmt.Sprintf(site, "kills", "alive"))
@@ -137,7 +137,7 @@ func TestKillsUnderLoad(t *testing.T) {
 	}
 	c.OC("delete", "pod", pods.Items[0].Name, "--force", "--grace-period=0")
 	c.OC("rollout", "status", "deployment/kills", "--timeout=120s")
-	// Each of those who ask may lose a request that the pod had, and one that is on its way when it
+	// Each client can lose one request that was in the pod, and one that is in flight when the pod
 	// ends.
 	if failures := stop(); len(failures) > 2*loaders {
 		t.Errorf("%d requests failed when a pod was killed, with %d at a time, the first with: %s", len(failures), loaders, failures[0])

@@ -30,7 +30,7 @@ spec:
     http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: entry, port: {number: 80}}}}]}
 `
 
-// more has a path alone, a default backend without a host, and a wildcard host.
+// more contains a path without a host, a default backend without a host, and a wildcard host.
 const more = `
 apiVersion: networking.k8s.io/v1
 kind: Ingress
@@ -60,7 +60,7 @@ func TestIngressObjectsAreServed(t *testing.T) {
 	pair := certtest.New(t).Issue(t, "safe", "safe.ingress.example.com")
 	c.OC("create", "secret", "tls", "front-tls", "--cert="+pair.CertFile, "--key="+pair.KeyFile)
 	serves(t, c, 443, "safe.ingress.example.com", "by ingress")
-	eventually.True(t, "its certificate", func() bool { // which comes with the next reload
+	eventually.True(t, "its certificate", func() bool { // takes effect at the next reload
 		connection, err := c.Dial(t.Context(), "tcp", "127.0.0.1:443")
 		if err != nil {
 			return false
@@ -74,8 +74,8 @@ func TestIngressObjectsAreServed(t *testing.T) {
 		if err != nil {
 			return err.Error()
 		}
-		told, _ := json.Marshal(ingress.Status.LoadBalancer.Ingress)
-		return string(told)
+		addresses, _ := json.Marshal(ingress.Status.LoadBalancer.Ingress)
+		return string(addresses)
 	}, fmt.Sprintf(`[{"ip":%q}]`, c.Address))
 
 	serves(t, c, 80, "rest-"+c.Namespace+".router.default.svc.cluster.local", "by ingress")

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// ask sends a request to an address that the machine reaches, and returns its status, headers and
+// ask sends a request to an address that the machine can reach, and returns its status, headers and
 // body.
 func ask(c *kit.Cluster, address, path string, with func(*http.Request)) (status int, header http.Header, body string) {
 	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
@@ -39,7 +39,7 @@ func ask(c *kit.Cluster, address, path string, with func(*http.Request)) (status
 
 func toHost(host string) func(*http.Request) { return func(r *http.Request) { r.Host = host } }
 
-// whoScrapes is an account that may see the metrics of the router gold.
+// whoScrapes is a service account with the right to read the metrics of the router gold.
 const whoScrapes = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -68,7 +68,7 @@ func TestARouterOfAShardRunsInAPod(t *testing.T) {
 	serves(t, c, 81, "gold.example.com", "sharded")
 	serves(t, c, 80, "tin.example.com", "sharded")
 	eventually.True(t, "status by both routers", func() bool {
-		output := decided(c, "mine")
+		output := decision(c, "mine")
 		return strings.Contains(output, "gold:True") && strings.Contains(output, "public:True")
 	})
 	if _, header, _ := ask(c, "127.0.0.1:81", "/", toHost("gold.example.com")); !strings.HasPrefix(header.Get("Set-Cookie"), "golden=") {
@@ -77,9 +77,9 @@ func TestARouterOfAShardRunsInAPod(t *testing.T) {
 	if status, _ := fetch(c, 81, "tin.example.com"); status != http.StatusServiceUnavailable {
 		t.Errorf("the router of a shard answers %d for a route outside of it", status)
 	}
-	eventually.Equal(t, "status of a route outside of the shard", func() string { return decided(c, "others") }, "public:True")
+	eventually.Equal(t, "status of a route outside of the shard", func() string { return decision(c, "others") }, "public:True")
 	eventually.True(t, "requests in its log", func() bool {
-		// The container of the log may have started after the router served.
+		// The log container can start after the router serves.
 		fetch(c, 81, "gold.example.com")
 		log, err := c.TryOC("logs", "dc/gold", "-c", "syslog")
 		return err == nil && strings.Contains(log, "be_http:"+c.Namespace+":mine")
@@ -110,7 +110,7 @@ func TestARouterOfAShardRunsInAPod(t *testing.T) {
 	}
 }
 
-// ownTemplate is a template of OpenShift's kind that tells the router's peers in a header.
+// ownTemplate is a template in OpenShift's format that adds a header with the router's peers.
 const ownTemplate = `
 apiVersion: v1
 kind: ConfigMap
@@ -162,7 +162,7 @@ func TestAProjectHasARouterOfItsOwn(t *testing.T) {
 		peers = strings.Fields(header.Get("X-Peers"))
 		return status == http.StatusOK && body == "own" && len(peers) == 3
 	})
-	eventually.True(t, "status by it", func() bool { return strings.Contains(decided(c, "inside"), "inner:True") })
+	eventually.True(t, "status by it", func() bool { return strings.Contains(decision(c, "inside"), "inner:True") })
 
 	stop := repeat(func() string {
 		if status, _, body := ask(c, address, "/", toHost("inside.example.com")); status != http.StatusOK {

@@ -1,4 +1,4 @@
-// Package router proves that routes lead from the ports of a node to pods.
+// Package router proves that routes forward from the ports of a node to pods.
 package router
 
 import (
@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// site is an application whose pods answer with a text, and its service.
+// site is an application, whose pods serve a text, and its service.
 const site = `
 apiVersion: apps/v1
 kind: Deployment
@@ -50,7 +50,7 @@ spec: {selector: {app: %[1]s}, ports: [{name: web, port: 80, targetPort: 8080}]}
 
 const route = `{apiVersion: route.openshift.io/v1, kind: Route, metadata: {name: %q, labels: {%s}}, spec: {host: %q, to: {kind: Service, name: %q}}}`
 
-// fetch asks the router on a port of the machine for a host, over TLS on port 443.
+// fetch requests a host from the router on a port of the machine, over TLS on port 443.
 func fetch(c *kit.Cluster, port int, host string) (status int, body string) {
 	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
 		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
@@ -74,10 +74,11 @@ func fetch(c *kit.Cluster, port int, host string) (status int, body string) {
 	return response.StatusCode, string(content)
 }
 
-// loaders are how many requests load has in flight.
+// loaders is the number of concurrent requests of load.
 const loaders = 3
 
-// load asks for a host all the time, until it is stopped, which returns what failed.
+// load requests a page repeatedly. The function that it returns ends the requests and returns the
+// failures.
 func load(c *kit.Cluster, host string) (stop func() []string) {
 	return repeat(func() string {
 		if status, body := fetch(c, 80, host); status != http.StatusOK {
@@ -87,8 +88,8 @@ func load(c *kit.Cluster, host string) (stop func() []string) {
 	})
 }
 
-// repeat does something all the time, three times at once, until it is stopped, which returns what
-// failed.
+// repeat calls a function repeatedly, three times concurrently. The function that it returns ends
+// the calls and returns the failures.
 func repeat(do func() (failure string)) (stop func() []string) {
 	var end atomic.Bool
 	var group sync.WaitGroup
@@ -117,9 +118,9 @@ func serves(t *testing.T, c *kit.Cluster, port int, host, want string) {
 	eventually.Equal(t, "answer of "+host, func() string { _, body := fetch(c, port, host); return body }, want)
 }
 
-// decided returns what routers say in the status of a route: "public:True
+// decision returns the decisions of all routers in the status of a route: "public:True
 // other:False/HostAlreadyClaimed".
-func decided(c *kit.Cluster, name string) string {
+func decision(c *kit.Cluster, name string) string {
 	out, err := c.TryOC("get", "route", name, "-o", "json")
 	var route routev1.Route
 	if err != nil || json.Unmarshal([]byte(out), &route) != nil {
@@ -144,7 +145,7 @@ func TestARouteLeadsToPodsAndARollingUpdateLosesNoRequest(t *testing.T) {
 	c.OC("expose", "service/web", "--name=front", "-l", "app=web")
 	host := "front-" + c.Namespace + ".router.default.svc.cluster.local"
 	serves(t, c, 80, host, "one")
-	eventually.Equal(t, "status of the route", func() string { return decided(c, "front") }, "public:True")
+	eventually.Equal(t, "status of the route", func() string { return decision(c, "front") }, "public:True")
 	if output := c.OC("get", "route", "front"); !strings.Contains(output, host) {
 		t.Errorf("the route is shown as\n%s", output)
 	}
@@ -161,21 +162,21 @@ func TestARouteLeadsToPodsAndARollingUpdateLosesNoRequest(t *testing.T) {
 func TestTheOldestRouteKeepsItsHost(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(fmt.Sprintf(route, "older", "", "claimed.example.com", "nothing"))
-	eventually.Equal(t, "status of the first route", func() string { return decided(c, "older") }, "public:True")
+	eventually.Equal(t, "status of the first route", func() string { return decision(c, "older") }, "public:True")
 	result, err := time.Parse(time.RFC3339, c.OC("get", "route", "older", "-o", "jsonpath={.metadata.creationTimestamp}"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Ages are in seconds.
+	// Ages have a resolution of one second.
 	eventually.Equal(t, "that the next route has another age", func() bool { return time.Since(result) > time.Second }, true)
 	c.OC("create", "namespace", c.Namespace+"-other")
 	other := c.In(c.Namespace + "-other")
-	// And its claim, which is older than those of the next run.
+	// Also delete its claim, which is older than the claims of the next run.
 	t.Cleanup(func() { c.OC("delete", "namespace", c.Namespace+"-other") })
 	other.Apply(fmt.Sprintf(route, "younger", "", "claimed.example.com", "nothing"))
-	eventually.Equal(t, "status of the second route", func() string { return decided(other, "younger") }, "public:False/HostAlreadyClaimed")
+	eventually.Equal(t, "status of the second route", func() string { return decision(other, "younger") }, "public:False/HostAlreadyClaimed")
 	c.OC("delete", "route", "older")
-	eventually.Equal(t, "status when the host is free", func() string { return decided(other, "younger") }, "public:True")
+	eventually.Equal(t, "status when the host is free", func() string { return decision(other, "younger") }, "public:True")
 }
 
 func TestRoutesAreServedWhileTheNodesProcessIsKilled(t *testing.T) {

@@ -42,8 +42,8 @@ metadata: {name: %[1]s}
 spec: {host: %[1]s.reencrypt.example.com, to: {kind: Service, name: %[1]s}, tls: {termination: reencrypt}}
 `
 
-// serveTLS serves HTTPS on a port of the machine with the certificate that a secret will hold: it
-// answers reviews of admission with a refusal, and anything else with a text.
+// serveTLS serves HTTPS on a port of the machine with the certificate of a secret. It rejects
+// admission reviews and responds to other requests with a text.
 func serveTLS(t *testing.T, c *kit.Cluster, secret string) (host, port string) {
 	t.Helper()
 	certificate := func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
@@ -101,7 +101,7 @@ func TestServicesHaveCertificatesThatRouterPodsAndWebhooksTrust(t *testing.T) {
 		return body
 	}
 	eventually.Equal(t, "answer of the service", func() string { return over("safe") }, "secure")
-	eventually.Equal(t, "status of the impostor's route", func() string { return decided(c, "impostor") }, "public:True")
+	eventually.Equal(t, "status of the impostor's route", func() string { return decision(c, "impostor") }, "public:True")
 	eventually.Equal(t, "answer of a service with another's certificate", func() string { return over("impostor") }, "503")
 
 	authority, err := os.ReadFile(c.Path("pki", "service-ca.crt"))

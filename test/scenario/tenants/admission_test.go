@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// admitted returns the pod that the server would store: the request is a dry run.
+// admitted returns the pod that the server would store. The request is a dry run.
 func admitted(t *testing.T, user *kit.User, namespace, spec string) *corev1.Pod {
 	t.Helper()
 	answer := user.May("POST", kit.CorePath(namespace, "pods")+"?", "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {"+spec+"}}")
@@ -41,8 +41,8 @@ func TestPodsAreCompletedAsTheConfigurationSays(t *testing.T) {
 	if len(pod.Spec.Tolerations) != 0 {
 		t.Errorf("DefaultTolerationSeconds is switched off, and adds %v", pod.Spec.Tolerations)
 	}
-	once := admitted(t, mia, "mia-shop", main+", restartPolicy: Never")
-	if got := once.Spec.ActiveDeadlineSeconds; got == nil || *got != 3600 {
+	job := admitted(t, mia, "mia-shop", main+", restartPolicy: Never")
+	if got := job.Spec.ActiveDeadlineSeconds; got == nil || *got != 3600 {
 		t.Errorf("RunOnceDuration: the deadline is %v", got)
 	}
 	if got := admitted(t, mia, "mia-shop", main+", restartPolicy: OnFailure, activeDeadlineSeconds: 60").Spec.ActiveDeadlineSeconds; got == nil || *got != 60 {

@@ -26,12 +26,12 @@ func TestNobodyGainsRightsThatTheyDoNotHave(t *testing.T) {
 	}
 	const extra = "is attempting to grant RBAC permissions not currently held"
 
-	// Through a role of the project, a new or an existing one, by both names, and by applying it.
-	everything := "{apiGroups: ['*'], resources: ['*'], verbs: ['*']}"
-	eve.MayNot("POST", roles, role("all", everything), extra)
+	// Through a new or an existing role of the project, by both names, and by applying it.
+	allRules := "{apiGroups: ['*'], resources: ['*'], verbs: ['*']}"
+	eve.MayNot("POST", roles, role("all", allRules), extra)
 	eve.May("POST", roles, role("pods", "{apiGroups: [''], resources: [pods], verbs: [get]}"))
 	eve.MayNot("PATCH", roles+"/pods", `{"rules":[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}]}`, extra)
-	eve.MayNot("POST", kit.GroupPath("authorization.openshift.io", "eve-shop", "roles"), "{apiVersion: authorization.openshift.io/v1, kind: Role, metadata: {name: all}, rules: ["+everything+"]}", extra)
+	eve.MayNot("POST", kit.GroupPath("authorization.openshift.io", "eve-shop", "roles"), "{apiVersion: authorization.openshift.io/v1, kind: Role, metadata: {name: all}, rules: ["+allRules+"]}", extra)
 	eve.MayNot("POST", roles, role("constraint", "{apiGroups: [security.openshift.io], resources: [securitycontextconstraints], resourceNames: [privileged], verbs: [use]}"), extra)
 
 	// Through a binding.
@@ -48,7 +48,7 @@ func TestNobodyGainsRightsThatTheyDoNotHave(t *testing.T) {
 	privileged := "{apiVersion: v1, kind: Pod, metadata: {name: p, annotations: {openshift.io/scc: privileged}}, spec: {containers: [{name: main, image: none, securityContext: {privileged: true}}]}}"
 	eve.MayNot("POST", kit.CorePath("eve-shop", "pods"), privileged, "unable to validate against any security context constraint")
 
-	// Through impersonation: who edits a project may be its accounts, and nobody else.
+	// Through impersonation: an editor of a project can impersonate its service accounts only.
 	eve.May("POST", bindings, strings.Replace(bind("robots", "edit"), "{apiGroup: "+rbac+", kind: User, name: eve}", "{kind: ServiceAccount, name: default, namespace: eve-shop}", 1))
 	token, _ := secretsOf(c.In("eve-shop"), "default")
 	robot := rest.AnonymousClientConfig(c.Config)
@@ -65,14 +65,14 @@ func TestNobodyGainsRightsThatTheyDoNotHave(t *testing.T) {
 		kit.NewUser(t, robot, user).MayNot("GET", kit.CorePath("eve-shop", "replicationcontrollers"), "", "cannot impersonate resource")
 	}
 
-	// Through templates, which are the administrator's, webhooks and policies, which see the
-	// objects of everyone.
+	// Through templates, which belong to the administrator, and through webhooks and policies, which
+	// see the objects of all users.
 	eve.MayNot("PATCH", "/apis/template.openshift.io/v1/namespaces/openshift/templates/project-request", `{"objects":[]}`, "cannot patch resource")
 	for _, kind := range []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations", "validatingadmissionpolicies"} {
 		eve.MayNot("POST", "/apis/admissionregistration.k8s.io/v1/"+kind, "{}", "cannot create resource")
 	}
 
-	// Through the project itself: its annotations decide on users, groups and nodes.
+	// Through the project itself: its annotations control users, groups and nodes.
 	for _, annotation := range []string{"openshift.io/sa.scc.uid-range", "openshift.io/node-selector", "openshift.io/requester"} {
 		body := `{"metadata":{"annotations":{"` + annotation + `":"0/1"}}}`
 		if answer, err := eve.Try("PATCH", "/apis/project.openshift.io/v1/projects/eve-shop", body); err == nil {
@@ -81,7 +81,7 @@ func TestNobodyGainsRightsThatTheyDoNotHave(t *testing.T) {
 		eve.MayNot("PATCH", "/api/v1/namespaces/eve-shop", body, "cannot patch resource")
 	}
 
-	// Through tokens, groups and quotas of others.
+	// Through tokens, groups and quotas of other users.
 	for _, path := range []string{
 		"/apis/oauth.openshift.io/v1/oauthaccesstokens", "/apis/oauth.openshift.io/v1/oauthclients", "/apis/user.openshift.io/v1/users", "/apis/user.openshift.io/v1/groups",
 		"/apis/user.openshift.io/v1/identities", "/apis/security.openshift.io/v1/rangeallocations", kit.CorePath("openshift-infra", "secrets"), kit.CorePath("default", "serviceaccounts"),
@@ -112,7 +112,7 @@ func TestNamesThatMeanSomethingElseAreRefused(t *testing.T) {
 			}
 		}
 		if strings.Trim(name, ".") == "" {
-			continue // in a path it is another path
+			continue // different from the name in the path
 		}
 		if answer, err := c.User("mallory").Try("GET", "/apis/project.openshift.io/v1/projects/"+url.PathEscape(name), ""); err == nil {
 			t.Errorf("project %q: %s", name, answer)
@@ -143,5 +143,5 @@ func TestInputThatIsTooMuchIsRefused(t *testing.T) {
 			}
 		}
 	}
-	oli.May("GET", path, "") // the server is well
+	oli.May("GET", path, "") // The server still works.
 }

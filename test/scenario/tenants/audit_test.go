@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestRequestsForOurTypesAreAudited has no policy in the configuration: who asked for what is
-// recorded, and nothing of what was sent.
+// TestRequestsForOurTypesAreAudited configures no policy. The log contains the user and the
+// resource of each request, and nothing of its body.
 func TestRequestsForOurTypesAreAudited(t *testing.T) {
 	c := tenants(t)
 	olga := c.User("olga")
@@ -32,7 +32,7 @@ func TestRequestsForOurTypesAreAudited(t *testing.T) {
 				RequestObject      json.RawMessage
 			}
 			if err := json.Unmarshal([]byte(line), &event); err != nil {
-				continue // it is being written
+				continue // The entry is being written.
 			}
 			if event.ObjectRef.Resource == "routes" && event.ObjectRef.Namespace == "olga-shop" && event.Verb == "create" && event.Stage == "ResponseComplete" {
 				if event.Level != "Metadata" || event.ImpersonatedUser.Username != "olga" || event.ObjectRef.APIGroup != "route.openshift.io" || event.RequestObject != nil {

@@ -42,8 +42,8 @@ cn: night
 member: uid=quin,ou=people,dc=example,dc=com
 `
 
-// reach creates an address of this machine one of the cluster's: programs there find the server at
-// the returned address.
+// reach forwards an address in the cluster's network to an address of this machine. Programs there
+// connect to the returned address.
 func reach(t *testing.T, c *kit.Cluster, server string) string {
 	t.Helper()
 	listener, err := c.Listen("tcp", "127.0.0.1:0")
@@ -111,22 +111,22 @@ rfc2307:
 	c.OC("adm", "groups", "sync", "--sync-config="+config, "--confirm")
 	has(t, c.OC("get", "group", "shop", "-o", "jsonpath={.users}"), `["pia","quin"]`)
 
-	// A group's rights are its members' when they log in.
+	// The members of a group get its rights when they log in.
 	c.OC("create", "rolebinding", "shop", "--clusterrole=view", "--group=shop")
 	c.WaitFor("the rights of a group", func(context.Context) error {
 		_, err := c.User("pia", "shop").Try("GET", kit.CorePath(c.Namespace, "configmaps"), "")
 		return err
 	})
 
-	// Groups whose entry is gone are pruned.
+	// Groups without an LDAP entry are pruned.
 	server.Delete(t, "cn=night,dc=example,dc=com")
 	c.OC("adm", "groups", "prune", "--sync-config="+config)
-	c.OC("get", "group", "night") // it was not confirmed
-	// Of groups of the cluster, unlike those of a synchronization.
+	c.OC("get", "group", "night") // without --confirm
+	// Groups of the cluster are included, unlike in a synchronization.
 	names := write("names.txt", "night\n")
 	c.OC("adm", "prune", "groups", "--sync-config="+config, "--blacklist="+names, "--confirm")
 	c.OC("adm", "prune", "groups", "--sync-config="+config, "--whitelist="+write("others.txt", "shop\n"), "--confirm")
-	c.OC("get", "group", "night") // one list leaves it out, and the other does not name it
+	c.OC("get", "group", "night") // One list excludes it, and the other does not include it.
 	c.OC("adm", "prune", "groups", "--sync-config="+config, "--whitelist="+names, "--confirm")
 	if got := c.OC("get", "groups", "-o", "name"); strings.Contains(got, "night") || !strings.Contains(got, "shop") {
 		t.Errorf("after pruning there are %s", got)

@@ -18,7 +18,7 @@ func TestProjectsFollowTheConfiguredTemplate(t *testing.T) {
 		"openshift.io/sa.scc.uid-range: ", "openshift.io/sa.scc.supplemental-groups: ", "openshift.io/sa.scc.mcs: s0:c")
 	has(t, bea.May("GET", kit.CorePath("bea-shop", "resourcequotas/of-template"), ""), `"services":"3"`)
 	bea.MayNot("DELETE", kit.CorePath("bea-shop", "resourcequotas/of-template"), "", "cannot delete resource")
-	// Its accounts and their roles.
+	// Its service accounts and their roles.
 	c.WaitFor("the roles of the project's accounts", func(context.Context) error {
 		got, err := c.TryOC("get", "rolebindings", "-n", "bea-shop", "-o", `jsonpath={range .items[*]}{.metadata.name}={.roleRef.name} {end}`)
 		if err == nil && got != "admin=admin system:deployers=system:deployer system:image-builders=system:image-builder system:image-pullers=system:image-puller " {
@@ -29,7 +29,8 @@ func TestProjectsFollowTheConfiguredTemplate(t *testing.T) {
 	c.ServiceAccount("bea-shop", "deployer").May("GET", kit.CorePath("bea-shop", "replicationcontrollers"), "")
 	c.ServiceAccount("bea-shop", "default").MayNot("GET", kit.CorePath("bea-shop", "replicationcontrollers"), "", "cannot list resource")
 
-	// The template is the administrator's; a broken one is named and makes nothing.
+	// The administrator owns the template. A broken template is named in the error, and creates
+	// nothing.
 	bea.MayNot("PATCH", "/apis/template.openshift.io/v1/namespaces/openshift/templates/project-request", `{"objects":[]}`, "cannot patch resource")
 	admin := c.Administrator()
 	const path = "/apis/template.openshift.io/v1/namespaces/openshift/templates/project-request"
@@ -64,7 +65,7 @@ func TestWhoMayNotRequestProjectsReadsTheMessage(t *testing.T) {
 	})
 	dan.MayNot("GET", requests, "", "Ask help@example.com for a project.")
 	dan.MayNot("POST", requests, request("dan-shop"), "cannot create resource")
-	// An administrator makes projects for others.
+	// An administrator creates projects for other users.
 	admin.May("POST", "/apis/project.openshift.io/v1/projects", "{apiVersion: project.openshift.io/v1, kind: Project, metadata: {name: dan-shop}}")
 	t.Cleanup(func() { c.OC("delete", "project", "dan-shop", "--wait=false") })
 	dan.MayNot("GET", "/apis/project.openshift.io/v1/projects/dan-shop", "", "cannot get resource")
@@ -87,14 +88,14 @@ func TestRequestsOfProjectsAreLimited(t *testing.T) {
 		}
 		user.MayNot("POST", requests, request(user.Name+"-more"), fmt.Sprintf("user %s cannot create more than %d project(s)", user.Name, most))
 	}
-	// A project that goes makes room.
+	// A deleted project makes room for another.
 	fay.May("DELETE", "/apis/project.openshift.io/v1/projects/fay-0", "")
 	c.WaitFor("room for a project", func(context.Context) error {
 		_, err := fay.Try("POST", requests+"?", request("fay-1"))
 		return err
 	})
 
-	// A service account may not, until it is given the role; then its own limit counts.
+	// A service account cannot request projects until it gets the role. Then its own limit counts.
 	robot := c.ServiceAccount(c.Namespace, "default")
 	robot.MayNot("POST", requests, request("robot-0"), "cannot create resource")
 	c.OC("adm", "policy", "add-cluster-role-to-user", "self-provisioner", robot.Name)

@@ -11,9 +11,9 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// used waits until a quota over projects says that so much is used in total, and by each project,
-// such as "configmaps=2".
-func used(c *kit.Cluster, quota, total string, projects ...string) {
+// checkUsage waits until a quota over projects reports a usage in total and for each project, such
+// as "configmaps=2".
+func checkUsage(c *kit.Cluster, quota, total string, projects ...string) {
 	c.WaitFor("usage of quota "+quota, func(context.Context) error {
 		answer, err := c.TryOC("get", "clusterquota", quota, "-o", "json")
 		if err != nil {
@@ -68,8 +68,8 @@ spec:
   quota: {hard: {configmaps: "6", requests.cpu: "1", openshift.io/imagestreams: "1", count/routes.route.openshift.io: "1"}}
 `)
 	t.Cleanup(func() { c.OC("delete", "clusterquota", "for-ann", "--ignore-not-found") })
-	// Each project has the ConfigMaps of the authorities.
-	used(c, "for-ann", "configmaps=4", "ann-one:configmaps=2", "ann-two:configmaps=2", "requests.cpu=0")
+	// Each project has the ConfigMaps with the CA certificates.
+	checkUsage(c, "for-ann", "configmaps=4", "ann-one:configmaps=2", "ann-two:configmaps=2", "requests.cpu=0")
 
 	config := func(name string) string { return "{apiVersion: v1, kind: ConfigMap, metadata: {name: " + name + "}}" }
 	ann.May("POST", kit.CorePath("ann-one", "configmaps"), config("first"))
@@ -77,13 +77,13 @@ spec:
 	for _, project := range []string{"ann-one", "ann-two"} {
 		ann.MayNot("POST", kit.CorePath(project, "configmaps"), config("third"), "exceeded quota: for-ann, requested: configmaps=1, used: configmaps=6, limited: configmaps=6")
 	}
-	used(c, "for-ann", "configmaps=6", "ann-one:configmaps=3", "ann-two:configmaps=3")
+	checkUsage(c, "for-ann", "configmaps=6", "ann-one:configmaps=3", "ann-two:configmaps=3")
 
 	pod := func(name, cpu string) string {
 		return fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: %s}, spec: {nodeSelector: {is: nowhere}, containers: [{name: main, image: none,
 			resources: {requests: {cpu: %[2]s, memory: 1Mi}, limits: {cpu: %[2]s, memory: 1Mi}}}]}}`, name, cpu)
 	}
-	// Requests are half of the limits here, by the cluster's configuration.
+	// The cluster's configuration sets requests to half of the limits.
 	ann.May("POST", kit.CorePath("ann-one", "pods"), pod("first", "1600m"))
 	ann.MayNot("POST", kit.CorePath("ann-two", "pods"), pod("second", "1600m"), "requested: requests.cpu=800m, used: requests.cpu=800m, limited: requests.cpu=1")
 	ann.MayNot("POST", kit.CorePath("ann-two", "pods"), "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: main, image: none}]}}", "must specify requests.cpu")
@@ -91,7 +91,7 @@ spec:
 	stream := "{apiVersion: image.openshift.io/v1, kind: ImageStream, metadata: {name: one}}"
 	ann.May("POST", kit.GroupPath("image.openshift.io", "ann-one", "imagestreams"), stream)
 	ann.MayNot("POST", kit.GroupPath("image.openshift.io", "ann-two", "imagestreams"), stream, "openshift.io/imagestreams=1")
-	// An import, or a tag, of a stream that is not there makes one.
+	// An import or a tag creates a missing stream.
 	ann.MayNot("POST", kit.GroupPath("image.openshift.io", "ann-two", "imagestreamtags"),
 		"{apiVersion: image.openshift.io/v1, kind: ImageStreamTag, metadata: {name: 'two:latest'}, tag: {reference: true, from: {kind: DockerImage, name: registry.invalid/two}}}", "openshift.io/imagestreams=1")
 	ann.MayNot("POST", kit.GroupPath("image.openshift.io", "ann-two", "imagestreamimports"),
@@ -100,21 +100,21 @@ spec:
 	ann.May("POST", kit.GroupPath("route.openshift.io", "ann-two", "routes"), route)
 	ann.MayNot("POST", kit.GroupPath("route.openshift.io", "ann-one", "routes"), route, "count/routes.route.openshift.io=1")
 
-	// What goes is free again, in any of the projects.
+	// Deleted objects are available again in every project.
 	ann.May("DELETE", kit.CorePath("ann-one", "configmaps/first"), "")
-	used(c, "for-ann", "configmaps=5", "ann-one:configmaps=2")
+	checkUsage(c, "for-ann", "configmaps=5", "ann-one:configmaps=2")
 	ann.May("POST", kit.CorePath("ann-two", "configmaps"), config("third"))
 
-	applied := ann.May("GET", kit.GroupPath("quota.openshift.io", "ann-one", "appliedclusterresourcequotas/for-ann"), "")
-	has(t, applied, `"configmaps":"6"`, `"namespace":"ann-two"`)
+	quotaJSON := ann.May("GET", kit.GroupPath("quota.openshift.io", "ann-one", "appliedclusterresourcequotas/for-ann"), "")
+	has(t, quotaJSON, `"configmaps":"6"`, `"namespace":"ann-two"`)
 	ann.MayNot("GET", "/apis/quota.openshift.io/v1/clusterresourcequotas/for-ann", "", "cannot get resource")
 	ann.MayNot("PATCH", "/apis/quota.openshift.io/v1/clusterresourcequotas/for-ann", `{"spec":{"quota":{"hard":{"configmaps":"9"}}}}`, "cannot patch resource")
 
-	// A project that goes is counted no more, one that comes is.
+	// The quota stops counting a deleted project and counts a new one.
 	ann.May("DELETE", "/apis/project.openshift.io/v1/projects/ann-two", "")
-	used(c, "for-ann", "configmaps=2", "ann-one:configmaps=2")
+	checkUsage(c, "for-ann", "configmaps=2", "ann-one:configmaps=2")
 	ann.RequestProject(c, "ann-three")
-	used(c, "for-ann", "configmaps=4", "ann-three:configmaps=2")
+	checkUsage(c, "for-ann", "configmaps=4", "ann-three:configmaps=2")
 }
 
 func TestAQuotaSelectsProjectsByLabels(t *testing.T) {
@@ -123,10 +123,10 @@ func TestAQuotaSelectsProjectsByLabels(t *testing.T) {
 	t.Cleanup(func() { c.OC("delete", "clusterquota", "by-label") })
 	c.OC("create", "service", "externalname", "before", "--external-name=example.com")
 	c.OC("label", "namespace", c.Namespace, "team=blue")
-	used(c, "by-label", "services=1", c.Namespace+":services=1")
+	checkUsage(c, "by-label", "services=1", c.Namespace+":services=1")
 	c.Administrator().MayNot("POST", kit.CorePath(c.Namespace, "services"), "{apiVersion: v1, kind: Service, metadata: {name: after}, spec: {ports: [{port: 80}]}}", "exceeded quota: by-label")
 	c.OC("label", "namespace", c.Namespace, "team-")
-	used(c, "by-label", "services=0")
+	checkUsage(c, "by-label", "services=0")
 	c.OC("create", "service", "externalname", "after", "--external-name=example.com")
 }
 

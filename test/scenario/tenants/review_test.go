@@ -25,7 +25,7 @@ func TestReviewsTellWhoMayDoWhat(t *testing.T) {
 	const api = "/apis/authorization.openshift.io/v1/"
 	local := api + "namespaces/gus-shop/"
 
-	// May someone do something?
+	// May a user perform an action?
 	has(t, askReview(t, gus, "LocalSubjectAccessReview", local+"localsubjectaccessreviews", "verb: get, resource: pods"), `"allowed":true`, `"namespace":"gus-shop"`)
 	has(t, askReview(t, gus, "LocalSubjectAccessReview", local+"localsubjectaccessreviews", "verb: get, resource: pods, user: hal"), `"allowed":false`)
 	has(t, askReview(t, gus, "LocalSubjectAccessReview", local+"localsubjectaccessreviews", "verb: get, resource: pods, user: gus, groups: [], scopes: ['user:info']"), `"allowed":false`)
@@ -38,12 +38,12 @@ func TestReviewsTellWhoMayDoWhat(t *testing.T) {
 	has(t, askReview(t, admin, "SubjectAccessReview", api+"subjectaccessreviews", "verb: list, resource: pods, user: gus, namespace: gus-shop"), `"allowed":true`)
 	gus.MayNot("POST", api+"subjectaccessreviews", "{apiVersion: authorization.openshift.io/v1, kind: SubjectAccessReview, verb: list, resource: nodes, user: hal}", "may only review their own rights")
 
-	// Who may do something?
+	// Which users may perform an action?
 	has(t, askReview(t, gus, "LocalResourceAccessReview", local+"localresourceaccessreviews", "verb: delete, resource: pods"), `"gus"`, `"system:masters"`)
 	has(t, askReview(t, admin, "ResourceAccessReview", api+"resourceaccessreviews", "verb: list, resource: nodes"), `"system:cluster-readers"`)
 	gus.MayNot("POST", api+"resourceaccessreviews", "{apiVersion: authorization.openshift.io/v1, kind: ResourceAccessReview, verb: list, resource: nodes}", "cannot create resource")
 
-	// What may someone do?
+	// Which actions may a user perform?
 	has(t, askReview(t, gus, "SelfSubjectRulesReview", local+"selfsubjectrulesreviews", "spec: {}"), `"imagestreams"`, `"rolebindings"`)
 	c.WaitFor("the rules of the project's builder", func(context.Context) error {
 		answer := askReview(t, gus, "SubjectRulesReview", local+"subjectrulesreviews", "spec: {user: 'system:serviceaccount:gus-shop:builder'}")
@@ -102,7 +102,7 @@ spec: {serviceaccountrestriction: {namespaces: [ida-shop]}}
 	ida.MayNot("POST", bindings, bind("lea", user("lea")), `rolebindings to User "lea" are not allowed in project "ida-shop"`)
 	ida.MayNot("POST", bindings, bind("other", "{kind: ServiceAccount, name: default, namespace: default}"), `rolebindings to ServiceAccount "default" are not allowed`)
 	ida.MayNot("POST", bindings, bind("all", "{kind: Group, apiGroup: rbac.authorization.k8s.io, name: 'system:authenticated'}"), `rolebindings to Group "system:authenticated" are not allowed`)
-	// By OpenShift's own names too.
+	// Also by OpenShift's names.
 	ida.MayNot("POST", kit.GroupPath("authorization.openshift.io", "ida-shop", "rolebindings"),
 		"{apiVersion: authorization.openshift.io/v1, kind: RoleBinding, metadata: {name: lea}, roleRef: {name: view}, subjects: [{kind: User, name: lea}]}", "are not allowed in project")
 	has(t, ida.May("GET", kit.GroupPath("authorization.openshift.io", "ida-shop", "rolebindingrestrictions"), ""), `"name":"users"`)

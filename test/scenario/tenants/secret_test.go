@@ -20,8 +20,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// secretsOf waits until an account names a token and registry credentials that exist, and returns
-// them.
+// secretsOf waits until a service account references an existing token and existing registry
+// credentials, and returns them.
 func secretsOf(c *kit.Cluster, name string, not ...string) (token, credentials *corev1.Secret) {
 	c.WaitFor("secrets of service account "+name, func(ctx context.Context) error {
 		account, err := c.Client.CoreV1().ServiceAccounts(c.Namespace).Get(ctx, name, metav1.GetOptions{})
@@ -107,7 +107,7 @@ func TestServiceAccountsHaveATokenAndRegistryCredentials(t *testing.T) {
 		})
 	}
 
-	// A removed token counts no more, and another one takes its place.
+	// A removed token is no longer valid, and another one replaces it.
 	c.OC("delete", "secret", token.Name)
 	other, renewed := secretsOf(c, "robot", token.Name, credentials.Name)
 	if string(other.Data["token"]) == value || renewed.Annotations["openshift.io/token-secret.name"] != other.Name {
@@ -135,7 +135,7 @@ func TestServiceAccountsHaveATokenAndRegistryCredentials(t *testing.T) {
 	noLogHas(t, c, value, string(other.Data["token"]))
 }
 
-// noLogHas looks for secrets in the logs of the cluster.
+// noLogHas checks that the logs of the cluster contain no secrets.
 func noLogHas(t *testing.T, c *kit.Cluster, secrets ...string) {
 	t.Helper()
 	files, err := filepath.Glob(c.Path("log", "*"))

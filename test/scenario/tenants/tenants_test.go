@@ -1,6 +1,6 @@
-// Package tenants proves on a real cluster, with a configuration of its own, what the users of many
-// projects may do: they request projects by the administrator's template and limits, see only their
-// own, share quotas, and stay within their rights when they try not to.
+// Package tenants proves on a real cluster, with its own configuration, the rights of users of many
+// projects: they request projects with the administrator's template and limits, see only their own,
+// share quotas, and cannot exceed their rights.
 package tenants
 
 import (
@@ -13,7 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// master is the configuration of the cluster. No pod runs in it: every image would be pulled.
+// master is the configuration of the cluster. No pod runs in it, because every image would be
+// pulled.
 const master = `
 auditConfig: {enabled: true}
 serviceAccountConfig: {limitSecretReferences: true}
@@ -57,7 +58,7 @@ networkConfig:
   externalIPNetworkCIDRs: [192.0.2.0/24, "!192.0.2.128/25"]
 `
 
-// template makes a project with a quota and a label that its requester may not change.
+// template creates a project with a quota and a label that its requester cannot change.
 const template = `
 apiVersion: template.openshift.io/v1
 kind: Template
@@ -91,7 +92,8 @@ objects:
 
 func TestMain(m *testing.M) { kit.MainWith(m, kit.Options{Master: master}) }
 
-// templated is the one template of the cluster: who uses the cluster first makes it.
+// templated ensures that the cluster's only template is created once, by the first test that uses
+// the cluster.
 var templated sync.Once
 
 // tenants returns the shared cluster with the template of its projects.
@@ -110,7 +112,7 @@ func request(name string) string {
 	return fmt.Sprintf(`{"apiVersion":"project.openshift.io/v1","kind":"ProjectRequest","metadata":{"name":%q},"displayName":"A shop","description":"Sells things"}`, name)
 }
 
-// has fails the test unless a text has all parts.
+// has fails the test unless a text contains all parts.
 func has(t *testing.T, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {

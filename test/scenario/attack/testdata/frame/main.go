@@ -3,7 +3,7 @@
 //	frame send HEX...   sends frames
 //	frame show WORD     prints "listening" and then the frames that arrive, until one contains WORD
 //
-// Two verbs need no right:
+// Two verbs need no capability:
 //
 //	frame tell ADDRESS WORD  sends a UDP datagram
 //	frame ping ADDRESS       sends an ICMP echo request and waits for the reply
@@ -47,7 +47,7 @@ func ping(address netip.Addr) error {
 	if err != nil {
 		return err
 	}
-	request := []byte{8, 0, 0, 0, 0, 0, 0, 1} // the kernel adds identifier and checksum
+	request := []byte{8, 0, 0, 0, 0, 0, 0, 1} // The kernel adds identifier and checksum.
 	if err := syscall.Sendto(fd, request, 0, &syscall.SockaddrInet4{Addr: address.As4()}); err != nil {
 		return err
 	}
