@@ -20,11 +20,11 @@ import (
 // manager is the field manager under which the objects are applied.
 const manager = "slipway-bootstrap"
 
-// onceAnnotation is on objects that are made if they do not exist and are the administrator's from
-// then on.
+// onceAnnotation marks objects that are created if they do not exist, and that belong to the
+// administrator from then on.
 const onceAnnotation = "bootstrap.slipway.io/once"
 
-// applier puts objects into the cluster.
+// applier applies objects to the cluster.
 type applier struct {
 	client dynamic.Interface
 	mapper *restmapper.DeferredDiscoveryRESTMapper
@@ -34,7 +34,7 @@ func newApplier(deps *controller.Deps) *applier {
 	return &applier{deps.Dynamic, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(deps.Kube.Discovery()))}
 }
 
-// apply applies objects. Those whose kind is not served yet are returned.
+// apply applies objects. It returns the objects whose kind is not served yet.
 func (a *applier) apply(ctx context.Context, objects []*unstructured.Unstructured) (remaining []*unstructured.Unstructured, err error) {
 	for _, object := range objects {
 		kind := object.GroupVersionKind()
@@ -50,15 +50,15 @@ func (a *applier) apply(ctx context.Context, objects []*unstructured.Unstructure
 		if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
 			resource = a.client.Resource(mapping.Resource).Namespace(object.GetNamespace())
 		}
-		if err := put(ctx, resource, object); err != nil {
+		if err := apply(ctx, resource, object); err != nil {
 			return nil, fmt.Errorf("apply %s %q: %w", kind.Kind, object.GetName(), err)
 		}
 	}
 	return remaining, nil
 }
 
-// insist applies objects until their kinds are served, which takes a second when the definition has
-// just been made.
+// insist applies objects until the API server serves their kinds. This takes about a second after
+// the definition of a kind is created.
 func (a *applier) insist(ctx context.Context, objects []*unstructured.Unstructured) {
 	const most = time.Minute
 	for delay := 200 * time.Millisecond; len(objects) > 0; delay = min(2*delay, most) {
@@ -78,8 +78,8 @@ func (a *applier) insist(ctx context.Context, objects []*unstructured.Unstructur
 	}
 }
 
-// put applies an object, or makes it if it is to be made once.
-func put(ctx context.Context, resource dynamic.ResourceInterface, object *unstructured.Unstructured) error {
+// apply applies an object, or creates it if it has onceAnnotation.
+func apply(ctx context.Context, resource dynamic.ResourceInterface, object *unstructured.Unstructured) error {
 	if object.GetAnnotations()[onceAnnotation] == "" {
 		_, err := resource.Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: manager, Force: true})
 		return err

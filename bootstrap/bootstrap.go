@@ -1,7 +1,6 @@
-// Package bootstrap holds the objects that every cluster starts with and keeps them: at each start
-// the control plane applies the embedded manifests with server-side apply, and reconciles the
-// default roles and bindings, so that what an administrator added to an object stays and what is
-// missing comes back.
+// Package bootstrap maintains the objects that every cluster starts with. At each start, the
+// control plane applies the embedded manifests with server-side apply and reconciles the default
+// roles and bindings. Additions of an administrator stay, and missing content is restored.
 package bootstrap
 
 import (
@@ -25,7 +24,7 @@ var manifests embed.FS
 
 // Objects applies the embedded objects and reconciles the default policy.
 type Objects struct {
-	// Deps has the shared clients and caches.
+	// Deps contains the shared clients and caches.
 	Deps *controller.Deps
 	// Without are manifests that are not applied, such as LocalStorage.
 	Without []string
@@ -34,17 +33,17 @@ type Objects struct {
 // LocalStorage is the manifest of the default storage class and its driver.
 const LocalStorage = "40-local-storage.yaml"
 
-// Name is the part's name.
+// Name returns the component's name.
 func (o *Objects) Name() string { return "bootstrap" }
 
 // Run applies every object once, calls ready, and then waits for ctx to end. Objects of kinds that
-// other objects define come after ready, as soon as the API server serves them.
+// other objects define follow after ready, when the API server serves the kinds.
 func (o *Objects) Run(ctx context.Context, ready func()) error {
 	objects, err := load(o.Without...)
 	if err != nil {
 		return err
 	}
-	// The policy comes first: the components of the nodes wait for their roles.
+	// The policy comes first, because components of the nodes wait for their roles.
 	err = reconcile(ctx, o.Deps)
 	applier := newApplier(o.Deps)
 	remaining, applyErr := applier.apply(ctx, objects)
@@ -61,7 +60,7 @@ func (o *Objects) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// reconcile keeps the default policy.
+// reconcile restores missing parts of the default policy.
 func reconcile(ctx context.Context, deps *controller.Deps) error {
 	if err := reconcilePolicy(ctx, deps.Kube); err != nil {
 		return err
@@ -69,7 +68,7 @@ func reconcile(ctx context.Context, deps *controller.Deps) error {
 	return createConstraints(ctx, deps.Dynamic)
 }
 
-// load decodes the embedded manifests in the order of their file names, without some of them, and
+// load decodes the embedded manifests in the order of their file names, except excluded ones, and
 // the samples.
 func load(without ...string) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
@@ -95,7 +94,7 @@ func load(without ...string) ([]*unstructured.Unstructured, error) {
 	return append(objects, quickstarts...), err
 }
 
-// decode reads the documents of a manifest.
+// decode parses the documents of a manifest.
 func decode(content []byte) (objects []*unstructured.Unstructured, err error) {
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096)
 	for {

@@ -14,11 +14,11 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/security/scc"
 )
 
-// infrastructure is the project of the platform's own service accounts.
+// infrastructure is the namespace of the platform's service accounts.
 const infrastructure = "openshift-infra"
 
-// createConstraints makes the default security context constraints that are missing. Those that
-// exist stay as they are; `oc adm policy reconcile-sccs` brings them back to the defaults.
+// createConstraints creates the missing default security context constraints. Existing constraints
+// do not change; `oc adm policy reconcile-sccs` restores their defaults.
 func createConstraints(ctx context.Context, client dynamic.Interface) error {
 	resource := client.Resource(securityv1.GroupVersion.WithResource("securitycontextconstraints"))
 	list, err := resource.List(ctx, metav1.ListOptions{})

@@ -22,7 +22,7 @@ func TestWhatIsMadeOnceIsTheAdministratorsAfterwards(t *testing.T) {
 		}
 		kinds := map[schema.GroupVersionResource]string{classes: "StorageClassList"}
 		client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds).Resource(classes)
-		if err := put(t.Context(), client, object); err != nil {
+		if err := apply(t.Context(), client, object); err != nil {
 			t.Fatal(err)
 		}
 		changed, err := client.Get(t.Context(), object.GetName(), metav1.GetOptions{})
@@ -35,7 +35,7 @@ func TestWhatIsMadeOnceIsTheAdministratorsAfterwards(t *testing.T) {
 		if _, err := client.Update(t.Context(), changed, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := put(t.Context(), client, object); err != nil {
+		if err := apply(t.Context(), client, object); err != nil {
 			t.Fatal(err)
 		}
 		remaining, err := client.Get(t.Context(), object.GetName(), metav1.GetOptions{})

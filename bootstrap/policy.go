@@ -15,12 +15,12 @@ import (
 	"github.com/slipway-platform/slipway/bootstrap/policy"
 )
 
-// writers bounds the requests that are under way at once.
+// writers limits the number of concurrent requests.
 const writers = 8
 
-// reconcilePolicy makes the default cluster roles and bindings, and gives back to those that exist
-// the rules and subjects that they lack. What an administrator added stays, and so does a role or
-// binding that is protected.
+// reconcilePolicy creates the default cluster roles and bindings, and adds the default rules and
+// subjects that existing ones lack. It keeps additions of an administrator, and does not change
+// protected roles and bindings.
 func reconcilePolicy(ctx context.Context, client kubernetes.Interface) error {
 	roles, err := policy.Roles()
 	if err != nil {
@@ -53,7 +53,7 @@ func reconcilePolicy(ctx context.Context, client kubernetes.Interface) error {
 	return work.Wait()
 }
 
-func reconcileRole(client kubernetes.Interface, role *rbacv1.ClusterRole, existing *stored) error {
+func reconcileRole(client kubernetes.Interface, role *rbacv1.ClusterRole, existing *current) error {
 	options := reconciliation.ReconcileRoleOptions{
 		Role: reconciliation.ClusterRoleRuleOwner{ClusterRole: role}, Confirm: true,
 		Client: &firstRole{reconciliation.ClusterRoleModifier{Client: client.RbacV1().ClusterRoles()}, existing, false},
@@ -68,7 +68,7 @@ func reconcileRole(client kubernetes.Interface, role *rbacv1.ClusterRole, existi
 	return nil
 }
 
-func reconcileBinding(client kubernetes.Interface, binding *rbacv1.ClusterRoleBinding, existing *stored) error {
+func reconcileBinding(client kubernetes.Interface, binding *rbacv1.ClusterRoleBinding, existing *current) error {
 	options := reconciliation.ReconcileRoleBindingOptions{
 		RoleBinding: reconciliation.ClusterRoleBindingAdapter{ClusterRoleBinding: binding}, Confirm: true,
 		Client: &firstBinding{reconciliation.ClusterRoleBindingClientAdapter{Client: client.RbacV1().ClusterRoleBindings()}, existing, false},
@@ -83,13 +83,13 @@ func reconcileBinding(client kubernetes.Interface, binding *rbacv1.ClusterRoleBi
 	return nil
 }
 
-// stored is what the cluster has at the start.
-type stored struct {
+// current contains the cluster's roles and bindings at the start.
+type current struct {
 	roles    map[string]*rbacv1.ClusterRole
 	bindings map[string]*rbacv1.ClusterRoleBinding
 }
 
-func storedPolicy(ctx context.Context, client kubernetes.Interface) (*stored, error) {
+func storedPolicy(ctx context.Context, client kubernetes.Interface) (*current, error) {
 	roles, err := client.RbacV1().ClusterRoles().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("list cluster roles: %w", err)
@@ -98,7 +98,7 @@ func storedPolicy(ctx context.Context, client kubernetes.Interface) (*stored, er
 	if err != nil {
 		return nil, fmt.Errorf("list cluster role bindings: %w", err)
 	}
-	existing := &stored{map[string]*rbacv1.ClusterRole{}, map[string]*rbacv1.ClusterRoleBinding{}}
+	existing := &current{map[string]*rbacv1.ClusterRole{}, map[string]*rbacv1.ClusterRoleBinding{}}
 	for i := range roles.Items {
 		existing.roles[roles.Items[i].Name] = &roles.Items[i]
 	}
@@ -108,41 +108,41 @@ func storedPolicy(ctx context.Context, client kubernetes.Interface) (*stored, er
 	return existing, nil
 }
 
-// firstRole answers the first question for a role from what was listed, later ones from the server:
-// a start in which nothing changed asks twice and not a hundred times.
+// firstRole serves the first request for a role from a list, and later ones from the server. A
+// start without changes therefore sends two requests instead of a hundred.
 type firstRole struct {
 	reconciliation.ClusterRoleModifier
-	stored *stored
-	asked  bool
+	current   *current
+	requested bool
 }
 
-// Get finds a cluster role.
+// Get returns a cluster role.
 func (f *firstRole) Get(namespace, name string) (reconciliation.RuleOwner, error) {
-	if f.asked {
+	if f.requested {
 		return f.ClusterRoleModifier.Get(namespace, name)
 	}
-	f.asked = true
-	role, ok := f.stored.roles[name]
+	f.requested = true
+	role, ok := f.current.roles[name]
 	if !ok {
 		return nil, apierrors.NewNotFound(rbacv1.Resource("clusterroles"), name)
 	}
 	return reconciliation.ClusterRoleRuleOwner{ClusterRole: role}, nil
 }
 
-// firstBinding is firstRole for bindings.
+// firstBinding does the same as firstRole for bindings.
 type firstBinding struct {
 	reconciliation.ClusterRoleBindingClientAdapter
-	stored *stored
-	asked  bool
+	current   *current
+	requested bool
 }
 
-// Get finds a cluster role binding.
+// Get returns a cluster role binding.
 func (f *firstBinding) Get(namespace, name string) (reconciliation.RoleBinding, error) {
-	if f.asked {
+	if f.requested {
 		return f.ClusterRoleBindingClientAdapter.Get(namespace, name)
 	}
-	f.asked = true
-	binding, ok := f.stored.bindings[name]
+	f.requested = true
+	binding, ok := f.current.bindings[name]
 	if !ok {
 		return nil, apierrors.NewNotFound(rbacv1.Resource("clusterrolebindings"), name)
 	}

@@ -12,21 +12,22 @@ import (
 //go:embed samples
 var samplesFS embed.FS
 
-// sample is a language for which the project openshift has an image stream of builders and a
+// sample is a language for which the project openshift has an image stream of builder images and a
 // quickstart.
 type sample struct {
-	// Name is that of the stream, of the language to `oc new-app` and of the directory in examples/.
+	// Name is the name of the stream, of the language in `oc new-app`, and of the directory in
+	// examples/.
 	Name string
-	// Language is how people write it, and Icon a class of OpenShift's console.
+	// Language is the display name. Icon is a class of OpenShift's console.
 	Language, Icon string
-	// Tag is the version that examples/builders makes.
+	// Tag is the version that examples/builders builds.
 	Tag string
-	// Persistent is a quickstart that keeps its data on a volume.
+	// Persistent is set for a quickstart that stores its data on a volume.
 	Persistent bool
 }
 
-// samples are the streams and templates that the project openshift begins with. Each is made if it
-// does not exist and is the administrator's from then on.
+// samples are the initial streams and templates of the project openshift. Each is created if it
+// does not exist, and belongs to the administrator from then on.
 func samples() ([]*unstructured.Unstructured, error) {
 	python := sample{Name: "python", Language: "Python", Icon: "python", Tag: "3.11"}
 	persistent := python

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// ofKind returns the samples of a kind, by name.
+// ofKind returns the samples of a kind by name.
 func ofKind(t *testing.T, kind string) map[string]*unstructured.Unstructured {
 	t.Helper()
 	all, err := samples()

@@ -37,14 +37,14 @@ func (c *collection) abandoned(ctx context.Context) error {
 		return fmt.Errorf("look for abandoned uploads: %w", err)
 	}
 	for key, last := range changed {
-		if written := c.written(path.Base(key)); written.After(last) {
-			last = written
+		if lastWrite := c.lastWrite(path.Base(key)); lastWrite.After(last) {
+			last = lastWrite
 		}
 		if c.now.Sub(last) < abandonAge {
 			continue
 		}
-		c.found.Bytes += sizes[key]
-		c.found.Uploads = append(c.found.Uploads, strings.TrimPrefix(key, rootDir+"/"))
+		c.garbage.Bytes += sizes[key]
+		c.garbage.Uploads = append(c.garbage.Uploads, strings.TrimPrefix(key, rootDir+"/"))
 		if c.request.DryRun {
 			continue
 		}
@@ -65,13 +65,14 @@ func upload(file string) string {
 	return path.Join(before, uploadsDir, id)
 }
 
-// written returns when a client last wrote to an upload. Files record it themselves. Other storage
-// does not, so the time of uploads that began before the start of this process is the start.
-func (c *collection) written(id string) time.Time {
+// lastWrite returns when a client last wrote to an upload. Files record it themselves. Other
+// storage does not, so the time of uploads that began before the start of this process is the
+// start.
+func (c *collection) lastWrite(id string) time.Time {
 	if c.uploads == nil {
 		return time.Time{}
 	}
-	last := c.uploads.written(id)
+	last := c.uploads.lastWrite(id)
 	if c.files && last.Equal(c.uploads.start) {
 		return time.Time{}
 	}

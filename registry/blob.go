@@ -30,7 +30,7 @@ func (s *store) serveBlob(w http.ResponseWriter, r *http.Request) {
 	for _, condition := range []string{"Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"} {
 		request.Header.Del(condition)
 	}
-	answer := &held{header: http.Header{}}
+	answer := &pendingBlob{header: http.Header{}}
 	s.Handler.ServeHTTP(answer, request)
 	id, err := digest.Parse(answer.header.Get("Docker-Content-Digest"))
 	if answer.status != http.StatusOK || err != nil {

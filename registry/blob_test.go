@@ -10,14 +10,14 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// fetched is what a client sees of an answer.
-type fetched struct {
+// blobResponse contains the fields of a response that clients read.
+type blobResponse struct {
 	Status int
 	Header http.Header
 	Body   string
 }
 
-func (g *testRegistry) fetch(method, path string, header http.Header) fetched {
+func (g *testRegistry) fetch(method, path string, header http.Header) blobResponse {
 	g.t.Helper()
 	answer := g.send(method, path, header, nil)
 	body, err := io.ReadAll(answer.Body)
@@ -25,15 +25,15 @@ func (g *testRegistry) fetch(method, path string, header http.Header) fetched {
 		g.t.Fatal(err)
 	}
 	answer.Header.Del("Date")
-	return fetched{answer.StatusCode, answer.Header, string(body)}
+	return blobResponse{answer.StatusCode, answer.Header, string(body)}
 }
 
 func TestFilesAreServedAsDistributionServesThem(t *testing.T) {
 	dir := t.TempDir()
 	headers := configuration.HTTP{Headers: http.Header{"X-Content-Type-Options": {"nosniff"}}}
 	registry := testRegistryWith(t, &configuration.Configuration{Storage: Directory(dir, false), HTTP: headers})
-	theirs := testRegistryWith(t, &configuration.Configuration{Storage: Directory(dir, false), HTTP: headers})
-	theirs.files = false
+	reference := testRegistryWith(t, &configuration.Configuration{Storage: Directory(dir, false), HTTP: headers})
+	reference.files = false
 	layer := registry.layer()
 	registry.push("shop/app", layer)
 	id := digestOf(t, layer)
@@ -57,7 +57,7 @@ func TestFilesAreServedAsDistributionServesThem(t *testing.T) {
 		if request.header == nil {
 			request.header = http.Header{}
 		}
-		got, want := registry.fetch(request.method, request.path, request.header.Clone()), theirs.fetch(request.method, request.path, request.header.Clone())
+		got, want := registry.fetch(request.method, request.path, request.header.Clone()), reference.fetch(request.method, request.path, request.header.Clone())
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-distribution +ours):\n%s", name, diff)
 		}

@@ -18,8 +18,8 @@ import (
 // of its images are not verified.
 const insecureRepository = "openshift.io/image.insecureRepository"
 
-// found is an image of a stream.
-type found struct {
+// location is an image of a stream.
+type location struct {
 	digest string
 	source source
 	// unproven means that the stream names the image without proof that its project has it. Then
@@ -28,18 +28,18 @@ type found struct {
 }
 
 // find looks up a tag or a digest in a stream. ok is false if there is no such stream or image.
-func (s *server) find(ctx context.Context, t target) (at found, ok bool, err error) {
+func (s *server) find(ctx context.Context, t target) (at location, ok bool, err error) {
 	free, err := s.lookups.take(ctx)
 	if err != nil {
-		return found{}, false, err
+		return location{}, false, err
 	}
 	defer free()
 	stream, err := s.images.ImageStreams(t.namespace).Get(ctx, t.stream, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return found{}, false, nil
+		return location{}, false, nil
 	}
 	if err != nil {
-		return found{}, false, fmt.Errorf("read image stream %q: %w", t.repository(), err)
+		return location{}, false, fmt.Errorf("read image stream %q: %w", t.repository(), err)
 	}
 	for _, tag := range stream.Status.Tags {
 		for i, event := range tag.Items {
@@ -51,32 +51,32 @@ func (s *server) find(ctx context.Context, t target) (at found, ok bool, err err
 				continue
 			}
 			at, err := s.sourceOf(stream, tag.Tag, event)
-			return found{id, at, unproven}, err == nil, err
+			return location{id, at, unproven}, err == nil, err
 		}
 	}
 	if !strings.Contains(t.reference, ":") {
-		return found{}, false, nil
+		return location{}, false, nil
 	}
 	return s.findInIndexes(ctx, stream, t.reference)
 }
 
 // findInIndexes looks for an image in the indexes of the stream.
 func (s *server) findInIndexes(ctx context.Context, stream *imagev1.ImageStream,
-	digest string) (found, bool, error) {
+	digest string) (location, bool, error) {
 	content, err := s.images.ImageStreams(stream.Namespace).Layers(ctx, stream.Name, metav1.GetOptions{})
 	if err != nil {
-		return found{}, false, fmt.Errorf("read layers of image stream %q: %w", stream.Namespace+"/"+stream.Name, err)
+		return location{}, false, fmt.Errorf("read layers of image stream %q: %w", stream.Namespace+"/"+stream.Name, err)
 	}
 	for _, tag := range stream.Status.Tags {
 		for _, event := range tag.Items {
 			if slices.Contains(content.Images[event.Image].Manifests, digest) {
 				_, proven := content.Images[digest]
 				at, err := s.sourceOf(stream, tag.Tag, event)
-				return found{digest, at, !proven}, err == nil, err
+				return location{digest, at, !proven}, err == nil, err
 			}
 		}
 	}
-	return found{}, false, nil
+	return location{}, false, nil
 }
 
 // findBlob looks for the image of a stream that contains a blob.

@@ -36,15 +36,15 @@ type collection struct {
 
 	going      map[string]bool // images that a dry run treats as removed
 	candidates map[string]bool // blobs that can be removed; all if nil
-	used       map[string]bool // blobs that stay if they are linked
+	inUse      map[string]bool // blobs that stay if they are linked
 	linked     map[string]bool // blobs to which remaining links of repositories refer
-	found      record.Garbage
+	garbage    record.Garbage
 	visits     []*visit
 }
 
 // run finds and removes garbage.
 func (c *collection) run(ctx context.Context) (record.Garbage, error) {
-	c.used, c.going, c.linked = map[string]bool{}, map[string]bool{}, map[string]bool{}
+	c.inUse, c.going, c.linked = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	removed := map[string]map[string]bool{} // repository, manifest
 	if !c.request.Everything {
 		c.candidates = map[string]bool{}
@@ -79,15 +79,15 @@ func (c *collection) run(ctx context.Context) (record.Garbage, error) {
 		return nil
 	})
 	if err != nil && !missing(err) {
-		return c.found, err
+		return c.garbage, err
 	}
 	if err := c.sweep(ctx); err != nil {
-		return c.found, err
+		return c.garbage, err
 	}
 	if !c.request.Everything {
-		return c.found, nil
+		return c.garbage, nil
 	}
-	return c.found, c.abandoned(ctx)
+	return c.garbage, c.abandoned(ctx)
 }
 
 // keepImages marks the blobs of the API server's images as used.
@@ -96,9 +96,9 @@ func (c *collection) keepImages() {
 		if c.going[name] {
 			continue
 		}
-		c.used[name] = true
+		c.inUse[name] = true
 		for _, blob := range blobs {
-			c.used[blob] = true
+			c.inUse[blob] = true
 		}
 	}
 }
@@ -112,11 +112,11 @@ func (c *collection) keepImages() {
 func (c *collection) sweep(ctx context.Context) error {
 	vacuum := storage.NewVacuum(ctx, c.driver)
 	for _, v := range c.visits {
-		for id := range v.kept {
+		for id := range v.keep {
 			c.linked[id.String()] = true
 		}
 		for _, layer := range v.layers {
-			if v.used[layer.name.String()] || !c.goes(ctx, layer, path.Join(linkDir(v.name, layersDir, layer.name), linkFile)) {
+			if v.inUse[layer.name.String()] || !c.goes(ctx, layer, path.Join(linkDir(v.name, layersDir, layer.name), linkFile)) {
 				c.linked[layer.id.String()] = true
 				continue
 			}
@@ -130,10 +130,10 @@ func (c *collection) sweep(ctx context.Context) error {
 				return fmt.Errorf("remove layer %q of repository %q: %w", layer.name, v.name, err)
 			}
 			if kept {
-				c.used[layer.id.String()], c.linked[layer.id.String()] = true, true
+				c.inUse[layer.id.String()], c.linked[layer.id.String()] = true, true
 				continue
 			}
-			c.found.Layers = append(c.found.Layers, record.GarbageLink{Repository: v.name, Digest: layer.name.String()})
+			c.garbage.Layers = append(c.garbage.Layers, record.GarbageLink{Repository: v.name, Digest: layer.name.String()})
 			if c.candidates != nil {
 				c.candidates[layer.id.String()] = true // requests contain only the name
 			}
@@ -141,7 +141,7 @@ func (c *collection) sweep(ctx context.Context) error {
 	}
 	var unused []digest.Digest
 	err := c.content.Blobs().Enumerate(ctx, func(id digest.Digest) error {
-		if !(c.used[id.String()] && c.linked[id.String()]) && c.goes(ctx, link{id, id}, blobPath(id)) {
+		if !(c.inUse[id.String()] && c.linked[id.String()]) && c.goes(ctx, link{id, id}, blobPath(id)) {
 			unused = append(unused, id)
 		}
 		return nil
@@ -173,7 +173,7 @@ func (c *collection) removeBlob(ctx context.Context, vacuum storage.Vacuum, id d
 		return err
 	}
 	if !kept {
-		c.found.Blobs, c.found.Bytes = append(c.found.Blobs, id.String()), c.found.Bytes+size
+		c.garbage.Blobs, c.garbage.Bytes = append(c.garbage.Blobs, id.String()), c.garbage.Bytes+size
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ func (g *testRegistry) layer() v1.Layer {
 	return layer
 }
 
-// push stores an image of layers and gives its digest.
+// push stores an image of layers and returns its digest.
 func (g *testRegistry) push(repository string, layers ...v1.Layer) string {
 	g.t.Helper()
 	image := g.image(layers...)
@@ -108,7 +108,7 @@ func digestOf(t *testing.T, result interface{ Digest() (v1.Hash, error) }) strin
 	return hash.String()
 }
 
-// has says whether an image and all its blobs can be pulled.
+// has reports whether an image and all its blobs can be pulled.
 func (g *testRegistry) has(repository, digest string) bool {
 	g.t.Helper()
 	image, err := remote.Image(g.digest(repository, digest))
@@ -139,7 +139,7 @@ func (g *testRegistry) collect(c collection) record.Garbage {
 	return garbage
 }
 
-// onDisk says whether a blob lies on the disk.
+// onDisk reports whether a blob is on the disk.
 func (g *testRegistry) onDisk(id string) bool {
 	all := g.collect(collection{request: record.GarbageRequest{Everything: true, DryRun: true}, now: time.Now().Add(24 * time.Hour)})
 	return slices.Contains(all.Blobs, id)
@@ -204,7 +204,7 @@ func TestImagesOfAnIndexStayAndGoWithIt(t *testing.T) {
 
 func TestOldBlobsThatNoImageUsesAreRemoved(t *testing.T) {
 	g := newTestRegistry(t)
-	lost, remaining := g.push("shop/lost", g.layer()), g.push("shop/kept", g.layer())
+	unused, remaining := g.push("shop/lost", g.layer()), g.push("shop/kept", g.layer())
 	request := record.GarbageRequest{Everything: true}
 	images := map[string][]string{remaining: nil}
 	if garbage := g.collect(collection{request: request, images: images, now: time.Now()}); len(garbage.Blobs)+len(garbage.Manifests)+len(garbage.Layers) > 0 {
@@ -213,7 +213,7 @@ func TestOldBlobsThatNoImageUsesAreRemoved(t *testing.T) {
 	if garbage := g.collect(collection{request: request, images: images, now: time.Now().Add(2 * time.Hour)}); len(garbage.Blobs) != 3 || len(garbage.Manifests) != 1 {
 		t.Errorf("went %+v", garbage)
 	}
-	if g.has("shop/lost", lost) || !g.has("shop/kept", remaining) {
+	if g.has("shop/lost", unused) || !g.has("shop/kept", remaining) {
 		t.Error("the wrong image went")
 	}
 }
@@ -240,8 +240,8 @@ func TestImageKeepsNoLayersOfAnotherProject(t *testing.T) {
 			// The record of mallory's image names alice's layer, as a foreign one of its manifest.
 			images := map[string][]string{evil: {digestOf(t, layer)}}
 			streams := map[string][]string{"evil/app": {evil}}
-			later := time.Now().Add(2 * uploadAge)
-			g.collect(collection{request: request(old), images: images, streams: streams, now: later})
+			now := time.Now().Add(2 * uploadAge)
+			g.collect(collection{request: request(old), images: images, streams: streams, now: now})
 			if g.has("shop/app", old) {
 				t.Fatal("the image is still there")
 			}
@@ -255,7 +255,7 @@ func TestImageKeepsNoLayersOfAnotherProject(t *testing.T) {
 	}
 }
 
-// exists says whether the content of a digest is stored.
+// exists reports whether the content of a digest is stored.
 func exists(t *testing.T, s *store, id string) bool {
 	t.Helper()
 	_, err := s.driver.Stat(t.Context(), blobPath(digest.Digest(id)))

@@ -48,7 +48,7 @@ func send(t *testing.T, front *httptest.Server, size int, chunked bool) (int, st
 	}
 	var content io.Reader = bytes.NewReader(make([]byte, size))
 	if chunked {
-		content = io.MultiReader(content) // whose length nobody knows
+		content = io.MultiReader(content) // whose length is unknown
 	}
 	request, err := http.NewRequest(http.MethodPatch, at.String(), content)
 	if err != nil {

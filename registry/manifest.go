@@ -65,7 +65,7 @@ func (s *store) putManifest(w http.ResponseWriter, r *http.Request, repository, 
 		request = redirect(r, repository, "manifests", id.String())
 	}
 	request.Body, request.ContentLength = io.NopCloser(bytes.NewReader(manifest)), int64(len(manifest))
-	answer := &held{header: http.Header{}}
+	answer := &pendingBlob{header: http.Header{}}
 	s.Handler.ServeHTTP(answer, request)
 	if answer.status >= http.StatusInternalServerError && full(answer.body.Bytes()) {
 		serveFull(w, fullMessage)

@@ -60,7 +60,7 @@ func (s *server) linkPart(ctx context.Context, store *store, t target, from stri
 
 // copyPart stores a blob of another registry.
 func (s *server) copyPart(r *http.Request, store *store, t target, at source) error {
-	if s.returned(r) {
+	if s.isLoop(r) {
 		return leadsBack(t, at)
 	}
 	content, size, err := s.client(r, t, at, nil).Blob(r.Context(), at.remote, t.digest)

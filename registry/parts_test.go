@@ -28,12 +28,12 @@ func TestPushReusesWhatStreamServes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, g, _ := project(t, Unlimited, diskspace.Reserve{}, t.TempDir())
-			s := knowing(someDigest, "elsewhere.example.com/base/image@"+someDigest)
+			s := serverWith(someDigest, "elsewhere.example.com/base/image@"+someDigest)
 			there, at := place(t, g)
 			base, own := g.layer(), g.layer()
 			there.push("base/image", base)
 			id := digestOf(t, base)
-			s.blobs.put("shop/app", []string{id}, at)
+			s.blobs.add("shop/app", []string{id}, at)
 			made := g.image(base, own)
 			raw, err := made.RawManifest()
 			if err != nil {

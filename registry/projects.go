@@ -52,9 +52,9 @@ func (o *owners) set(project string, uid types.UID) {
 	o.uids[project] = uid
 }
 
-// own ensures that the content of a project's repositories belongs to the current project of that
-// name.
-func (s *server) own(ctx context.Context, store *store, project string) error {
+// claimProject ensures that the content of a project's repositories belongs to the current project
+// of that name.
+func (s *server) claimProject(ctx context.Context, store *store, project string) error {
 	if s.namespaces == nil {
 		return nil
 	}
@@ -279,7 +279,7 @@ func (s *store) link(ctx context.Context, from, to string, id digest.Digest) err
 	if err != nil {
 		return err
 	}
-	put := func(kind string, blob digest.Digest) error {
+	link := func(kind string, blob digest.Digest) error {
 		content := s.target(ctx, path.Join(linkDir(from, kind, blob), linkFile))
 		if content == "" {
 			return nil
@@ -290,11 +290,11 @@ func (s *store) link(ctx context.Context, from, to string, id digest.Digest) err
 		if err := s.link(ctx, from, to, reference.Digest); err != nil {
 			return err
 		}
-		if err := put(layersDir, reference.Digest); err != nil {
+		if err := link(layersDir, reference.Digest); err != nil {
 			return err
 		}
 	}
-	if err := put(revisionsDir, id); err != nil {
+	if err := link(revisionsDir, id); err != nil {
 		return err
 	}
 	bySubject, err := s.referrers(ctx, from)

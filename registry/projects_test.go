@@ -32,7 +32,7 @@ func inCluster(t *testing.T, uids map[string]types.UID, objects ...runtime.Objec
 			t.Fatal(err)
 		}
 	}
-	client := imagefake.NewSimpleClientset(objects...) //nolint: the generated client of images has no other
+	client := imagefake.NewSimpleClientset(objects...) //nolint: no other fake
 	return &server{
 		Registry: &Registry{}, namespaces: n, uploads: newUploads(), blobs: newSources(), images: client.ImageV1(),
 		guard: &guard{usage: newUsage(), quota: func(string) int64 { return Unlimited }},
@@ -47,7 +47,7 @@ func managed(repository, digest string) *imagev1.Image {
 	}
 }
 
-// blobs are the digests of all that lies on the disk.
+// blobs returns the digests of all blobs on the disk.
 func (g *testRegistry) blobs() (all []string) {
 	g.t.Helper()
 	err := g.content.Blobs().Enumerate(g.t.Context(), func(id digest.Digest) error {
@@ -63,18 +63,18 @@ func (g *testRegistry) blobs() (all []string) {
 func TestWhatAProjectHasEndsWithIt(t *testing.T) {
 	g := newTestRegistry(t)
 	shared, layer := g.layer(), g.layer()
-	gone, promoted, staying := g.push("old/app", shared, layer), g.push("old/app", g.layer()), g.push("shop/app", shared)
+	deleted, promoted, staying := g.push("old/app", shared, layer), g.push("old/app", g.layer()), g.push("shop/app", shared)
 	bill := g.attach("old/app", promoted, billType)
 	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "live"}}
 	stream.Status.Tags = []imagev1.NamedTagEventList{{Tag: "v1", Items: []imagev1.TagEvent{{Image: promoted, DockerImageReference: registryname.Address + "/old/app@" + promoted}}}}
-	s := inCluster(t, map[string]types.UID{"shop": "1"}, stream, managed("old/app", gone), managed("old/app", promoted), managed("shop/app", staying))
+	s := inCluster(t, map[string]types.UID{"shop": "1"}, stream, managed("old/app", deleted), managed("old/app", promoted), managed("shop/app", staying))
 	if err := s.removeDeleted(t.Context(), g.store); err != nil {
 		t.Fatal(err)
 	}
 	if dirs, err := g.driver.List(t.Context(), repositoriesDir); err != nil || len(dirs) != 1 {
 		t.Errorf("there are the projects %q, %v", dirs, err)
 	}
-	if _, err := s.images.Images().Get(t.Context(), gone, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := s.images.Images().Get(t.Context(), deleted, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the record of an image that nobody has: %v", err)
 	}
 	for _, name := range []string{promoted, staying} {
@@ -83,7 +83,7 @@ func TestWhatAProjectHasEndsWithIt(t *testing.T) {
 		}
 	}
 	remaining := g.blobs()
-	if slices.Contains(remaining, gone) || slices.Contains(remaining, digestOf(t, layer)) {
+	if slices.Contains(remaining, deleted) || slices.Contains(remaining, digestOf(t, layer)) {
 		t.Error("blobs of the project are still on the disk")
 	}
 	if !slices.Contains(remaining, digestOf(t, shared)) {
@@ -111,11 +111,11 @@ func TestWhatAProjectHasEndsWithIt(t *testing.T) {
 func TestAProjectGetsNothingOfAFormerOneOfItsName(t *testing.T) {
 	g := newTestRegistry(t)
 	s := inCluster(t, map[string]types.UID{"shop": "1"})
-	if err := s.own(t.Context(), g.store, "shop"); err != nil {
+	if err := s.claimProject(t.Context(), g.store, "shop"); err != nil {
 		t.Fatal(err)
 	}
 	former := g.push("shop/app", g.layer())
-	if err := s.own(t.Context(), g.store, "shop"); err != nil || !g.hasManifest(t.Context(), "shop/app", digest.Digest(former)) {
+	if err := s.claimProject(t.Context(), g.store, "shop"); err != nil || !g.hasManifest(t.Context(), "shop/app", digest.Digest(former)) {
 		t.Fatalf("the project lost its image, %v", err)
 	}
 	for name, next := range map[string]*server{
@@ -128,7 +128,7 @@ func TestAProjectGetsNothingOfAFormerOneOfItsName(t *testing.T) {
 		if err := next.namespaces.store.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", UID: "2"}}); err != nil {
 			t.Fatal(err)
 		}
-		if err := next.own(t.Context(), g.store, "shop"); err != nil {
+		if err := next.claimProject(t.Context(), g.store, "shop"); err != nil {
 			t.Fatal(err)
 		}
 		if remaining := g.blobs(); len(remaining) > 0 {

@@ -59,7 +59,7 @@ func (s *server) pullUnknown(w http.ResponseWriter, r *http.Request, store *stor
 		store.readManifest(w, r)
 		return
 	}
-	s.passOn(w, r, t, found{digest: t.reference, source: at})
+	s.passOn(w, r, t, location{digest: t.reference, source: at})
 }
 
 // redirect returns the request for the same digest in another repository.
@@ -71,7 +71,7 @@ func redirect(r *http.Request, repository, kind, digest string) *http.Request {
 }
 
 // remember caches the locations of an image's blobs for later requests.
-func (s *server) remember(ctx context.Context, t target, at found) {
+func (s *server) remember(ctx context.Context, t target, at location) {
 	image, err := s.images.Images().Get(ctx, at.digest, metav1.GetOptions{})
 	if err != nil {
 		return // later requests look it up in the stream
@@ -87,12 +87,12 @@ func (s *server) rememberImage(t target, image *imagev1.Image, at source) {
 	if metadata, err := record.Metadata(image); err == nil && metadata.ID != "" {
 		blobs = append(blobs, metadata.ID)
 	}
-	s.blobs.put(t.repository(), blobs, at)
+	s.blobs.add(t.repository(), blobs, at)
 }
 
 // pullThrough serves a manifest of another registry: the imported one, or the response of that
 // registry.
-func (s *server) pullThrough(w http.ResponseWriter, r *http.Request, t target, at found) {
+func (s *server) pullThrough(w http.ResponseWriter, r *http.Request, t target, at location) {
 	if at.unproven {
 		s.passOn(w, r, t, at)
 		return
@@ -112,8 +112,8 @@ func (s *server) pullThrough(w http.ResponseWriter, r *http.Request, t target, a
 
 // passOn serves a manifest from another registry. It does not trust that registry's claim to have
 // images of the cluster, because they can belong to other projects.
-func (s *server) passOn(w http.ResponseWriter, r *http.Request, t target, at found) {
-	if s.returned(r) {
+func (s *server) passOn(w http.ResponseWriter, r *http.Request, t target, at location) {
+	if s.isLoop(r) {
 		serveError(w, leadsBack(t, at.source))
 		return
 	}
@@ -173,9 +173,9 @@ func (s *server) client(r *http.Request, t target, at source,
 // another address, to a stream of this registry that in turn refers elsewhere.
 const mostReturns = 3
 
-// returned reports whether a request passed through this registry too often. A stream can refer to
+// isLoop reports whether a request passed through this registry too often. A stream can refer to
 // this registry by an unknown address, and would otherwise be pulled through itself forever.
-func (s *server) returned(r *http.Request) bool {
+func (s *server) isLoop(r *http.Request) bool {
 	return strings.Count(strings.Join(r.Header.Values("Via"), ","), s.name) >= mostReturns
 }
 
@@ -215,7 +215,7 @@ func (s *server) pullBlob(w http.ResponseWriter, r *http.Request, store *store, 
 // pullBlobThrough serves a blob of another registry and stores it for later requests.
 func (s *server) pullBlobThrough(w http.ResponseWriter, r *http.Request, store *store, t target,
 	at source) {
-	if s.returned(r) {
+	if s.isLoop(r) {
 		serveError(w, leadsBack(t, at))
 		return
 	}
@@ -245,7 +245,7 @@ func (s *server) mirror(ctx context.Context, w io.Writer, content io.Reader, sto
 	repository, err := store.repository(ctx, t.repository())
 	if err == nil {
 		if err = s.guard.take(ctx, store, t.namespace, size+entryBytes); err == nil {
-			s.guard.give(t.namespace, size+entryBytes) // what is written takes it
+			s.guard.give(t.namespace, size+entryBytes) // written content counts against it
 		}
 	}
 	if err != nil || store.readOnly {
@@ -257,15 +257,15 @@ func (s *server) mirror(ctx context.Context, w io.Writer, content io.Reader, sto
 		_, err = io.Copy(w, content)
 		return err
 	}
-	copied := &copier{Writer: guarded{writer, func(bytes int64) error { return s.guard.take(ctx, store, t.namespace, bytes) }}}
-	if _, err := io.Copy(w, io.TeeReader(content, copied)); err != nil {
+	dest := &copier{Writer: guarded{writer, func(bytes int64) error { return s.guard.take(ctx, store, t.namespace, bytes) }}}
+	if _, err := io.Copy(w, io.TeeReader(content, dest)); err != nil {
 		_ = writer.Cancel(ctx)
 		return fmt.Errorf("pass blob %q on: %w", t.digest, err)
 	}
-	if copied.err == nil {
-		_, copied.err = writer.Commit(ctx, ocispec.Descriptor{Digest: digest.Digest(t.digest), Size: size})
+	if dest.err == nil {
+		_, dest.err = writer.Commit(ctx, ocispec.Descriptor{Digest: digest.Digest(t.digest), Size: size})
 	}
-	if copied.err != nil {
+	if dest.err != nil {
 		_ = writer.Cancel(ctx)
 	}
 	return nil

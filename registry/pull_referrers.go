@@ -24,7 +24,7 @@ func (s *server) pullReferrers(w http.ResponseWriter, r *http.Request, store *st
 		store.serveReferrers(w, r, t.repository(), t.digest, nil)
 		return
 	}
-	if s.returned(r) {
+	if s.isLoop(r) {
 		serveError(w, leadsBack(t, at.source))
 		return
 	}
@@ -38,7 +38,7 @@ func (s *server) pullReferrers(w http.ResponseWriter, r *http.Request, store *st
 		for _, referrer := range manifests {
 			ids = append(ids, referrer.Digest.String())
 		}
-		s.blobs.put(t.repository(), ids, at.source)
+		s.blobs.add(t.repository(), ids, at.source)
 		return manifests, err
 	})
 }

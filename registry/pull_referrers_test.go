@@ -29,11 +29,12 @@ func remotes() *registryclient.Pool {
 	return registryclient.NewPool(outbound.New(outbound.Policy{AllowedNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}), 50)
 }
 
-// knowing returns a registry whose stream shop/app knows one image, by its digest and where it is.
-func knowing(image, reference string) *server {
+// serverWith returns a registry whose stream shop/app contains one image, with its digest and
+// location.
+func serverWith(image, reference string) *server {
 	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}}
 	stream.Status.Tags = []imagev1.NamedTagEventList{{Tag: "v1", Items: []imagev1.TagEvent{{Image: image, DockerImageReference: reference}}}}
-	client := imagefake.NewSimpleClientset(stream) //nolint: the generated client of images has no other
+	client := imagefake.NewSimpleClientset(stream) //nolint: no other fake
 	client.PrependReactor("get", "imagestreams", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		switch action.GetSubresource() {
 		case "layers":
@@ -64,11 +65,11 @@ func TestWhatRefersToAnImageOfAnotherRegistryIsPulledFromThere(t *testing.T) {
 		registry := &testRegistry{t: t, host: strings.TrimPrefix(far.URL, "http://")}
 		image := registry.push("team/app", registry.layer())
 		bill, signature := registry.attach("team/app", image, billType), registry.attach("team/app", image, signatureType)
-		s, here := knowing(image, registry.host+"/team/app@"+image), newTestRegistry(t)
+		s, local := serverWith(image, registry.host+"/team/app@"+image), newTestRegistry(t)
 		ask := func(serve func(http.ResponseWriter, *http.Request, *store, target), path string, of target) *httptest.ResponseRecorder {
 			of.namespace, of.stream = "shop", "app"
 			w := httptest.NewRecorder()
-			serve(w, httptest.NewRequest(http.MethodGet, path, nil), here.store, of)
+			serve(w, httptest.NewRequest(http.MethodGet, path, nil), local.store, of)
 			return w
 		}
 		referrers := func(query string) (ids []string) {
@@ -108,7 +109,7 @@ func TestWhatRefersToAnImageOfAnotherRegistryIsPulledFromThere(t *testing.T) {
 				t.Errorf("a registry %s: the content of a referrer: %d %s", name, w.Code, w.Body)
 			}
 		}
-		attachment := here.attachTo("shop/app", registry.digest("team/app", image), billType, "ours")
+		attachment := local.attachTo("shop/app", registry.digest("team/app", image), billType, "ours")
 		if got := referrers(""); len(got) != 3 || got[0] != attachment {
 			t.Errorf("a registry %s: with one that was pushed here, %s", name, got)
 		}
@@ -122,15 +123,16 @@ func TestWhatRefersToAnImageOfAnotherRegistryIsPulledFromThere(t *testing.T) {
 func TestAManifestOfAnotherProjectIsNoReferrer(t *testing.T) {
 	far := httptest.NewServer(other.New(other.Logger(slog.NewLogLogger(slog.DiscardHandler, slog.LevelError))))
 	t.Cleanup(far.Close)
-	there := strings.TrimPrefix(far.URL, "http://") + "/team/app"
+	remoteName := strings.TrimPrefix(far.URL, "http://") + "/team/app"
 	manifest := `{"schemaVersion": 2}`
 	private := digest.FromString(manifest).String()
-	s, registry := knowing(someDigest, there+"@"+someDigest), newTestRegistry(t)
+	s, registry := serverWith(someDigest, remoteName+"@"+someDigest), newTestRegistry(t)
 	image := &imagev1.Image{ObjectMeta: metav1.ObjectMeta{Name: private}, DockerImageManifest: manifest, DockerImageManifestMediaType: ocispec.MediaTypeImageManifest}
 	if _, err := s.images.Images().Create(t.Context(), image, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	s.blobs.put("shop/app", []string{private}, source{remote: there}) // its registry has listed it
+	// Its registry has listed it.
+	s.blobs.add("shop/app", []string{private}, source{remote: remoteName})
 	w := httptest.NewRecorder()
 	s.pullManifest(w, httptest.NewRequest(http.MethodGet, "/v2/shop/app/manifests/"+private, nil), registry.store, target{namespace: "shop", stream: "app", reference: private})
 	if w.Code != http.StatusNotFound || strings.Contains(w.Body.String(), "schemaVersion") {

@@ -11,7 +11,8 @@ import (
 )
 
 func TestAnImageThatLeadsBackIsNotPulledThroughForEver(t *testing.T) {
-	s := &server{Registry: &Registry{Remotes: remotes()}, name: "registry-of-the-test", images: imagefake.NewSimpleClientset().ImageV1()} //nolint: the generated client of images has no other
+	client := imagefake.NewSimpleClientset() //nolint: no other fake
+	s := &server{Registry: &Registry{Remotes: remotes()}, name: "registry-of-the-test", images: client.ImageV1()}
 	const most = 20
 	var request atomic.Int32
 	var host string
@@ -22,7 +23,7 @@ func TestAnImageThatLeadsBackIsNotPulledThroughForEver(t *testing.T) {
 		case request.Add(1) > most:
 			http.NotFound(w, r)
 		case strings.Contains(r.URL.Path, "/manifests/"):
-			s.pullThrough(w, r, image, found{digest: someDigest, source: at})
+			s.pullThrough(w, r, image, location{digest: someDigest, source: at})
 		default:
 			s.pullBlobThrough(w, r, nil, image, at)
 		}

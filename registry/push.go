@@ -60,7 +60,7 @@ func (s *server) pushManifest(w http.ResponseWriter, r *http.Request, store *sto
 			return
 		}
 	}
-	answer := &held{header: http.Header{}}
+	answer := &pendingBlob{header: http.Header{}}
 	store.putManifest(answer, r, t.repository(), t.reference, manifest)
 	if answer.status == http.StatusCreated {
 		s.promises.drop(t.repository(), record.References(manifest)...)
@@ -145,31 +145,31 @@ func mappingOf(ctx context.Context, store *store, t target,
 	return mapping, nil
 }
 
-// held buffers a response until it is known to be correct.
-type held struct {
+// pendingBlob buffers a response until it is known to be correct.
+type pendingBlob struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
 }
 
 // Header returns the response's header.
-func (h *held) Header() http.Header { return h.header }
+func (h *pendingBlob) Header() http.Header { return h.header }
 
 // WriteHeader records the status.
-func (h *held) WriteHeader(status int) {
+func (h *pendingBlob) WriteHeader(status int) {
 	if h.status == 0 {
 		h.status = status
 	}
 }
 
 // Write buffers a part of the body.
-func (h *held) Write(p []byte) (int, error) {
+func (h *pendingBlob) Write(p []byte) (int, error) {
 	h.WriteHeader(http.StatusOK)
 	return h.body.Write(p)
 }
 
 // release sends the response to the client.
-func (h *held) release(w http.ResponseWriter) {
+func (h *pendingBlob) release(w http.ResponseWriter) {
 	for name, values := range h.header {
 		w.Header()[name] = values
 	}

@@ -25,8 +25,8 @@ func (s *server) serveRecorded(w http.ResponseWriter, r *http.Request) {
 		s.serve(w, r)
 		return
 	}
-	recorded := apiserver.Recorded{Token: c.token, URL: shownURL(r.URL), Info: s.describe(r)}
-	s.Recorder.Serve(w, r, recorded, http.HandlerFunc(s.serve), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	entry := apiserver.Recorded{Token: c.token, URL: shownURL(r.URL), Info: s.describe(r)}
+	s.Recorder.Serve(w, r, entry, http.HandlerFunc(s.serve), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == tokenPath {
 			w.Header().Set("WWW-Authenticate", `Basic realm="openshift"`)
 			serveError(w, errcode.ErrorCodeUnauthorized.WithMessage(errUnknown.Error()))
@@ -36,7 +36,7 @@ func (s *server) serveRecorded(w http.ResponseWriter, r *http.Request) {
 	}))
 }
 
-// id tells callers apart without their tokens.
+// id distinguishes callers without their tokens.
 func (c caller) id() string {
 	hash := sha256.Sum256([]byte(c.token))
 	return hex.EncodeToString(hash[:])
@@ -58,8 +58,8 @@ func shownURL(address *url.URL) *url.URL {
 	return &url.URL{Path: address.Path, RawPath: address.RawPath, RawQuery: query.Encode()}
 }
 
-// describe says what a request does, in the terms of the API: a push updates the layers of an image
-// stream. Requests about no image stream have their path alone.
+// describe describes a request in the API's terms: a push updates the layers of an image stream.
+// Requests without an image stream only have their path.
 func (s *server) describe(r *http.Request) *request.RequestInfo {
 	info := &request.RequestInfo{Path: r.URL.Path, Verb: strings.ToLower(r.Method)}
 	resource := func(verb, namespace, resource, subresource, name string) *request.RequestInfo {

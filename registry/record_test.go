@@ -18,13 +18,13 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// recorded is an audit log in memory.
-type recorded struct {
+// auditEvent is an audit log in memory.
+type auditEvent struct {
 	auditing.Backend
 	events []string
 }
 
-func (r *recorded) ProcessEvents(events ...*audit.Event) bool {
+func (r *auditEvent) ProcessEvents(events ...*audit.Event) bool {
 	for _, event := range events {
 		if event.Stage != audit.StageRequestReceived {
 			line := event.User.Username + " " + event.Verb + " " + event.RequestURI + " " + http.StatusText(int(event.ResponseStatus.Code))
@@ -37,10 +37,10 @@ func (r *recorded) ProcessEvents(events ...*audit.Event) bool {
 	return true
 }
 
-// recording returns a server that knows the token "alice", and its audit log.
-func recording(t *testing.T) (*server, *recorded) {
+// recording returns a server that accepts the token "alice", and its audit log.
+func recording(t *testing.T) (*server, *auditEvent) {
 	t.Helper()
-	log := &recorded{}
+	log := &auditEvent{}
 	config := &genericserver.Config{AuditBackend: log, AuditPolicyRuleEvaluator: policy.NewFakePolicyRuleEvaluator(audit.LevelMetadata, nil)}
 	config.Authentication.Authenticator = authenticator.RequestFunc(func(r *http.Request) (*authenticator.Response, bool, error) {
 		if r.TLS != nil || r.Header.Get("X-Remote-User") != "" {

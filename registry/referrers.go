@@ -27,8 +27,9 @@ import (
 // routeReferrers is a route that distribution's router lacks.
 const routeReferrers = "referrers"
 
-// maxReferrers limits a page of referrers, and maxPage the bytes of their descriptors: usually some
-// hundred each, at most as many as a manifest has. A larger one has a page of its own.
+// maxReferrers limits a page of referrers, and maxPage limits the bytes of their descriptors. A
+// descriptor usually has some hundred bytes, and at most the size of a manifest. A larger one has a
+// separate page.
 const maxReferrers, maxPage = 500, maxManifest
 
 // subjectOf returns the subject of a manifest, or "".
@@ -92,12 +93,12 @@ func (s *store) serveReferrers(w http.ResponseWriter, r *http.Request, repositor
 		return
 	}
 	if next == "" && more != nil {
-		others, err := more(of)
+		rest, err := more(of)
 		if err != nil {
 			serveError(w, notThere(err, errcode.ErrorCodeManifestUnknown))
 			return
 		}
-		manifests = merge(manifests, others, desired)
+		manifests = merge(manifests, rest, desired)
 	}
 	if desired != "" {
 		w.Header().Set("OCI-Filters-Applied", "artifactType")
@@ -112,12 +113,12 @@ func (s *store) serveReferrers(w http.ResponseWriter, r *http.Request, repositor
 }
 
 // merge adds the referrers of another registry with the requested type. It skips duplicates.
-func merge(manifests, others []ocispec.Descriptor, desired string) []ocispec.Descriptor {
+func merge(manifests, rest []ocispec.Descriptor, desired string) []ocispec.Descriptor {
 	digests := map[digest.Digest]bool{}
 	for _, referrer := range manifests {
 		digests[referrer.Digest] = true
 	}
-	for _, referrer := range others {
+	for _, referrer := range rest {
 		if !digests[referrer.Digest] && (desired == "" || referrer.ArtifactType == desired) {
 			digests[referrer.Digest] = true
 			manifests = append(manifests, referrer)
@@ -148,7 +149,7 @@ func (s *store) describeReferrers(ctx context.Context, repository string, of dig
 	for i, id := range all {
 		desc, err := s.describe(ctx, repository, id)
 		if missing(err) {
-			continue // noted, but never stored or gone
+			continue // recorded, but never stored or already deleted
 		}
 		if err != nil {
 			return nil, "", err
@@ -156,7 +157,8 @@ func (s *store) describeReferrers(ctx context.Context, repository string, of dig
 		if desired != "" && desc.ArtifactType != desired {
 			continue
 		}
-		if size += desc.Size; size > maxPage && len(manifests) > 0 { // what it says is a part of it
+		// The manifest itself is authoritative.
+		if size += desc.Size; size > maxPage && len(manifests) > 0 {
 			return manifests, all[i-1].String(), nil
 		}
 		manifests = append(manifests, desc)

@@ -58,7 +58,7 @@ func (g *testRegistry) attachTo(repository string, subject name.Digest, kind typ
 	return id
 }
 
-// referring asks a stock client what refers to a manifest.
+// referring lists the referrers of a manifest with a stock client.
 func (g *testRegistry) referring(repository, subject string, options ...remote.Option) (ids []string) {
 	g.t.Helper()
 	index, err := remote.Referrers(g.digest(repository, subject), options...)
@@ -162,40 +162,40 @@ func (r refusing) Delete(ctx context.Context, path string) error {
 
 func TestAReferrerThatCannotBeRemovedIsNotForgotten(t *testing.T) {
 	g := newTestRegistry(t)
-	gone := g.push("shop/app", g.layer())
-	lost := g.attach("shop/app", gone, billType)
-	search := collection{store: g.store, request: record.GarbageRequest{Images: []record.GarbageImage{{Digest: gone, Repositories: []string{"shop/app"}}}}}
+	subject := g.push("shop/app", g.layer())
+	referrer := g.attach("shop/app", subject, billType)
+	search := collection{store: g.store, request: record.GarbageRequest{Images: []record.GarbageImage{{Digest: subject, Repositories: []string{"shop/app"}}}}}
 	files := g.driver
 	g.driver = refusing{files, revisionsDir}
 	if _, err := search.run(t.Context()); err == nil {
 		t.Fatal("nothing was refused")
 	}
 	g.driver = files
-	if got := g.referring("shop/app", gone); !slices.Equal(got, []string{lost}) {
-		t.Errorf("referrers %s, want %s", got, lost)
+	if got := g.referring("shop/app", subject); !slices.Equal(got, []string{referrer}) {
+		t.Errorf("referrers %s, want %s", got, referrer)
 	}
 	g.collect(search)
-	if g.has("shop/app", lost) || g.onDisk(lost) {
+	if g.has("shop/app", referrer) || g.onDisk(referrer) {
 		t.Error("the referrer outlived its subject")
 	}
 }
 
 func TestReferrersStayAndGoWithTheirSubject(t *testing.T) {
 	g := newTestRegistry(t)
-	remaining, gone := g.push("shop/app", g.layer()), g.push("shop/app", g.layer())
+	remaining, deleted := g.push("shop/app", g.layer()), g.push("shop/app", g.layer())
 	bill := g.attach("shop/app", remaining, billType)
 	signature := g.attach("shop/app", bill, signatureType) // of the bill
-	lost := g.attach("shop/app", gone, billType)
-	later := time.Now().Add(2 * time.Hour)
+	referrer := g.attach("shop/app", deleted, billType)
+	now := time.Now().Add(2 * time.Hour)
 
-	everything := record.GarbageRequest{Everything: true}
-	garbage := g.collect(collection{request: everything, images: map[string][]string{remaining: nil, gone: nil}, now: later})
+	all := record.GarbageRequest{Everything: true}
+	garbage := g.collect(collection{request: all, images: map[string][]string{remaining: nil, deleted: nil}, now: now})
 	if len(garbage.Manifests)+len(garbage.Blobs) > 0 {
 		t.Errorf("of what refers to images went %+v", garbage)
 	}
-	request := record.GarbageRequest{Images: []record.GarbageImage{{Digest: gone, Repositories: []string{"shop/app"}}}}
-	g.collect(collection{request: request, images: map[string][]string{remaining: nil}, now: later})
-	if g.has("shop/app", gone) || g.has("shop/app", lost) || g.onDisk(lost) || len(g.referring("shop/app", gone)) > 0 {
+	request := record.GarbageRequest{Images: []record.GarbageImage{{Digest: deleted, Repositories: []string{"shop/app"}}}}
+	g.collect(collection{request: request, images: map[string][]string{remaining: nil}, now: now})
+	if g.has("shop/app", deleted) || g.has("shop/app", referrer) || g.onDisk(referrer) || len(g.referring("shop/app", deleted)) > 0 {
 		t.Error("a referrer outlived its subject")
 	}
 	if !g.has("shop/app", bill) || !g.has("shop/app", signature) || !slices.Equal(g.referring("shop/app", bill), []string{signature}) {
@@ -203,16 +203,16 @@ func TestReferrersStayAndGoWithTheirSubject(t *testing.T) {
 	}
 	// An image that is only in a stream, not in this repository, keeps what refers to it.
 	elsewhere := g.push("shop/base", g.layer())
-	if garbage := g.collect(collection{request: everything, images: map[string][]string{elsewhere: nil}, streams: map[string][]string{"shop/app": {remaining}}, now: later}); !g.has("shop/app", signature) {
+	if garbage := g.collect(collection{request: all, images: map[string][]string{elsewhere: nil}, streams: map[string][]string{"shop/app": {remaining}}, now: now}); !g.has("shop/app", signature) {
 		t.Errorf("of what refers to an image of the stream went %+v", garbage)
 	}
-	g.collect(collection{request: everything, images: map[string][]string{}, now: later})
+	g.collect(collection{request: all, images: map[string][]string{}, now: now})
 	if g.has("shop/app", bill) || g.has("shop/app", signature) {
 		t.Error("referrers of an image that nobody knows are still there")
 	}
 }
 
-// send creates a request and gives its status and header.
+// send sends a request and returns the status and header of the response.
 func (g *testRegistry) send(method, path string, header http.Header, body []byte) *http.Response {
 	g.t.Helper()
 	request, err := http.NewRequestWithContext(g.t.Context(), method, "http://"+g.host+path, bytes.NewReader(body))
@@ -264,19 +264,19 @@ func TestDigestsOfOtherAlgorithms(t *testing.T) {
 	if resp.StatusCode != http.StatusCreated || resp.Header.Get("Docker-Content-Digest") != id.String() || !strings.HasSuffix(resp.Header.Get("Location"), id.String()) {
 		t.Fatalf("put: %s, %v", resp.Status, resp.Header)
 	}
-	there := func() bool {
+	exists := func() bool {
 		return g.send(http.MethodGet, "/v2/shop/app/manifests/"+id.String(), header, nil).StatusCode == http.StatusOK &&
 			g.send(http.MethodGet, "/v2/shop/app/blobs/"+layer.String(), http.Header{}, nil).StatusCode == http.StatusOK
 	}
-	if !there() {
+	if !exists() {
 		t.Fatal("what was stored is not there")
 	}
-	request, later := record.GarbageRequest{Everything: true}, time.Now().Add(2*time.Hour)
+	request, now := record.GarbageRequest{Everything: true}, time.Now().Add(2*time.Hour)
 	canonical := digest.FromBytes(manifest).String()
-	if garbage := g.collect(collection{request: request, images: map[string][]string{canonical: nil}, now: later}); !there() {
+	if garbage := g.collect(collection{request: request, images: map[string][]string{canonical: nil}, now: now}); !exists() {
 		t.Errorf("of an image that stays went %+v", garbage)
 	}
-	if garbage := g.collect(collection{request: request, images: map[string][]string{}, now: later}); there() || len(garbage.Blobs) != 3 {
+	if garbage := g.collect(collection{request: request, images: map[string][]string{}, now: now}); exists() || len(garbage.Blobs) != 3 {
 		t.Errorf("of an image that goes went %+v", garbage)
 	}
 }

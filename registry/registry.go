@@ -1,11 +1,10 @@
-// Package registry is the cluster's own image registry, at docker-registry.default.svc:5000. What
-// it holds are the images of image streams: a repository `<project>/<stream>` is an image stream,
-// its rights are those on imagestreams/layers, a push makes the stream and tags the image into it,
-// and a pull also serves what a stream only refers to in another registry.
+// Package registry is the cluster's image registry, at docker-registry.default.svc:5000. It
+// contains the images of image streams: a repository `<project>/<stream>` is an image stream, its
+// rights are those on imagestreams/layers, a push creates the stream and tags the image into it,
+// and a pull also serves images that a stream only references in another registry.
 //
-// Blobs and manifests are stored and served by github.com/distribution/distribution; this package
-// stands in front of it. It is set up at the first request, so a cluster whose registry nobody uses
-// pays for a listener.
+// github.com/distribution/distribution stores and serves blobs and manifests behind this package.
+// It is set up at the first request, so an unused registry costs only a listener.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, integrated registry; 3.11 Cluster
 // Administration, chapters 11 and 12; the OCI distribution specification 1.1.
@@ -53,10 +52,10 @@ type Registry struct {
 	Client *rest.Config
 	// Deps has the cache of namespaces, which it shares with the controllers of the process.
 	Deps *controller.Deps
-	// Advertise is the IP address of this host that the service docker-registry leads to.
+	// Advertise is the host's IP address in the service docker-registry.
 	Advertise net.IP
-	// Storage holds the images. Without `redirect` in it, clients are not sent to the storage
-	// itself.
+	// Storage configures the storage of the images. Without `redirect`, clients are not redirected to
+	// the storage.
 	Storage configuration.Storage
 	// Remotes is how other registries are read.
 	Remotes *registryclient.Pool
@@ -75,8 +74,8 @@ type Registry struct {
 	note func(string)
 }
 
-// Notes takes a function that shows in the status of the host what the registry does without; ""
-// for nothing.
+// Notes sets a function that reports missing dependencies of the registry in the status of the
+// host; "" means none.
 func (r *Registry) Notes(note func(string)) { r.note = note }
 
 // Name is the part's name.
@@ -116,9 +115,9 @@ func frontOf(ctx context.Context, handler http.Handler) *http.Server {
 	}
 }
 
-// shutDown lets requests end for a while.
-func shutDown(front *http.Server, grace time.Duration) {
-	ctx, cancel := context.WithTimeout(context.Background(), grace)
+// shutDown waits for active requests until a timeout.
+func shutDown(front *http.Server, timeout time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	if front.Shutdown(ctx) != nil {
 		_ = front.Close()
@@ -129,7 +128,7 @@ type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
-// server makes what answers requests.
+// server creates the HTTP handler.
 func (r *Registry) server(ctx context.Context) (*server, error) {
 	images, err := imageclient.NewForConfig(r.Client)
 	if err != nil {
@@ -165,8 +164,8 @@ func (r *Registry) server(ctx context.Context) (*server, error) {
 	}, nil
 }
 
-// settings are distribution's. The states of uploads are signed with what follows from the
-// registry's key, which stays secret: with the same key an upload goes on after a restart.
+// settings are distribution's settings. A secret that is derived from the registry's key signs the
+// states of uploads. Because the key stays the same, uploads continue after a restart.
 func (r *Registry) settings() (*configuration.Configuration, error) {
 	key, err := os.ReadFile(r.KeyFile)
 	if err != nil {
@@ -178,12 +177,12 @@ func (r *Registry) settings() (*configuration.Configuration, error) {
 	if settings.Storage["redirect"] == nil {
 		settings.Storage["redirect"] = configuration.Parameters{"disable": true}
 	}
-	// An index may name platforms that nobody pushed here.
+	// An index can name platforms whose images were never pushed here.
 	settings.Validation.Manifests.Indexes.Platforms = "none"
 	return settings, nil
 }
 
-// announce makes the service, its endpoints and its route, and tries again until it has.
+// announce creates the service, its endpoints and its route. It retries until it succeeds.
 func (r *Registry) announce(ctx context.Context) {
 	const pause = 2 * time.Second
 	for ctx.Err() == nil {

@@ -25,7 +25,7 @@ import (
 // image really is.
 type server struct {
 	*Registry
-	name     string // that nobody else has, by which it knows what it has asked itself
+	name     string // a unique token, which identifies the registry's own requests
 	images   imageclient.ImageV1Interface
 	reviews  authorizationclient.AuthorizationV1Interface
 	store    *lazyStore
@@ -44,14 +44,14 @@ type server struct {
 	promises   promises
 }
 
-// maxLookups is how many questions the registry asks the API server at a time; further requests
-// wait, which costs little memory.
+// maxLookups limits the concurrent requests to the API server. Further requests wait, which uses
+// little memory.
 const maxLookups = 32
 
 // slots bounds how much is done at a time.
 type slots chan struct{}
 
-// take waits for a slot until ctx ends, and returns what gives it back.
+// take waits for a slot until ctx ends, and returns a function that releases it.
 func (s slots) take(ctx context.Context) (free func(), err error) {
 	select {
 	case s <- struct{}{}:
@@ -63,7 +63,7 @@ func (s slots) take(ctx context.Context) (free func(), err error) {
 
 func (s *server) close() { s.store.close() }
 
-// target is what a request of the protocol is about.
+// target is the object of a protocol request.
 type target struct {
 	route             string // one of distribution's, such as "manifest"
 	namespace, stream string
@@ -74,7 +74,7 @@ type target struct {
 
 func (t target) repository() string { return t.namespace + "/" + t.stream }
 
-// ServeHTTP answers every path of the registry.
+// ServeHTTP serves every path of the registry.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/healthz" {
 		_, _ = w.Write([]byte("ok"))
@@ -129,7 +129,7 @@ func (s *server) serveProtocol(w http.ResponseWriter, r *http.Request) {
 		serveError(w, errcode.ErrorCodeUnavailable.WithMessage(err.Error()))
 		return
 	}
-	if err := s.own(r.Context(), store, t.namespace); err != nil {
+	if err := s.claimProject(r.Context(), store, t.namespace); err != nil {
 		serveError(w, errcode.ErrorCodeUnavailable.WithMessage(err.Error()))
 		return
 	}
@@ -202,16 +202,16 @@ func (t target) in(repository string) (target, error) {
 	return t, nil
 }
 
-// startUpload begins the upload of a blob. One that is already in a repository which the caller may
-// read is mounted, anything else is uploaded. What is asked for stands in the query alone:
-// distribution would take it from a form in the body too, which nobody has checked.
+// startUpload starts the upload of a blob, or mounts it if it is in a repository that the caller
+// can read. It accepts parameters only in the query: distribution would also read them from a form
+// in the body, which is not authorized.
 func (s *server) startUpload(w http.ResponseWriter, r *http.Request, store *store, t target) {
 	query := r.URL.Query()
 	if from := query.Get("from"); from != "" {
 		namespace, stream, _ := strings.Cut(from, "/")
 		ok, err := s.may(r.Context(), callerOf(r), layers("get", namespace, stream))
 		if ok && err == nil {
-			err = s.own(r.Context(), store, namespace)
+			err = s.claimProject(r.Context(), store, namespace)
 		}
 		if !ok || err != nil || !mountable(query.Get("mount")) {
 			query.Del("from")
@@ -223,8 +223,8 @@ func (s *server) startUpload(w http.ResponseWriter, r *http.Request, store *stor
 	s.upload(w, r, store, t.namespace)
 }
 
-// mountable says whether distribution can mount a blob: it would link a digest of another algorithm
-// than sha256 to nothing.
+// mountable reports whether distribution can mount a blob. It would link a digest of an algorithm
+// other than sha256 to no content.
 func mountable(blob string) bool {
 	id, err := digest.Parse(blob)
 	return err == nil && id.Algorithm() == digest.Canonical

@@ -16,9 +16,9 @@ func TestClientTakesNoMoreThanItsShare(t *testing.T) {
 		}
 		releases = append(releases, release)
 	}
-	ended, cancel := context.WithCancel(t.Context())
+	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.take(ended, "mallory"); !errors.Is(err, context.Canceled) {
+	if _, err := s.take(canceled, "mallory"); !errors.Is(err, context.Canceled) {
 		t.Errorf("a request beyond the share: %v, want it to wait", err)
 	}
 	waiting, stop := context.WithCancel(t.Context())

@@ -21,30 +21,30 @@ const maxSources = 10000
 // sources caches the locations of the blobs of served manifests, because clients request them next.
 // A cache miss costs a request to the API server.
 type sources struct {
-	mu    sync.Mutex
-	known map[blobOf]source
+	mu     sync.Mutex
+	byBlob map[blobOf]source
 }
 
 // blobOf identifies a blob in a client's request.
 type blobOf struct{ repository, digest string }
 
-func newSources() *sources { return &sources{known: map[blobOf]source{}} }
+func newSources() *sources { return &sources{byBlob: map[blobOf]source{}} }
 
 func (s *sources) get(blob blobOf) (source, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	source, ok := s.known[blob]
+	source, ok := s.byBlob[blob]
 	return source, ok
 }
 
-func (s *sources) put(repository string, digests []string, at source) {
+func (s *sources) add(repository string, digests []string, at source) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.known)+len(digests) > maxSources {
-		clear(s.known)
+	if len(s.byBlob)+len(digests) > maxSources {
+		clear(s.byBlob)
 	}
 	for _, digest := range digests {
-		s.known[blobOf{repository, digest}] = at
+		s.byBlob[blobOf{repository, digest}] = at
 	}
 }
 
@@ -52,9 +52,9 @@ func (s *sources) put(repository string, digests []string, at source) {
 func (s *sources) forget(project string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for blob := range s.known {
+	for blob := range s.byBlob {
 		if strings.HasPrefix(blob.repository, project+"/") {
-			delete(s.known, blob)
+			delete(s.byBlob, blob)
 		}
 	}
 }

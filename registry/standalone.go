@@ -65,9 +65,9 @@ func (s *Standalone) Run(ctx context.Context, ready func()) error {
 		return fmt.Errorf("listen for registry (http.addr): %w", err)
 	}
 	front := frontOf(ctx, handler)
-	grace := max(s.Settings.HTTP.DrainTimeout, 5*time.Second)
+	timeout := max(s.Settings.HTTP.DrainTimeout, 5*time.Second)
 	stopped := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() { defer close(stopped); shutDown(front, grace) })
+	stop := context.AfterFunc(ctx, func() { defer close(stopped); shutDown(front, timeout) })
 	ready()
 	if front.TLSConfig = secured; secured != nil {
 		err = front.ServeTLS(listener, "", "")

@@ -154,8 +154,8 @@ func TestAReadOnlyRegistryIsPulledFrom(t *testing.T) {
 	w := httptest.NewRecorder()
 	request := httptest.NewRequest(http.MethodPut, "/v2/shop/app/manifests/other", nil)
 	testRegistryOn(t, Directory(dir, true)).putManifest(w, request, "shop/app", "other", []byte(`{"subject":{"digest":"`+id+`"}}`))
-	if noted := g.referring("shop/app", id); w.Code != http.StatusMethodNotAllowed || len(noted) > 0 {
-		t.Errorf("a manifest: %d, referrers %s", w.Code, noted)
+	if referrers := g.referring("shop/app", id); w.Code != http.StatusMethodNotAllowed || len(referrers) > 0 {
+		t.Errorf("a manifest: %d, referrers %s", w.Code, referrers)
 	}
 }
 
@@ -207,14 +207,14 @@ func bucket(t *testing.T) configuration.Storage {
 
 func TestImagesLieInS3(t *testing.T) {
 	g := testRegistryOn(t, bucket(t))
-	remaining, gone := g.push("shop/app", g.layer()), g.push("shop/other", g.layer())
+	remaining, deleted := g.push("shop/app", g.layer()), g.push("shop/other", g.layer())
 	bill := g.attach("shop/app", remaining, billType)
-	if !g.has("shop/app", remaining) || !g.has("shop/other", gone) || len(g.referring("shop/app", remaining)) != 1 {
+	if !g.has("shop/app", remaining) || !g.has("shop/other", deleted) || len(g.referring("shop/app", remaining)) != 1 {
 		t.Fatal("what was pushed cannot be pulled")
 	}
 	request := record.GarbageRequest{Everything: true}
 	garbage := g.collect(collection{request: request, images: map[string][]string{remaining: nil}, now: time.Now().Add(2 * time.Hour)})
-	if len(garbage.Manifests) != 1 || len(garbage.Blobs) != 3 || g.has("shop/other", gone) {
+	if len(garbage.Manifests) != 1 || len(garbage.Blobs) != 3 || g.has("shop/other", deleted) {
 		t.Errorf("went %+v", garbage)
 	}
 	if !g.has("shop/app", remaining) || !g.has("shop/app", bill) {

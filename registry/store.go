@@ -23,14 +23,14 @@ type store struct {
 	driver   driver.StorageDriver
 	shutdown func() error
 	readOnly bool
-	files    bool // blobs are files, and there are no notifications of pulls
+	files    bool // Blobs are files, and there are no notifications of pulls.
 }
 
 // lazyStore opens the store at its first use.
 type lazyStore struct {
-	mu   sync.Mutex
-	open func() (*store, error)
-	made *store
+	mu    sync.Mutex
+	open  func() (*store, error)
+	store *store
 }
 
 func lazy(open func() (*store, error)) *lazyStore { return &lazyStore{open: open} }
@@ -39,27 +39,27 @@ func lazy(open func() (*store, error)) *lazyStore { return &lazyStore{open: open
 func (l *lazyStore) get() (*store, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.made != nil {
-		return l.made, nil
+	if l.store != nil {
+		return l.store, nil
 	}
 	store, err := l.open()
-	l.made = store
+	l.store = store
 	return store, err
 }
 
-// opened reports whether the store was used.
-func (l *lazyStore) opened() bool {
+// isOpen reports whether the store was used.
+func (l *lazyStore) isOpen() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.made != nil
+	return l.store != nil
 }
 
 func (l *lazyStore) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.made != nil {
-		_ = l.made.shutdown()
-		l.made = nil
+	if l.store != nil {
+		_ = l.store.shutdown()
+		l.store = nil
 	}
 }
 
@@ -142,8 +142,8 @@ func (s *store) hasManifest(ctx context.Context, name string, id digest.Digest) 
 	if err != nil {
 		return false
 	}
-	there, err := manifests.Exists(ctx, id)
-	return there && err == nil
+	exists, err := manifests.Exists(ctx, id)
+	return exists && err == nil
 }
 
 // manifest reads a manifest of a repository.

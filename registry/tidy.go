@@ -22,7 +22,7 @@ func (s *server) tidy(ctx context.Context, note func(string)) {
 	defer ticker.Stop()
 	var lastUploads time.Time
 	var lastNote string
-	projects := true // of which some may have been deleted before the start
+	projects := true // of which some can have been deleted before the start
 	for {
 		if text := s.diskNote(); text != lastNote {
 			note(text)
@@ -59,7 +59,7 @@ func (s *server) inUse() *store {
 		if _, err := os.Stat(filepath.Join(s.guard.dir, rootDir)); err != nil {
 			return nil
 		}
-	} else if !s.store.opened() {
+	} else if !s.store.isOpen() {
 		return nil
 	}
 	store, err := s.store.get()

@@ -24,7 +24,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/certtest"
 )
 
-// tokenServer gives tokens to users with the password `secret`, each for what they may.
+// tokenServer issues tokens to users with the password `secret`, each with the user's rights.
 //
 // Source: distribution's "Docker Registry v2 authentication via central service".
 type tokenServer struct {
@@ -50,7 +50,7 @@ func newTokenServer(t *testing.T, authority *certtest.Authority) *tokenServer {
 	}}
 }
 
-// issue creates a token for a user who asks for scopes such as "repository:team/app:pull,push".
+// issue creates a token for a user with scopes such as "repository:team/app:pull,push".
 func (s *tokenServer) issue(user string, scopes []string, expires time.Time) string {
 	s.t.Helper()
 	claims := token.ClaimSet{
@@ -72,7 +72,7 @@ func (s *tokenServer) issue(user string, scopes []string, expires time.Time) str
 	return token
 }
 
-// ServeHTTP answers GET, as clients ask that have a password.
+// ServeHTTP serves GET, which clients with a password use.
 func (s *tokenServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	user, password, ok := r.BasicAuth()
 	switch {

@@ -31,9 +31,9 @@ func (u *uploads) touch(id string) {
 	u.last[id] = time.Now()
 }
 
-// written returns when a client last wrote to an upload. For uploads of an earlier process it
+// lastWrite returns when a client last wrote to an upload. For uploads of an earlier process it
 // returns the start of this process.
-func (u *uploads) written(id string) time.Time {
+func (u *uploads) lastWrite(id string) time.Time {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	last, ok := u.last[id]

@@ -23,12 +23,12 @@ type usage struct {
 }
 
 type projectUsage struct {
-	mu      sync.Mutex
-	bytes   int64
-	counted time.Time
+	mu        sync.Mutex
+	bytes     int64
+	countTime time.Time
 }
 
-// recountInterval is how long a count is valid if it says that a project is full.
+// recountInterval is the period for which a count above the limit is valid.
 const recountInterval = 5 * time.Second
 
 func newUsage() *usage { return &usage{projects: map[string]*projectUsage{}} }
@@ -68,12 +68,12 @@ func (u *usage) take(ctx context.Context, store *store, project string, bytes, q
 		p.bytes += bytes
 		return nil
 	}
-	if p.counted.IsZero() || p.bytes+bytes > quota && time.Since(p.counted) > recountInterval {
+	if p.countTime.IsZero() || p.bytes+bytes > quota && time.Since(p.countTime) > recountInterval {
 		count, err := store.bytesOf(ctx, project)
 		if err != nil {
 			return fmt.Errorf("count what project %q has in the registry: %w", project, err)
 		}
-		p.bytes, p.counted = count, time.Now()
+		p.bytes, p.countTime = count, time.Now()
 	}
 	if p.bytes+bytes > quota {
 		return &refusal{message: fmt.Sprintf("project %q has %s in the registry, and its quota is %s: remove tags and prune images, or ask an administrator of the cluster for a larger quota "+

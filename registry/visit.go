@@ -25,8 +25,8 @@ type visit struct {
 	ids   map[digest.Digest]digest.Digest
 	// removed contains the manifests that the request names.
 	removed map[string]bool
-	kept    map[digest.Digest]bool
-	used    map[string]bool // layers and manifests that kept manifests refer to
+	keep    map[digest.Digest]bool
+	inUse   map[string]bool // layers and manifests that kept manifests refer to
 }
 
 // visit marks the content that kept manifests of a repository use, and removes the other manifests.
@@ -45,7 +45,7 @@ func (c *collection) visit(ctx context.Context, name string, removed map[string]
 			continue
 		}
 		for _, blob := range append(c.images[image], image) {
-			v.used[blob] = true
+			v.inUse[blob] = true
 		}
 	}
 	bySubject, err := c.referrers(ctx, name)
@@ -56,7 +56,7 @@ func (c *collection) visit(ctx context.Context, name string, removed map[string]
 		return err
 	}
 	for id := range v.names {
-		if !v.kept[id] {
+		if !v.keep[id] {
 			if err := c.removeManifest(ctx, repository, v, id); err != nil {
 				return err
 			}
@@ -66,9 +66,9 @@ func (c *collection) visit(ctx context.Context, name string, removed map[string]
 		return err
 	}
 	for _, layer := range v.layers {
-		if v.used[layer.name.String()] || c.candidates == nil && !c.goes(ctx, layer, path.Join(linkDir(name, layersDir, layer.name), linkFile)) {
+		if v.inUse[layer.name.String()] || c.candidates == nil && !c.goes(ctx, layer, path.Join(linkDir(name, layersDir, layer.name), linkFile)) {
 			// distribution follows a name to its id
-			c.used[layer.id.String()], v.used[layer.id.String()] = true, true
+			c.inUse[layer.id.String()], v.inUse[layer.id.String()] = true, true
 		}
 	}
 	c.visits = append(c.visits, v)
@@ -80,7 +80,7 @@ func (c *collection) look(ctx context.Context,
 	repository distribution.Repository) (v *visit, err error) {
 	v = &visit{
 		name: repository.Named().Name(), names: map[digest.Digest][]digest.Digest{}, ids: map[digest.Digest]digest.Digest{},
-		kept: map[digest.Digest]bool{}, used: map[string]bool{},
+		keep: map[digest.Digest]bool{}, inUse: map[string]bool{},
 	}
 	if v.manifests, err = repository.Manifests(ctx); err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func (c *collection) keepManifests(ctx context.Context, v *visit,
 		}
 	}
 	for id := range v.names {
-		known := c.used[id.String()] || slices.Contains(c.streams[v.name], id.String())
+		known := c.inUse[id.String()] || slices.Contains(c.streams[v.name], id.String())
 		if follows[id] && !known || !c.stays(ctx, v, id) {
 			continue
 		}
@@ -121,11 +121,11 @@ func (c *collection) keepManifests(ctx context.Context, v *visit,
 	for more := true; more; {
 		more = false
 		for subject, all := range bySubject {
-			if !v.kept[v.ids[subject]] && !v.used[subject.String()] {
+			if !v.keep[v.ids[subject]] && !v.inUse[subject.String()] {
 				continue
 			}
 			for _, id := range all {
-				if _, ok := v.names[id]; !ok || v.kept[id] || v.removed[id.String()] {
+				if _, ok := v.names[id]; !ok || v.keep[id] || v.removed[id.String()] {
 					continue
 				}
 				more = true
@@ -146,7 +146,7 @@ func (c *collection) forgetReferrers(ctx context.Context, v *visit,
 		for _, id := range all {
 			note := referrerDir(v.name, subject, id)
 			_, ok := v.names[id]
-			if c.request.DryRun || v.kept[id] || !ok && c.young(ctx, path.Join(note, linkFile)) {
+			if c.request.DryRun || v.keep[id] || !ok && c.young(ctx, path.Join(note, linkFile)) {
 				continue
 			}
 			if err := c.driver.Delete(ctx, note); err != nil && !missing(err) {
@@ -165,7 +165,7 @@ func (c *collection) stays(ctx context.Context, v *visit, id digest.Digest) bool
 		_, image := c.images[id.String()]
 		return (image || inStream) && !c.going[id.String()]
 	}
-	if !c.request.Everything || c.used[id.String()] || inStream {
+	if !c.request.Everything || c.inUse[id.String()] || inStream {
 		return true
 	}
 	return slices.ContainsFunc(v.names[id], func(name digest.Digest) bool {
@@ -175,10 +175,10 @@ func (c *collection) stays(ctx context.Context, v *visit, id digest.Digest) bool
 
 // keep marks a manifest and what it refers to.
 func (c *collection) keep(ctx context.Context, v *visit, id digest.Digest) error {
-	if v.kept[id] {
+	if v.keep[id] {
 		return nil
 	}
-	v.kept[id], c.used[id.String()], v.used[id.String()] = true, true, true
+	v.keep[id], c.inUse[id.String()], v.inUse[id.String()] = true, true, true
 	manifest, err := v.manifests.Get(ctx, id)
 	if missing(err) { // its blob was lost, so it uses nothing
 		return nil
@@ -187,7 +187,7 @@ func (c *collection) keep(ctx context.Context, v *visit, id digest.Digest) error
 		return fmt.Errorf("read manifest %q: %w", id, err)
 	}
 	for _, reference := range manifest.References() {
-		c.used[reference.Digest.String()], v.used[reference.Digest.String()] = true, true
+		c.inUse[reference.Digest.String()], v.inUse[reference.Digest.String()] = true, true
 		child, ok := v.ids[reference.Digest]
 		if !ok {
 			continue // a blob, or an image that was not pushed
@@ -209,7 +209,7 @@ func (c *collection) removeManifest(ctx context.Context, repository distribution
 			c.candidates[reference.Digest.String()] = true
 		}
 	}
-	c.found.Manifests = append(c.found.Manifests, record.GarbageLink{Repository: v.name, Digest: id.String()})
+	c.garbage.Manifests = append(c.garbage.Manifests, record.GarbageLink{Repository: v.name, Digest: id.String()})
 	if c.request.DryRun {
 		return nil
 	}

@@ -1,6 +1,6 @@
 // Package supervisor runs the processes of a host: it starts them, restarts those that end, records
-// the states that they report, and serves the sum of them on a Unix socket. It knows nothing of
-// what the processes do.
+// the states that they report, and serves the sum of them on a Unix socket. It does not depend on
+// the work of the processes.
 package supervisor
 
 import (

@@ -11,8 +11,8 @@ import (
 	"k8s.io/component-helpers/auth/rbac/validation"
 )
 
-// kubernetesText is Kubernetes' own default policy. A test in kube writes it, because the client
-// does not link k8s.io/kubernetes.
+// kubernetesText is the default policy of Kubernetes. A test in the package kube writes it, because
+// the client does not link k8s.io/kubernetes.
 //
 //go:embed kubernetes.json
 var kubernetesText []byte
@@ -31,8 +31,8 @@ func kubernetes() (*Kubernetes, error) {
 	return policy, nil
 }
 
-// AllRoles returns the cluster roles of a new cluster: those of Roles, and those of Kubernetes.
-// Errors are those of the embedded tables.
+// AllRoles returns the cluster roles of a new cluster: Roles, and the roles of Kubernetes. It fails
+// only if an embedded table is invalid.
 func AllRoles() ([]rbacv1.ClusterRole, error) {
 	upstream, err := kubernetes()
 	if err != nil {
@@ -51,8 +51,8 @@ func AllRoles() ([]rbacv1.ClusterRole, error) {
 		}
 		// Kubernetes has no descriptions. Its labels decide which roles get the rules by aggregation.
 		both := &all[i]
-		both.Annotations = joined(both.Annotations, role.Annotations)
-		both.Labels = joined(both.Labels, role.Labels)
+		both.Annotations = join(both.Annotations, role.Annotations)
+		both.Labels = join(both.Labels, role.Labels)
 		if both.AggregationRule == nil {
 			both.AggregationRule = role.AggregationRule
 		}
@@ -62,8 +62,8 @@ func AllRoles() ([]rbacv1.ClusterRole, error) {
 	return all, nil
 }
 
-// AllBindings returns the cluster role bindings of a new cluster: those of Bindings, and those of
-// Kubernetes. Errors are those of the embedded tables.
+// AllBindings returns the cluster role bindings of a new cluster: Bindings, and the bindings of
+// Kubernetes. It fails only if an embedded table is invalid.
 func AllBindings() ([]rbacv1.ClusterRoleBinding, error) {
 	upstream, err := kubernetes()
 	if err != nil {
@@ -73,8 +73,8 @@ func AllBindings() ([]rbacv1.ClusterRoleBinding, error) {
 	return append(upstream.Bindings, bindings...), err
 }
 
-// joined returns the entries of both maps.
-func joined(first, second map[string]string) map[string]string {
+// join returns the entries of both maps.
+func join(first, second map[string]string) map[string]string {
 	all := map[string]string{}
 	maps.Copy(all, first)
 	maps.Copy(all, second)

@@ -1,9 +1,9 @@
-// Package policy holds the cluster roles and cluster role bindings that every cluster starts with,
-// as data.
+// Package policy contains the cluster roles and cluster role bindings that every cluster starts
+// with, as data.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 4.2.4 (the rules of admin and basic-user),
-// and 3.11 Cluster Administration, chapter 10 (the bindings); roles that they only name have the
-// rules of OpenShift 3.11.
+// and 3.11 Cluster Administration, chapter 10 (the bindings). For roles that these documents only
+// name, the rules are those of OpenShift 3.11.
 package policy
 
 import (
@@ -28,17 +28,17 @@ const (
 	systemOnlyAnnotation  = "authorization.openshift.io/system-only"
 )
 
-// protectAnnotation keeps a default object as it is, as the annotation
+// protectAnnotation prevents changes of a default object, as the annotation
 // rbac.authorization.kubernetes.io/autoupdate: "false" does for roles and bindings.
 const protectAnnotation = "openshift.io/reconcile-protect"
 
-// Protected reports whether an administrator protects a default object from being reconciled.
+// Protected reports whether an administrator excludes a default object from reconciliation.
 func Protected(object metav1.Object) bool {
 	return object.GetAnnotations()[protectAnnotation] == "true"
 }
 
-// projectRoles are Kubernetes' own roles for people in projects, which get OpenShift's rules by
-// aggregation and their descriptions here. Their labels are Kubernetes'; see AllRoles.
+// projectRoles are Kubernetes' roles for members of projects. Aggregation adds OpenShift's rules to
+// them, and this table adds their descriptions. Kubernetes sets their labels; see AllRoles.
 func projectRoles() []rbacv1.ClusterRole {
 	var roles []rbacv1.ClusterRole
 	for _, role := range []struct{ name, text string }{
@@ -63,7 +63,7 @@ func newRole(name string) rbacv1.ClusterRole {
 	}
 }
 
-// Roles makes the default cluster roles. Errors are those of the embedded table.
+// Roles returns the default cluster roles. It fails only if the embedded table is invalid.
 func Roles() ([]rbacv1.ClusterRole, error) {
 	roles := projectRoles()
 	var names []string
@@ -98,7 +98,7 @@ func Roles() ([]rbacv1.ClusterRole, error) {
 	return roles, err
 }
 
-// parseRule reads VERBS GROUPS RESOURCES...
+// parseRule parses VERBS GROUPS RESOURCES...
 func parseRule(line string) (rbacv1.PolicyRule, error) {
 	words := strings.Fields(line)
 	if len(words) < 3 {
@@ -122,7 +122,7 @@ func parseRule(line string) (rbacv1.PolicyRule, error) {
 	return rule, nil
 }
 
-// verbs expands ALL and RO in a list joined by commas.
+// verbs expands ALL and RO in a comma-separated list.
 func verbs(list string) []string {
 	var expanded []string
 	for verb := range strings.SplitSeq(list, ",") {
@@ -138,7 +138,8 @@ func verbs(list string) []string {
 	return expanded
 }
 
-// Bindings makes the default cluster role bindings. Errors are those of the embedded table.
+// Bindings returns the default cluster role bindings. It fails only if the embedded table is
+// invalid.
 func Bindings() ([]rbacv1.ClusterRoleBinding, error) {
 	var bindings []rbacv1.ClusterRoleBinding
 	err := eachLine(bindingsText, func(line string) error {
@@ -178,7 +179,7 @@ func parseSubject(word string) (rbacv1.Subject, error) {
 	return rbacv1.Subject{}, fmt.Errorf("subject %q is no user:, group: or serviceaccount:", word)
 }
 
-// eachLine calls do with every line that is neither empty nor a comment.
+// eachLine calls do for every line that is neither empty nor a comment.
 func eachLine(text string, do func(string) error) error {
 	lines := bufio.NewScanner(strings.NewReader(text))
 	for number := 1; lines.Scan(); number++ {

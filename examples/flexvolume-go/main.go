@@ -4,7 +4,7 @@
 //
 // Options of a volume, both optional:
 //
-//	base  absolute path of the directory that holds the volumes' directories; /var/lib/slipway-directory
+//	base  absolute path of the directory with the volumes' directories; /var/lib/slipway-directory
 //	name  name of the volume's directory; the name of the PersistentVolume or of the pod's volume
 package main
 

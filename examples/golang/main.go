@@ -1,5 +1,5 @@
-// Command golang serves a page that says what serves it. It is built by source-to-image, and is a
-// part of no other program.
+// Command golang serves a page with the name of its server. Source-to-image builds it; no other
+// program contains it.
 package main
 
 import (
@@ -29,19 +29,19 @@ func main() {
 	http.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	server := &http.Server{Addr: ":" + environment("PORT", "8080"), ReadHeaderTimeout: 10 * time.Second}
 
-	// Requests that are being answered are answered before the end.
+	// Active requests complete before the program exits.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	ended := make(chan error, 1)
+	done := make(chan error, 1)
 	go func() {
 		<-ctx.Done()
-		ended <- server.Shutdown(context.Background())
+		done <- server.Shutdown(context.Background())
 	}()
 	log.Printf("version %s listens at %s", version, server.Addr)
 	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
 		log.Fatal(err)
 	}
-	if err := <-ended; err != nil {
+	if err := <-done; err != nil {
 		log.Fatal(err)
 	}
 }

@@ -21,8 +21,8 @@ const rules = module + "/internal/repocheck"
 // graph has the imports of each package of the module, those of its tests included.
 type graph map[string][]string
 
-// loadPackages reads the packages of the module. Packages that do not build are read as far as
-// possible.
+// loadPackages reads the packages of the module. For packages that do not build, it reads the
+// readable parts.
 func loadPackages() (graph, error) {
 	out, err := exec.Command("go", "list", "-e", "-json=ImportPath,Imports,TestImports,XTestImports", "./...").Output()
 	if err != nil {
@@ -43,8 +43,8 @@ func loadPackages() (graph, error) {
 	}
 }
 
-// changed returns the packages that the files belong to: each to the nearest folder above it that
-// is a package. A change of go.mod or go.sum concerns all packages.
+// changed returns the packages of the files. The package of a file is the nearest folder above it
+// that is a package. A change of go.mod or go.sum affects all packages.
 func (g graph) changed(files []string) []string {
 	paths := map[string]bool{rules: len(files) > 0}
 	for _, file := range files {
@@ -62,12 +62,13 @@ func (g graph) changed(files []string) []string {
 	return g.withoutSlow(slices.Collect(maps.Keys(paths)))
 }
 
-// affected returns the packages of paths and all that import one of them, directly or not.
+// affected returns the packages of paths and all packages that import one of them, directly or
+// indirectly.
 func (g graph) affected(paths []string) []string {
 	importers := map[string][]string{}
 	for pkg, imports := range g {
-		for _, imported := range imports {
-			importers[imported] = append(importers[imported], pkg)
+		for _, dependency := range imports {
+			importers[dependency] = append(importers[dependency], pkg)
 		}
 	}
 	seen := map[string]bool{}

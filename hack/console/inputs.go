@@ -10,11 +10,11 @@ import (
 	"slices"
 )
 
-// inputsFile in dist identifies the sources of the files beside it.
+// inputsFile in dist identifies the sources of the other files.
 const inputsFile = "inputs"
 
-// sources identifies the content of all source files. Packages count by the lock file, so that
-// installing them again changes nothing.
+// sources identifies the content of all source files. The lock file represents the packages, so
+// that a new installation of them changes nothing.
 func (b *build) sources() (string, error) {
 	sum := sha256.New()
 	generated := []string{filepath.Join(b.web, "node_modules"), b.output}

@@ -41,7 +41,7 @@ type build struct {
 	// web has the sources. output is where npm's script writes the compressed files, and dist where
 	// slipway embeds them.
 	web, output, dist string
-	// cache is npm's.
+	// cache is npm's cache.
 	cache string
 	// npm runs an npm command in web.
 	npm func(ctx context.Context, args ...string) error

@@ -8,7 +8,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/markdown"
 )
 
-// section is where the totals stand in docs/coverage.md.
+// section is the section of docs/coverage.md with the totals.
 var section = markdown.Section{
 	Begin: "<!-- totals: written by `go run ./hack/coverage --markdown` -->",
 	End:   "<!-- end of totals -->",

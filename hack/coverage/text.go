@@ -49,7 +49,7 @@ func writeCount(w io.Writer, title string, count coverage.Count) {
 // width is the width of the column of a state.
 func width(state coverage.State) int { return max(len(state), 6) }
 
-// number writes a count; zero is a dash, so that the table shows at a glance what is there.
+// number formats a count. Zero is a dash, so that the other numbers stand out.
 func number(n int) string {
 	if n == 0 {
 		return "-"

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// phrases are by which licences are recognized, in lower case and with single spaces. All phrases
-// of a row must be there.
+// phrases identify licences, in lower case and with single spaces. A licence matches if the text
+// contains all phrases of its row.
 var phrases = []struct {
-	licence string // as SPDX names it
+	licence string // the SPDX identifier
 	text    []string
 	without string // a phrase that another licence adds
 }{
@@ -30,16 +30,16 @@ var phrases = []struct {
 	{"AGPL", []string{"gnu affero general public license"}, "mozilla public license"},
 }
 
-// permissive are the licences that ask for no more than their own text and notice.
+// permissive are the licences that only require their text and notice.
 var permissive = []string{"Apache-2.0", "MIT", "BSD-2-Clause", "BSD-3-Clause", "ISC", "Unlicense"}
 
-// exception is a module that is linked although its files name other licences than permissive ones.
+// exception is a linked module whose files name licences that are not permissive.
 type exception struct {
-	licences []string // under which it is used
+	licences []string // the licence under which it is used
 	reason   string
 }
 
-// exceptions are by module.
+// exceptions contains the exceptions by module.
 var exceptions = map[string]exception{
 	"github.com/cyphar/filepath-securejoin":      {[]string{"BSD-3-Clause", "MPL-2.0"}, unchanged},
 	"github.com/hashicorp/go-immutable-radix/v2": {[]string{"MPL-2.0"}, unchanged},
@@ -48,7 +48,7 @@ var exceptions = map[string]exception{
 	"github.com/spdx/tools-golang":               {[]string{"Apache-2.0"}, "offered under Apache-2.0 or GPL-2.0-or-later"},
 }
 
-// unchanged is why MPL-2.0 is accepted.
+// unchanged is the reason why MPL-2.0 is accepted.
 const unchanged = "binds its own files only, which are used unchanged"
 
 var (
@@ -62,11 +62,11 @@ func (d dependency) licences() []string {
 	if e, ok := exceptions[d.Path]; ok {
 		return e.licences
 	}
-	return d.named()
+	return d.names()
 }
 
-// named returns the licences that the files of a module name, in the order of phrases.
-func (d dependency) named() (all []string) {
+// names returns the licences that the files of a module name, in the order of phrases.
+func (d dependency) names() (all []string) {
 	for _, content := range d.files(licenceFile) {
 		text := strings.ToLower(plain(content))
 		for _, p := range phrases {
@@ -104,11 +104,11 @@ func plain(text string) string { return strings.TrimSpace(spaces.ReplaceAllStrin
 // exception, and exceptions without need.
 func checkLicences(linked []dependency) error {
 	var problems []error
-	needed := map[string]bool{}
+	required := map[string]bool{}
 	for _, d := range linked {
-		licences := d.named()
+		licences := d.names()
 		other := slices.ContainsFunc(licences, func(licence string) bool { return !slices.Contains(permissive, licence) })
-		needed[d.Path] = other
+		required[d.Path] = other
 		switch {
 		case len(licences) == 0:
 			problems = append(problems, fmt.Errorf("%s %s: its licence isn't recognized; add a phrase of it to hack/dependencies/licence.go", d.Path, d.Version))
@@ -118,7 +118,7 @@ func checkLicences(linked []dependency) error {
 		}
 	}
 	for path := range exceptions {
-		if !needed[path] {
+		if !required[path] {
 			problems = append(problems, fmt.Errorf("%s: needs no exception; remove it from hack/dependencies/licence.go", path))
 		}
 	}

@@ -4,9 +4,9 @@
 //	go run ./hack/dependencies                    writes docs/dependencies.md
 //	go run ./hack/dependencies --sbom FILE ...    writes the bill of materials of the programs that `make build` built
 //
-// It runs in the root folder of the repository. It fails if a module that go.mod requires directly
-// has no row in docs/dependencies.tsv, if a linked module has a licence that nobody allowed, and if
-// NOTICE lacks what a linked module asks to pass on.
+// It runs in the root folder of the repository. It fails if docs/dependencies.tsv has no row for a
+// module that go.mod requires directly, if the licence of a linked module is not allowed, or if
+// NOTICE lacks a text that a linked module requires.
 package main
 
 import (
@@ -45,8 +45,7 @@ func run(ctx context.Context, bill, release string) error {
 	return section.Write(filepath.Join("docs", "dependencies.md"), page)
 }
 
-// document writes the tables of docs/dependencies.md and reports everything that is wrong with the
-// modules.
+// document writes the tables of docs/dependencies.md and reports all errors of the modules.
 func document(ctx context.Context, root string) (string, error) {
 	reasons, err := readReasons(filepath.Join(root, "docs", "dependencies.tsv"))
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPageIsCurrent also fails for whatever `go run ./hack/dependencies` refuses: a dependency
-// without a reason, a licence, a notice.
+// TestPageIsCurrent also fails if `go run ./hack/dependencies` fails: for a dependency without a
+// reason, a licence or a notice.
 func TestPageIsCurrent(t *testing.T) {
 	root := filepath.Join("..", "..")
 	content, err := document(t.Context(), root)
@@ -34,8 +34,8 @@ func TestPageIsCurrent(t *testing.T) {
 	}
 }
 
-// undated leaves out when modules were released, which the go command does not know of all that it
-// only finds in its cache.
+// undated removes the release times of modules. The go command does not have them for modules that
+// are only in its cache.
 func undated(page string) string {
 	return regexp.MustCompile(`\| (\d{4}-\d\d-\d\d)? \|`).ReplaceAllString(page, "| |")
 }
@@ -99,7 +99,7 @@ func TestOtherLicencesAreRefused(t *testing.T) {
 		{"README", mit, "", "isn't recognized"},
 	} {
 		d := module(t, "example.com/a", map[string]string{test.file: test.text})
-		if got := strings.Join(d.named(), ","); got != test.licence {
+		if got := strings.Join(d.names(), ","); got != test.licence {
 			t.Errorf("%+v: licence %q", test, got)
 		}
 		err := checkLicences(append(fine, d))

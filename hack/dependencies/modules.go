@@ -21,13 +21,14 @@ import (
 // dependency is a module in the version that is used.
 type dependency struct {
 	Path, Version, Dir string
-	Time               time.Time // when the version was released; zero if the go command doesn't know
-	Replace            *dependency
-	programs           []string // that are linked with it
+	// the release time of the version; zero if the go command doesn't have it
+	Time     time.Time
+	Replace  *dependency
+	programs []string // the modules that it is linked with
 }
 
-// used returns the module that is used in place of this one, with this one's path.
-func (d dependency) used() dependency {
+// withUse returns the replacement of this module, with this module's path.
+func (d dependency) withUse() dependency {
 	if d.Replace != nil {
 		d.Version, d.Dir, d.Time, d.Replace = d.Replace.Version, d.Replace.Dir, d.Replace.Time, nil
 	}
@@ -96,7 +97,7 @@ func linkedModules(ctx context.Context, root string) ([]dependency, error) {
 			}
 			module, ok := linked[p.Module.Path]
 			if !ok {
-				module = p.Module.used()
+				module = p.Module.withUse()
 			}
 			if !slices.Contains(module.programs, t.name) {
 				module.programs = append(module.programs, t.name)
@@ -112,7 +113,7 @@ func linkedModules(ctx context.Context, root string) ([]dependency, error) {
 	return all, nil
 }
 
-// list returns what `go list` prints in JSON.
+// list returns the JSON output of `go list`.
 func list[T any](ctx context.Context, root string, environment []string, arguments ...string) (all []T, err error) {
 	command := exec.CommandContext(ctx, "go", append([]string{"list"}, arguments...)...)
 	command.Dir, command.Stderr = root, os.Stderr

@@ -29,7 +29,7 @@ type npmPackage struct {
 	Direct, Bundled bool
 }
 
-// publicDomain is a licence that asks for nothing. Only packages of npm have it.
+// publicDomain is a licence without requirements. Only npm packages have it.
 const publicDomain = "0BSD"
 
 // npmPackages returns the bundled packages, and those for building that package.json names, by
@@ -54,7 +54,7 @@ func readLock(path string, data []byte) ([]npmPackage, error) {
 	if err := json.Unmarshal(data, &lock); err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
-	own := lock.Packages[""]
+	root := lock.Packages[""]
 	var all []npmPackage
 	for folder, p := range lock.Packages {
 		name, ok := strings.CutPrefix(folder[max(0, strings.LastIndex(folder, "node_modules/")):], "node_modules/")
@@ -62,7 +62,7 @@ func readLock(path string, data []byte) ([]npmPackage, error) {
 			continue
 		}
 		top := folder == "node_modules/"+name
-		direct := top && (own.Dependencies[name] != "" || own.DevDependencies[name] != "")
+		direct := top && (root.Dependencies[name] != "" || root.DevDependencies[name] != "")
 		bundled := !p.Dev && !p.DevOptional
 		if !direct && !bundled {
 			continue
@@ -77,8 +77,8 @@ func readLock(path string, data []byte) ([]npmPackage, error) {
 	return all, nil
 }
 
-// checkNPM reports bundled packages whose licence is not permissive, and direct packages and rows
-// without each other.
+// checkNPM reports bundled packages whose licence is not permissive, direct packages without a row,
+// and rows without a package.
 func checkNPM(reasons map[string]reason, packages []npmPackage) error {
 	var problems []error
 	for _, p := range packages {

@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/markdown"
 )
 
-// section is where the tables stand in docs/dependencies.md.
+// section is the section of docs/dependencies.md with the tables.
 var section = markdown.Section{
 	Begin: "<!-- tables: written by `go run ./hack/dependencies` -->",
 	End:   "<!-- end of tables -->",
@@ -66,7 +66,7 @@ func tables(reasons map[string]reason, direct, linked []dependency) string {
 	fmt.Fprintf(&b, "## Required by this repository (%d)\n\n", len(direct))
 	b.WriteString("| module | version | released | licence | owner | why |\n|---|---|---|---|---|---|\n")
 	for _, d := range direct {
-		d = d.used()
+		d = d.withUse()
 		released := ""
 		if !d.Time.IsZero() {
 			released = d.Time.UTC().Format("2006-01-02")

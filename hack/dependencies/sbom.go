@@ -23,18 +23,18 @@ import (
 	"github.com/slipway-platform/slipway/internal/payload/recipe"
 )
 
-// program is one that was built.
+// program is a built program.
 type program struct {
 	name, version string
-	embedded      bool // in slipway
+	embedded      bool // the programs embedded in slipway
 	content       []byte
 	info          *buildinfo.BuildInfo
-	libraries     []cdx.Component // that are not Go
+	libraries     []cdx.Component // the programs that are not written in Go
 }
 
-// writeBill writes the bill of materials of the programs in bin and of those embedded in slipway,
-// in CycloneDX form. It is made of what the programs say of themselves, and the same for the same
-// programs.
+// writeBill writes the bill of materials of the programs in bin and of the programs that are
+// embedded in slipway, in CycloneDX form. It uses the build information in the programs, so the
+// same programs always have the same bill.
 func writeBill(ctx context.Context, root, path, release string) error {
 	programs, err := builtPrograms(ctx, root, release)
 	if err != nil {
@@ -66,7 +66,7 @@ func writeBill(ctx context.Context, root, path, release string) error {
 	return atomicfile.Write(path, out.Bytes(), 0o644)
 }
 
-// builtPrograms reads the programs that `make build` left.
+// builtPrograms returns the programs that `make build` built.
 func builtPrograms(ctx context.Context, root, release string) (programs []program, err error) {
 	for _, name := range []string{"slipway", "oc"} {
 		content, err := os.ReadFile(filepath.Join(root, "bin", name))
@@ -113,15 +113,15 @@ func builtPrograms(ctx context.Context, root, release string) (programs []progra
 func bundled(packages []npmPackage) (all []npmPackage) {
 	for _, p := range packages {
 		if p.Bundled {
-			p.Direct = false // the bill gives no reasons
+			p.Direct = false // The bill contains no reasons.
 			all = append(all, p)
 		}
 	}
 	return all
 }
 
-// billOf describes programs and the modules that they say they are linked with, whose licences are
-// those of linked. The packages are part of slipway.
+// billOf describes programs and the modules in their build information. linked contains the
+// licences of the modules. The packages are part of slipway.
 func billOf(programs []program, linked []dependency, packages []npmPackage) (*cdx.BOM, error) {
 	byName := map[string]dependency{}
 	for _, d := range linked {

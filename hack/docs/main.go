@@ -1,11 +1,11 @@
 // Command docs prepares the documentation site: it copies every page into one folder, with links
 // that work there, and writes the reference pages from the code: every command with its flags,
-// every configuration key, every API type with its fields, and every metric. MkDocs makes the site
+// every configuration key, every API type with its fields, and every metric. MkDocs builds the site
 // from that folder.
 //
 //	go run ./hack/docs -out bin/docs
 //
-// `make docs` runs both. A link that leads nowhere is an error.
+// `make docs` runs both. A broken link is an error.
 package main
 
 import (

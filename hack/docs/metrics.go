@@ -19,7 +19,7 @@ import (
 	csimetrics "github.com/slipway-platform/slipway/storage/csi/metrics"
 )
 
-// metricSource is a package with metrics and where a process serves them.
+// metricSource is a package with metrics and the endpoint that serves them.
 type metricSource struct {
 	folder, title, place string
 	collectors           func() ([]prometheus.Collector, error)

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// repository is where pages that aren't part of the site are read.
+// repository is the address of pages that aren't part of the site.
 const repository = "https://github.com/slipway-platform/slipway/tree/main/"
 
 // places maps files and folders of the repository to their places in the site's source.
@@ -89,7 +89,7 @@ func find(root string) (map[string]string, error) {
 	return files, nil
 }
 
-// resolve returns where a link of a page leads in the site's source.
+// resolve returns the target of a page's link in the site's source.
 func resolve(root string, files map[string]string, page, target string) (string, error) {
 	if strings.Contains(target, ":") { // another site
 		return target, nil

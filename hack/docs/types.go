@@ -15,14 +15,14 @@ import (
 type types struct {
 	page    *strings.Builder
 	pending []reflect.Type
-	written map[reflect.Type]bool
+	done    map[reflect.Type]bool
 	// comments has the comments of Go packages by "package.Type" and "package.Type.Field".
 	comments map[string]string
 	parsed   map[string]bool
 }
 
 func newTypes(page *strings.Builder) *types {
-	return &types{page: page, written: map[reflect.Type]bool{}, comments: map[string]string{}, parsed: map[string]bool{}}
+	return &types{page: page, done: map[reflect.Type]bool{}, comments: map[string]string{}, parsed: map[string]bool{}}
 }
 
 // writeAll writes roots and every type that they refer to.
@@ -31,10 +31,10 @@ func (r *types) writeAll(roots ...reflect.Type) error {
 	for len(r.pending) > 0 {
 		next := r.pending[0]
 		r.pending = r.pending[1:]
-		if r.written[next] {
+		if r.done[next] {
 			continue
 		}
-		r.written[next] = true
+		r.done[next] = true
 		if err := r.writeType(next); err != nil {
 			return err
 		}
@@ -59,7 +59,7 @@ func (r *types) writeFields(t reflect.Type) error {
 		field := t.Field(i)
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if inline := name == "" && (field.Anonymous || strings.Contains(options, "inline")); inline {
-			if described(field.Type) {
+			if hasSection(field.Type) {
 				if err := r.parse(field.Type.PkgPath()); err != nil {
 					return err
 				}
@@ -81,7 +81,7 @@ func (r *types) writeFields(t reflect.Type) error {
 	return nil
 }
 
-// typeName returns how a type reads, with a link to its section if it has one.
+// typeName returns the name of a type, with a link to its section if it has one.
 func (r *types) typeName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -94,7 +94,7 @@ func (r *types) typeName(t reflect.Type) string {
 	case reflect.Map:
 		return "map of " + r.typeName(t.Elem())
 	case reflect.Struct:
-		if described(t) {
+		if hasSection(t) {
 			r.pending = append(r.pending, t)
 			return fmt.Sprintf("[%s](#%s)", t.Name(), strings.ToLower(t.Name()))
 		}
@@ -113,8 +113,8 @@ func (r *types) typeName(t reflect.Type) string {
 	return strings.TrimRight(t.Kind().String(), "123468")
 }
 
-// described reports whether a type has a section: Slipway's and OpenShift's have.
-func described(t reflect.Type) bool {
+// hasSection reports whether a type has a section: types of Slipway and OpenShift do.
+func hasSection(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && (strings.HasPrefix(t.PkgPath(), "github.com/openshift/api/") || strings.HasPrefix(t.PkgPath(), "github.com/slipway-platform/"))
 }
 
@@ -173,8 +173,8 @@ func (r *types) readDeclaration(path string, declaration ast.Decl) {
 // marker matches the lines of a comment that are for generators.
 var marker = regexp.MustCompile(`(?m)^\s*(\+|\*\*|---).*$`)
 
-// sentence returns a comment as one paragraph. The Go name at its beginning is dropped where the
-// rest reads on its own.
+// sentence returns a comment as one paragraph. It drops the Go name at the beginning if the rest is
+// a complete sentence.
 func sentence(comment *ast.CommentGroup, name string) string {
 	text := strings.Join(strings.Fields(marker.ReplaceAllString(comment.Text(), "")), " ")
 	for _, verb := range []string{" is ", " are "} {

@@ -45,7 +45,7 @@ func run(out io.Writer, record, report string, args []string) error {
 	return testErr
 }
 
-// test runs go test with args. The error says that go test or one of the tests failed.
+// test runs go test with args. The error means that go test or one of the tests failed.
 func test(out io.Writer, args []string) (testRun, error) {
 	command := exec.Command("go", append([]string{"test", "-json"}, args...)...)
 	command.Stderr = os.Stderr

@@ -14,8 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/payload/manifest"
 )
 
-// previous returns the manifest of the last run. Where there is none, or it is damaged, everything
-// is built again.
+// previous returns the manifest of the last run. Without a valid manifest, every program is built.
 func previous(dir string) manifest.Manifest {
 	m, err := manifest.Read(os.DirFS(dir))
 	if err != nil {
@@ -55,8 +54,8 @@ func save(dir string, m manifest.Manifest) error {
 	return atomicfile.Write(path, append(data, '\n'), 0o644)
 }
 
-// temporary is where a file is written that then gets its name. A leftover begins with a dot, so it
-// is not embedded.
+// temporary is a path for a file that is renamed when it is complete. An orphan begins with a dot,
+// so it is not embedded.
 func temporary(path string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp")
 }

@@ -4,9 +4,9 @@
 //
 //	go run ./hack/payload [program...]
 //
-// Everything is built from the versions in go.mod. A program whose inputs are the same as last time
-// is kept: its recipe, the Go version, go.mod and go.sum, and the packages of this repository that
-// it is made of. Named programs only: the others are kept as they are, or stay missing.
+// The versions are those of go.mod. payload builds a program only if its inputs have changed: its
+// recipe, the Go version, go.mod and go.sum, and its packages of this repository. If programs are
+// named, the others do not change.
 package main
 
 import (
@@ -31,7 +31,7 @@ func main() {
 	}
 }
 
-// run brings the programs of the given names, or all, up to date in dir.
+// run updates the programs with the given names, or all, in dir.
 func run(ctx context.Context, dir string, names []string) error {
 	for _, name := range names {
 		if !slices.Contains(manifest.Names(), name) {

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/payload/recipe"
 )
 
-// programRecipe says how a program is built.
+// programRecipe describes how a program is built.
 type programRecipe struct {
 	recipe.Recipe
 	ldflags []string
@@ -132,7 +132,7 @@ func checkCompiler(ctx context.Context) error {
 	return nil
 }
 
-// goCommand returns what the go command prints.
+// goCommand returns the output of the go command.
 func goCommand(ctx context.Context, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, "go", args...)
 	command.Stderr = os.Stderr

@@ -124,9 +124,8 @@ func writeAliases(w io.Writer, sources []source) {
 	}
 }
 
-// repetitions finds runs of equal lines of code that are in several places outside of tests,
-// longest first. places says for each run where it is. Imports and lines of punctuation do not
-// count.
+// repetitions finds runs of equal lines of code in several places outside of tests, longest first.
+// places contains the places of each run. Imports and lines of punctuation do not count.
 func repetitions(sources []source) (runs []figure, places map[string]string) {
 	type position struct{ file, line int }
 	first := map[string]position{}

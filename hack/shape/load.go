@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// shape is what the report tells about one package.
+// shape contains the report's figures of one package.
 type shape struct {
 	folder  string // relative to the module, "." for the root
 	code    int    // lines with code, without comments and blank lines
@@ -26,7 +26,7 @@ type shape struct {
 	problem string // why the package or one that it imports does not build, as far as known, or empty
 }
 
-// listed is what the go tool tells about one package.
+// listed contains the go tool's fields of one package.
 type listed struct {
 	Dir, ImportPath, Name, Doc                                            string
 	Imports, GoFiles, IgnoredGoFiles, CgoFiles, TestGoFiles, XTestGoFiles []string
@@ -38,8 +38,8 @@ type listed struct {
 // problem is an error of the go tool.
 type problem struct{ Err string }
 
-// load reads the packages below root, sorted by folder. Packages that do not build are read as far
-// as possible and carry their problem.
+// load returns the packages below root, sorted by folder. For packages that do not build, it
+// returns the readable parts with the error.
 func load(root string) ([]shape, error) {
 	list := exec.Command("go", "list", "-e",
 		"-json=Dir,ImportPath,Name,Doc,Imports,GoFiles,IgnoredGoFiles,CgoFiles,TestGoFiles,XTestGoFiles,Module,Error,DepsErrors", "./...")
@@ -69,7 +69,7 @@ func load(root string) ([]shape, error) {
 	return shapes, nil
 }
 
-// measure counts the lines of a package and finds what it is for.
+// measure counts the lines of a package and reads its purpose.
 func measure(pkg listed) (shape, error) {
 	prefix := pkg.Module.Path + "/"
 	s := shape{folder: strings.TrimPrefix(pkg.ImportPath, prefix), purpose: pkg.Doc}
@@ -83,8 +83,8 @@ func measure(pkg listed) (shape, error) {
 		s.problem, _, _ = strings.Cut(pkg.Error.Err, "\n")
 	}
 	for _, path := range pkg.Imports {
-		if ours, ok := strings.CutPrefix(path, prefix); ok {
-			s.imports = append(s.imports, ours)
+		if local, ok := strings.CutPrefix(path, prefix); ok {
+			s.imports = append(s.imports, local)
 		}
 	}
 	for _, name := range slices.Concat(pkg.GoFiles, pkg.IgnoredGoFiles, pkg.CgoFiles, pkg.TestGoFiles, pkg.XTestGoFiles) {

@@ -71,7 +71,7 @@ func loadSources(root string) ([]source, error) {
 	return sources, err
 }
 
-// isTest tells whether a file belongs to the tests rather than to the product or its tools.
+// isTest reports whether a file belongs to the tests, and not to the product or its tools.
 func (s source) isTest() bool {
 	return strings.HasSuffix(s.path, "_test.go") || strings.HasPrefix(s.path, "test/")
 }

@@ -1,15 +1,15 @@
-// Command soak fuzzes every parser of foreign input in turn, each for its share of the time, and
-// prints a table of what each target did. It fails if a target found a failing input. Go writes
-// that input to testdata/fuzz beside the target: fix the cause and commit the file, which is a unit
-// test from then on.
+// Command soak fuzzes every parser of foreign input, each for its share of the time, and prints a
+// table of the results. It fails if a target found a failing input. Go writes that input to
+// testdata/fuzz in the target's folder: fix the cause and commit the file, which is a unit test
+// from then on.
 //
 //	go run ./hack/soak -time 1h                     all targets share an hour
 //	go run ./hack/soak -each 1m -only 'FuzzQuery'   a minute for each target that matches
 //	go run ./hack/soak -time 38h -markdown          write the table into docs/soak.md too
 //
-// The inputs that reach new code stay in Go's cache, where the next run begins with them, until `go
-// clean -fuzzcache`. The first run compiles the dependencies of the targets once more, since Go
-// instruments them.
+// Inputs that reach new code stay in Go's cache, from which the next run continues, until `go clean
+// -fuzzcache`. The first run compiles the dependencies of the targets again, because Go instruments
+// them.
 package main
 
 import (

@@ -11,13 +11,13 @@ import (
 	"github.com/slipway-platform/slipway/internal/markdown"
 )
 
-// section is where the table stands in docs/soak.md.
+// section is the section of docs/soak.md with the table.
 var section = markdown.Section{
 	Begin: "<!-- results: written by `make soak` -->",
 	End:   "<!-- end of results -->",
 }
 
-// write puts the results into the table of a file. Rows of targets that did not run stay.
+// write updates the table of a file with the results. Rows of targets that did not run stay.
 func write(file string, results []result) error {
 	page, err := os.ReadFile(file)
 	if err != nil {

@@ -20,7 +20,7 @@ type target struct{ directory, name string }
 
 func (t target) String() string { return t.directory + "." + t.name }
 
-// result is what a target did.
+// result contains the measurements of a target.
 type result struct {
 	target
 	duration   time.Duration
@@ -101,8 +101,8 @@ var (
 	failing  = regexp.MustCompile(`Failing input written to (\S+)`)
 )
 
-// read takes the numbers of a line of progress, such as "fuzz: elapsed: 3s, execs: 1234 (411/sec),
-// new interesting: 5 (total: 20)", and the name of a failing input.
+// read parses a line of progress, such as "fuzz: elapsed: 3s, execs: 1234 (411/sec), new
+// interesting: 5 (total: 20)", and the name of a failing input.
 func (r *result) read(line string) {
 	if match := progress.FindStringSubmatch(line); match != nil {
 		r.executions, _ = strconv.ParseInt(match[1], 10, 64) // digits

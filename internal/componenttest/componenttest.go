@@ -14,7 +14,7 @@ import (
 type Component struct {
 	t      testing.TB
 	ready  chan struct{}
-	ended  chan struct{}
+	done   chan struct{}
 	err    error // result of Run; valid when ended is closed
 	cancel context.CancelFunc
 	stop   sync.Once
@@ -25,9 +25,9 @@ type Component struct {
 func Start(t testing.TB, run func(ctx context.Context, ready func()) error) *Component {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	p := &Component{t: t, ready: make(chan struct{}), ended: make(chan struct{}), cancel: cancel}
+	p := &Component{t: t, ready: make(chan struct{}), done: make(chan struct{}), cancel: cancel}
 	go func() {
-		defer close(p.ended)
+		defer close(p.done)
 		p.err = run(ctx, func() { close(p.ready) }) // a second call panics
 	}()
 	t.Cleanup(p.Stop)
@@ -50,7 +50,7 @@ func (p *Component) Ready() bool { return closed(p.ready) }
 func (p *Component) WaitReady() {
 	p.t.Helper()
 	eventually.True(p.t, "the component is ready", func() bool {
-		ended := closed(p.ended)
+		ended := closed(p.done)
 		if ended && !p.Ready() {
 			p.t.Fatalf("the component has ended before it was ready: %v", p.err)
 		}
@@ -68,7 +68,7 @@ func (p *Component) Stop() {
 func (p *Component) end() {
 	p.t.Helper()
 	p.cancel()
-	eventually.True(p.t, "the component stops", func() bool { return closed(p.ended) })
+	eventually.True(p.t, "the component stops", func() bool { return closed(p.done) })
 	if p.err != nil {
 		p.t.Errorf("the component ended with an error: %v", p.err)
 	}

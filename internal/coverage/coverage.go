@@ -36,7 +36,7 @@ type Row struct {
 	Name     string // name of the row, unique within the document, without white space
 	State    State
 	Proofs   []Proof // empty for rows that are open or retired
-	Note     string  // what the row asks for, at most 100 characters
+	Note     string  // the requirement of the row, at most 100 characters
 }
 
 // Proof names one test.

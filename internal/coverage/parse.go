@@ -35,7 +35,7 @@ func Parse(name string, r io.Reader) ([]Row, error) {
 		first    = map[string]int{} // document and row to line
 		line     int
 	)
-	wrong := func(format string, args ...any) {
+	report := func(format string, args ...any) {
 		problems = append(problems, fmt.Errorf("%s:%d: %w", name, line, fmt.Errorf(format, args...)))
 	}
 	lines := bufio.NewScanner(r)
@@ -43,19 +43,19 @@ func Parse(name string, r io.Reader) ([]Row, error) {
 		line++
 		if line == 1 {
 			if lines.Text() != header {
-				wrong("header %q: want %q", lines.Text(), header)
+				report("header %q: want %q", lines.Text(), header)
 			}
 			continue
 		}
 		row, err := parseRow(lines.Text())
 		if err != nil {
-			wrong("%w", err)
+			report("%w", err)
 			continue
 		}
 		row.Line = line
 		key := row.Document + "\t" + row.Name
 		if before, ok := first[key]; ok {
-			wrong("row %q of document %q is in line %d already: rename one of them",
+			report("row %q of document %q is in line %d already: rename one of them",
 				row.Name, row.Document, before)
 			continue
 		}

@@ -170,7 +170,7 @@ func (s *Server) signingKey() (key *rsa.PrivateKey, err error) {
 // describe serves the discovery document of OpenID Connect Discovery.
 func (s *Server) describe(w http.ResponseWriter, r *http.Request) {
 	issuer := "https://" + r.Host
-	_ = json.NewEncoder(w).Encode(map[string]any{ // the client may be gone
+	_ = json.NewEncoder(w).Encode(map[string]any{ // the client might have disconnected
 		"issuer": issuer, "authorization_endpoint": issuer + s.Authorize,
 		"token_endpoint": issuer + s.Token, "jwks_uri": issuer + KeysPath,
 		"id_token_signing_alg_values_supported": []string{"RS256", "HS256"},
@@ -185,5 +185,5 @@ func (s *Server) publish(w http.ResponseWriter) {
 		return
 	}
 	set := jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), Algorithm: "RS256", Use: "sig"}}}
-	_ = json.NewEncoder(w).Encode(set) // the client might be gone
+	_ = json.NewEncoder(w).Encode(set) // the client might have disconnected
 }

@@ -1,7 +1,6 @@
-// Package repocheck holds the rules of the repository as tests: which folder may import which, how
-// packages, files and comments look, and what must not stand in the tree. The vocabulary of folders
-// is the table in layers_test.go. A failure names the file, the rule it breaks and what to do.
+// Package repocheck checks the rules of the repository in tests: which folder can import which, the
+// form of packages, files and comments, and what the tree must not contain. The vocabulary of
+// folders is the table in layers_test.go. A failure names the file, the rule and the remedy.
 //
-// Source files are parsed, nothing is compiled, so that the rules hold in a clean clone within
-// seconds.
+// The tests parse source files and compile nothing, so they need only seconds in a clean clone.
 package repocheck

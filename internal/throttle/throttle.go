@@ -49,65 +49,66 @@ type Throttle struct {
 
 	mu      sync.Mutex
 	records *lru.Cache // of *record by key
-	known   *lru.Cache // of time.Time by key: when a user last logged in from an address
+	logins  *lru.Cache // of time.Time by key: when a user last logged in from an address
 }
 
 // key is whose passwords are counted; one of the two may be empty.
 type key struct{ user, address string }
 
-// record is what is known of a key.
+// record contains the attempts of a key.
 type record struct {
-	wrong     int
+	failures  int
 	trying    int // now
 	last, end time.Time
 }
 
 // New returns a Throttle without records.
 func New() *Throttle {
-	return &Throttle{now: time.Now, records: lru.New(maxRecords), known: lru.New(maxRecords)}
+	return &Throttle{now: time.Now, records: lru.New(maxRecords), logins: lru.New(maxRecords)}
 }
 
 // Try begins the check of a password or fails with ErrThrottled. The caller must call end with the
 // result: a wrong password, the right one, or neither if the check failed.
-func (t *Throttle) Try(user, address string) (end func(wrong, right bool), err error) {
+func (t *Throttle) Try(user, address string) (end func(failed, right bool), err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now, user := t.now(), accountOf(user)
 	together := key{user, address}
 	limits := map[key]int{together: freeTogether}
-	if since, ok := t.known.Get(together); !ok || now.Sub(since.(time.Time)) > loginAge {
+	if since, ok := t.logins.Get(together); !ok || now.Sub(since.(time.Time)) > loginAge {
 		limits[key{address: address}], limits[key{user: user}] = freeAddress, freeUser
 	}
 	for k, free := range limits {
-		// Beyond what is free one password is looked at a time, so that many at once are no way
-		// around.
-		if r := t.of(k, now); r != nil && r.wrong >= free && (now.Before(r.end) || r.trying > 0) {
+		// Beyond the free attempts, only one password is checked at a time, so that concurrent attempts
+		// are not faster.
+		if r := t.of(k, now); r != nil && r.failures >= free && (now.Before(r.end) || r.trying > 0) {
 			return nil, ErrThrottled
 		}
 	}
 	records := map[*record]int{}
 	for k, free := range limits {
 		r := t.of(k, now)
-		if r == nil { // only now, or what is refused could push out what is known of others
+		// Record it only now. Otherwise, rejected attempts could evict records of other keys.
+		if r == nil {
 			r = &record{}
 			t.records.Add(k, r)
 		}
 		r.trying++
 		records[r] = free
 	}
-	return func(wrong, right bool) {
+	return func(failed, right bool) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		now := t.now()
 		for r, free := range records {
 			r.trying--
-			if wrong {
-				r.wrong, r.last = r.wrong+1, now
-				r.end = now.Add(wait(r.wrong - free))
+			if failed {
+				r.failures, r.last = r.failures+1, now
+				r.end = now.Add(wait(r.failures - free))
 			}
 		}
 		if right {
-			t.known.Add(together, now)
+			t.logins.Add(together, now)
 			t.records.Remove(together)
 		}
 	}, nil
@@ -128,7 +129,7 @@ func (t *Throttle) of(k key, now time.Time) *record {
 	}
 	r := existing.(*record)
 	if now.Sub(r.last) > failureAge {
-		r.wrong = 0
+		r.failures = 0
 	}
 	return r
 }

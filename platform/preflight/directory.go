@@ -17,8 +17,8 @@ const leastInodes = 20_000
 // zero).
 const longestSocket = 107
 
-// checkDirectories looks at the file system of each directory; what holds for a whole file system
-// is reported for the first directory on it.
+// checkDirectories checks the file system of each directory. A problem of a whole file system is
+// reported only for the first directory on it.
 func checkDirectories(_ context.Context, want Requirements, machine Machine) []Problem {
 	var problems []Problem
 	seen := map[string]bool{}
@@ -30,15 +30,15 @@ func checkDirectories(_ context.Context, want Requirements, machine Machine) []P
 			problems = append(problems, Problem{Error, subject, fmt.Sprintf("cannot be examined: %v", err), "choose another directory"})
 			continue
 		}
-		found := writable(directory, place, machine)
-		if len(found) == 0 {
-			found = append(found, space(directory, place, fs)...)
+		match := writable(directory, place, machine)
+		if len(match) == 0 {
+			match = append(match, space(directory, place, fs)...)
 		}
 		if directory.Programs && fs.Flags&unix.ST_NOEXEC != 0 {
-			found = append(found, Problem{Error, subject, "is on a file system that is mounted with noexec; programs are started from there",
+			match = append(match, Problem{Error, subject, "is on a file system that is mounted with noexec; programs are started from there",
 				"mount -o remount,exec " + mountPoint(place) + "\nchoose another directory with --data-dir"})
 		}
-		for _, problem := range found {
+		for _, problem := range match {
 			key := fmt.Sprint(fs.Fsid, problem.Text)
 			if !seen[key] {
 				problems = append(problems, problem)
@@ -49,7 +49,7 @@ func checkDirectories(_ context.Context, want Requirements, machine Machine) []P
 	return problems
 }
 
-// writable makes and removes a file. Somebody who is not root may well not be allowed to.
+// writable creates and removes a file. A user other than root might not be allowed to.
 func writable(directory Directory, place string, machine Machine) []Problem {
 	if !machine.isRoot() {
 		return nil
@@ -110,7 +110,7 @@ func checkSockets(_ context.Context, want Requirements, _ Machine) []Problem {
 			len(longest)-longestSocket)}}
 }
 
-// existing is the path or the nearest directory above it that is there.
+// existing returns the path or its nearest existing parent directory.
 func existing(path string) string {
 	for {
 		if _, err := os.Stat(path); err == nil || path == filepath.Dir(path) {
@@ -135,7 +135,7 @@ func mountPoint(path string) string {
 	return path
 }
 
-// isOverlay says whether a path lies on an overlay file system, as in most containers.
+// isOverlay reports whether a path is on an overlay file system, as in most containers.
 func (m Machine) isOverlay(path string) bool {
 	var fs unix.Statfs_t
 	return m.Statfs(path, &fs) == nil && int64(fs.Type) == unix.OVERLAYFS_SUPER_MAGIC

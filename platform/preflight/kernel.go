@@ -21,7 +21,7 @@ const (
 	NFTables   Feature = "nftables"
 )
 
-// modules are the kernel's modules that bring a feature.
+// modules are the kernel modules that provide a feature.
 func (f Feature) modules() string {
 	switch f {
 	case Overlay:
@@ -36,8 +36,8 @@ func (f Feature) modules() string {
 	return ""
 }
 
-// checkKernel makes the kernel use each feature, which loads modules like the later use does. Each
-// is tried even if one before it is missing.
+// checkKernel tries each feature, which loads the same modules as its later use. It tries all
+// features even if one is missing.
 func checkKernel(ctx context.Context, want Requirements, machine Machine) []Problem {
 	problems := append(checkNamespaceKinds(machine), checkDevices(machine)...)
 	if !machine.isRoot() {
@@ -55,7 +55,7 @@ func checkKernel(ctx context.Context, want Requirements, machine Machine) []Prob
 		switch {
 		case err == nil:
 		case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EROFS), errors.Is(err, errNoDirectory):
-			// checkDirectories says more about it.
+			// checkDirectories reports the details.
 		case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
 			problems = append(problems, Problem{Error, string(feature), "may not be used by this user: " + err.Error(),
 				"in a container, start that with --privileged"})
@@ -76,7 +76,7 @@ func remedyFor(feature Feature) string {
 	return "modprobe --all " + feature.modules() + "\nuse a kernel that has it, such as that of Debian or Ubuntu"
 }
 
-// checkNamespaceKinds looks for the kinds of namespace that every container has.
+// checkNamespaceKinds checks the kinds of namespace that every container needs.
 func checkNamespaceKinds(machine Machine) []Problem {
 	var problems []Problem
 	for _, kind := range []string{"ipc", "mnt", "net", "pid", "uts"} {
@@ -88,7 +88,7 @@ func checkNamespaceKinds(machine Machine) []Problem {
 	return problems
 }
 
-// checkDevices looks for device files that containers on this machine may lack.
+// checkDevices checks device files that containers on this machine might lack.
 func checkDevices(machine Machine) []Problem {
 	var problems []Problem
 	if _, err := os.Stat(filepath.Join(machine.Root, "dev/kmsg")); err != nil {

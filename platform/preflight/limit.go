@@ -19,10 +19,10 @@ type Limit struct {
 	Least uint64
 }
 
-// Limits are what a host raises at its start. A host takes some twenty instances of inotify, more
-// with each container whose log is followed, and its kubelet ends when there is none left; the
-// kernel allows 128 to all programs of root together. OpenShift's tuned profile has the same
-// values.
+// Limits are the limits that a host raises at its start. A host uses some twenty instances of
+// inotify, and more for each container whose log is followed. Its kubelet exits if none is left.
+// The kernel's default is 128 for all programs of root together. OpenShift's tuned profile has the
+// same values.
 func Limits() []Limit {
 	return []Limit{
 		{"fs.inotify.max_user_instances", 8192},
@@ -73,8 +73,8 @@ func (l Limit) path(root string) string {
 	return filepath.Join(root, "proc/sys", strings.ReplaceAll(l.Name, ".", "/"))
 }
 
-// value is what the limit is now; a kernel may not know it.
-func (l Limit) value(root string) (value uint64, known bool, err error) {
+// value returns the current value of the limit. A kernel might not support the limit.
+func (l Limit) value(root string) (value uint64, ok bool, err error) {
 	content, err := os.ReadFile(l.path(root))
 	if os.IsNotExist(err) {
 		return 0, false, nil

@@ -54,7 +54,7 @@ func (m Machine) owner(network string, address netip.AddrPort) owner {
 	for _, link := range links {
 		target, err := os.Readlink(link)
 		if err != nil {
-			continue // closed meanwhile, or somebody else's
+			continue // closed in the meantime, or owned by another user
 		}
 		inode, isSocket := strings.CutPrefix(target, "socket:[")
 		if !isSocket || !slices.Contains(inodes, strings.TrimSuffix(inode, "]")) {

@@ -27,8 +27,8 @@ func bind(ctx context.Context, network string, address netip.AddrPort) error {
 	return listener.Close()
 }
 
-// checkPorts binds each address and names the process that has it. An address that the machine does
-// not have yet, such as that of a device that the host makes, is free.
+// checkPorts binds each address and names the process that uses it. An address that the machine
+// does not have yet, such as that of a device that the host creates, is free.
 func checkPorts(ctx context.Context, want Requirements, machine Machine) []Problem {
 	var problems []Problem
 	for _, port := range want.Ports {

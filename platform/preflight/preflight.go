@@ -1,6 +1,6 @@
-// Package preflight looks at a machine before anything is started on it and names everything that
-// would keep a host from working, all at once, each with what mends it: programs, features of the
-// kernel, control groups, memory, disks, ports, and a few settings.
+// Package preflight checks a machine before any process starts on it. It reports all problems that
+// would keep a host from working, each with its remedy: programs, features of the kernel, cgroups,
+// memory, disks, ports, and a few settings.
 package preflight
 
 import (
@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Requirements are what a host needs of its machine. They follow from the configuration.
+// Requirements are a host's requirements of its machine. They follow from the configuration.
 type Requirements struct {
 	// NodeName is the name that the node registers under.
 	NodeName string
@@ -45,12 +45,12 @@ func Programs() []Program {
 
 // Port is an address that a part will bind.
 type Port struct {
-	// Use says what for, such as "API".
+	// Use is the purpose, such as "API".
 	Use string
 	// Network is "tcp" or "udp".
 	Network string
 	Address netip.AddrPort
-	// Setting is the configuration's key for the address, and File the file that it stands in.
+	// Setting is the configuration's key of the address, and File the file that contains it.
 	Setting, File string
 }
 
@@ -59,11 +59,11 @@ type Directory struct {
 	Path string
 	// Free is how many bytes should be free.
 	Free uint64
-	// Programs says that programs are started from there.
+	// Programs means that programs are started from there.
 	Programs bool
 }
 
-// Severity tells whether a host can work in spite of a problem.
+// Severity reports whether a host can work despite a problem.
 type Severity string
 
 // The severities.
@@ -72,14 +72,14 @@ const (
 	Warning Severity = "warning" // something is worse than it should be
 )
 
-// Problem is one thing that is not as a host needs it.
+// Problem is one unmet requirement of a host.
 type Problem struct {
 	Severity Severity
-	// Subject is what the problem is about, such as "program nft" or "port 8443".
+	// Subject is the affected object, such as "program nft" or "port 8443".
 	Subject string
-	// Text says what is wrong with it.
+	// Text describes the problem.
 	Text string
-	// Remedy is what mends it, a command wherever there is one.
+	// Remedy repairs the problem. It is a command if possible.
 	Remedy string
 }
 
@@ -93,7 +93,7 @@ type Machine struct {
 	Path string
 	// Now is the machine's time.
 	Now time.Time
-	// Try makes the kernel use a feature and returns why it cannot. dir is a directory to work in.
+	// Try uses a feature of the kernel and returns why it cannot. dir is a working directory.
 	Try func(ctx context.Context, feature Feature, dir string) error
 	// Statfs describes a file system.
 	Statfs func(path string, fs *unix.Statfs_t) error

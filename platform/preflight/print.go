@@ -11,7 +11,7 @@ import (
 // width is how many columns a printed problem may take.
 const width = 100
 
-// Failed says whether there is a problem that keeps the host from working.
+// Failed reports whether a problem keeps the host from working.
 func Failed(problems []Problem) bool {
 	return slices.ContainsFunc(problems, func(p Problem) bool { return p.Severity == Error })
 }

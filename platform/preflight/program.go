@@ -46,7 +46,7 @@ func (m Machine) program(name string) string {
 	return ""
 }
 
-// install is the command that installs Debian packages, or what comes closest on another
+// install returns the command that installs Debian packages, or the closest equivalent on another
 // distribution.
 func (m Machine) install(packages []string) string {
 	names := strings.Join(packages, " ")
@@ -62,7 +62,8 @@ func (m Machine) install(packages []string) string {
 	return "install with the package manager what Debian has in these packages: " + names
 }
 
-// distribution is what os-release(5) says that the machine's system is, and what it is like.
+// distribution returns the machine's distribution, and the distributions that it is like, from
+// os-release(5).
 func (m Machine) distribution() []string {
 	file, err := os.Open(filepath.Join(m.Root, "etc/os-release"))
 	if err != nil {

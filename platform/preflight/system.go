@@ -64,7 +64,7 @@ func checkNodeName(_ context.Context, want Requirements, _ Machine) []Problem {
 		"set nodeName in node-config.yaml\nhostnamectl set-hostname <name>"}}
 }
 
-// checkSwap warns: pods that swap are slow in a way that nobody sees.
+// checkSwap warns, because swapped pods are slow without a visible cause.
 func checkSwap(_ context.Context, _ Requirements, machine Machine) []Problem {
 	content, err := os.ReadFile(filepath.Join(machine.Root, "proc/swaps"))
 	if err != nil || strings.Count(strings.TrimSpace(string(content)), "\n") == 0 {

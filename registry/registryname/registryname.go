@@ -1,5 +1,5 @@
-// Package registryname decides the names of the cluster's image registry: those of its service, of
-// its route, and those of the configuration.
+// Package registryname defines the host names of the cluster's image registry: those of its
+// service, of its route, and of the configuration.
 package registryname
 
 import (

@@ -101,9 +101,9 @@ func (s *settings) lookup() minio.BucketLookupType {
 	return minio.BucketLookupPath
 }
 
-// known reports whether the client knows a region of Amazon. For any other name, it would go to a
+// isRegion reports whether the client supports an Amazon region. For any other name, it would use a
 // default region.
-func known(region string) bool {
+func isRegion(region string) bool {
 	client, err := minio.New("s3.amazonaws.com", &minio.Options{Creds: credentials.NewStaticV4("a", "b", ""), Region: region, Secure: true})
 	if err != nil {
 		return false

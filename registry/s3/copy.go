@@ -33,10 +33,10 @@ func (s *storage) uploads(ctx context.Context, prefix string) iter.Seq2[minio.Ob
 	}
 }
 
-// reopen makes room for more parts after one that is too small to be followed by another. It
-// completes the upload, and copies the object to the first parts of a new upload.
+// reopen allows more parts after a part that is too small to be followed by another. It completes
+// the upload, and copies the object to the first parts of a new upload.
 func (w *writer) reopen() error {
-	size := w.stored
+	size := w.size
 	if err := w.complete(w.ctx); err != nil {
 		return err
 	}

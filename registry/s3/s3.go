@@ -36,7 +36,7 @@ func Check(parameters map[string]any) error {
 	return nil
 }
 
-// Factory makes drivers. It implements factory.StorageDriverFactory.
+// Factory creates drivers. It implements factory.StorageDriverFactory.
 type Factory struct{}
 
 // Create returns the driver that parameters describe. It reports all problems of the parameters
@@ -61,10 +61,10 @@ func (Factory) Create(_ context.Context, parameters map[string]any) (driver.Stor
 type storage struct {
 	settings
 	client  *minio.Core
-	options minio.PutObjectOptions // of each object that is made
+	options minio.PutObjectOptions // of each object that is created
 }
 
-// objectOptions are what each object is made with.
+// objectOptions are the options with which each object is created.
 func (s *settings) objectOptions() (minio.PutObjectOptions, error) {
 	// Bodies are in memory, so requests carry their checksum. See sum.
 	options := minio.PutObjectOptions{ContentType: "application/octet-stream", DisableContentSha256: true}

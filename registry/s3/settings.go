@@ -106,7 +106,7 @@ func (s *settings) check() (problems []error) {
 	}
 	refuse(s.bucket == "", "bucket is missing")
 	refuse(s.region == "" && s.endpoint == "", "region is missing: name the region of the bucket, such as eu-west-1, or a regionendpoint")
-	refuse(s.region != "" && s.endpoint == "" && !known(s.region), "region is unknown: correct it, or name its regionendpoint")
+	refuse(s.region != "" && s.endpoint == "" && !isRegion(s.region), "region is unknown: correct it, or name its regionendpoint")
 	refuse((s.accessKey == "") != (s.secretKey == ""), "accesskey and secretkey go together")
 	refuse(s.sessionToken != "" && s.accessKey == "", "sessiontoken needs accesskey and secretkey")
 	refuse(s.keyID != "" && !s.encrypt, "keyid needs encrypt: true")

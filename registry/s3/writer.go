@@ -14,13 +14,13 @@ import (
 // so that another writer can continue it.
 type writer struct {
 	*storage
-	ctx    context.Context // the request's, because Write has none
-	key    string
-	upload string
-	parts  []minio.ObjectPart
-	stored int64  // bytes in parts
-	buffer []byte // bytes that are in no part yet
-	ended  string // why nothing more can be written, or empty
+	ctx       context.Context // the request's, because Write has none
+	key       string
+	upload    string
+	parts     []minio.ObjectPart
+	size      int64  // bytes in parts
+	buffer    []byte // bytes that are in no part yet
+	endReason string // why nothing more can be written, or empty
 }
 
 // Writer starts a file, or with more continues a file that was not committed or is empty.
@@ -51,7 +51,7 @@ func (s *storage) Writer(ctx context.Context, file string, more bool) (driver.Fi
 // start creates an upload.
 func (w *writer) start() (err error) {
 	w.upload, err = w.client.NewMultipartUpload(w.ctx, w.bucket, w.key, w.options)
-	w.parts, w.stored = nil, 0
+	w.parts, w.size = nil, 0
 	return err
 }
 
@@ -74,11 +74,11 @@ func (w *writer) resume() error {
 // add records a stored part.
 func (w *writer) add(part minio.ObjectPart) {
 	w.parts = append(w.parts, part)
-	w.stored += part.Size
+	w.size += part.Size
 }
 
 // Size returns the number of bytes written, including those of earlier writers of the same upload.
-func (w *writer) Size() int64 { return w.stored + int64(len(w.buffer)) }
+func (w *writer) Size() int64 { return w.size + int64(len(w.buffer)) }
 
 // Write appends to the file.
 func (w *writer) Write(content []byte) (count int, err error) {
@@ -129,12 +129,12 @@ func (w *writer) store(content []byte) error {
 
 // Close stores everything written so far and ends the writer.
 func (w *writer) Close() error {
-	if w.ended == "closed" {
+	if w.endReason == "closed" {
 		return w.open()
 	}
-	ended := w.ended
-	w.ended = "closed"
-	if ended != "" {
+	reason := w.endReason
+	w.endReason = "closed"
+	if reason != "" {
 		return nil
 	}
 	defer func() { w.buffer = nil }()
@@ -146,7 +146,7 @@ func (w *writer) Cancel(ctx context.Context) error {
 	if err := w.open(); err != nil {
 		return err
 	}
-	w.ended = "cancelled"
+	w.endReason = "cancelled"
 	return w.abort(ctx)
 }
 
@@ -163,7 +163,7 @@ func (w *writer) Commit(ctx context.Context) error {
 	if err := w.flush(); err != nil {
 		return err
 	}
-	w.ended = "committed"
+	w.endReason = "committed"
 	if len(w.parts) > 0 {
 		return w.complete(ctx)
 	}
@@ -190,8 +190,8 @@ func (w *writer) complete(ctx context.Context) error {
 
 // open returns an error if nothing more can be written.
 func (w *writer) open() error {
-	if w.ended != "" {
-		return fmt.Errorf("write object %q: already %s", w.key, w.ended)
+	if w.endReason != "" {
+		return fmt.Errorf("write object %q: already %s", w.key, w.endReason)
 	}
 	return nil
 }

@@ -32,11 +32,11 @@ func (c Password) Test(t *testing.T) {
 		c.accepted(t, c.User, c.Secret)
 	})
 	t.Run("logins beside each other do not mix", c.concurrent)
-	t.Run("an empty password is refused", func(t *testing.T) { c.refused(t, c.User, "") })
-	t.Run("an empty name is refused", func(t *testing.T) { c.refused(t, "", c.Secret) })
+	t.Run("an empty password is refused", func(t *testing.T) { c.expectRejected(t, c.User, "") })
+	t.Run("an empty name is refused", func(t *testing.T) { c.expectRejected(t, "", c.Secret) })
 	if !c.AcceptsAnyone {
-		t.Run("a wrong password is refused", func(t *testing.T) { c.refused(t, c.User, c.Secret+"x") })
-		t.Run("an unknown user is refused", func(t *testing.T) { c.refused(t, "nobody-of-that-name", c.Secret) })
+		t.Run("a wrong password is refused", func(t *testing.T) { c.expectRejected(t, c.User, c.Secret+"x") })
+		t.Run("an unknown user is refused", func(t *testing.T) { c.expectRejected(t, "nobody-of-that-name", c.Secret) })
 		t.Run("a name that means something elsewhere is refused", c.hostile)
 	}
 	if c.Unreachable != nil {
@@ -55,7 +55,7 @@ func (c Password) accepted(t *testing.T, user, password string) {
 	}
 }
 
-func (c Password) refused(t *testing.T, user, password string) {
+func (c Password) expectRejected(t *testing.T, user, password string) {
 	t.Helper()
 	got, err := c.Provider.AuthenticatePassword(t.Context(), user, password)
 	if got != nil || !errors.Is(err, idp.ErrRefused) {
@@ -70,7 +70,7 @@ func (c Password) concurrent(t *testing.T) {
 			if i%2 == 0 {
 				c.accepted(t, c.User, c.Secret)
 			} else if !c.AcceptsAnyone {
-				c.refused(t, c.User, "wrong")
+				c.expectRejected(t, c.User, "wrong")
 			}
 		})
 	}

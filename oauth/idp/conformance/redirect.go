@@ -30,7 +30,7 @@ const callback = "https://master.example.com:8443/oauth2callback/test"
 // Test runs the tests.
 func (c Redirect) Test(t *testing.T) {
 	t.Run("a login names the identity", c.login)
-	t.Run("a code counts once", c.once)
+	t.Run("a code counts once", c.runOnce)
 	t.Run("who says no is refused", func(t *testing.T) {
 		got, err := c.Provider.AuthenticateCallback(t.Context(), callback, url.Values{"error": {"access_denied"}, "state": {"s"}})
 		if got != nil || !errors.Is(err, idp.ErrRefused) {
@@ -86,7 +86,7 @@ func (c Redirect) login(t *testing.T) {
 	}
 }
 
-func (c Redirect) once(t *testing.T) {
+func (c Redirect) runOnce(t *testing.T) {
 	query := c.visit(t)
 	if _, err := c.Provider.AuthenticateCallback(t.Context(), callback, query); err != nil {
 		t.Fatal(err)

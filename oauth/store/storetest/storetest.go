@@ -77,7 +77,7 @@ func (o *Objects[T]) Where(_ context.Context, field, value string) ([]T, error) 
 
 // Create adds an object and sets its UID and creation time.
 func (o *Objects[T]) Create(_ context.Context, object T) (T, error) {
-	return o.put("create", object, func(accessor metav1.Object, _ T, exists bool) error {
+	return o.write("create", object, func(accessor metav1.Object, _ T, exists bool) error {
 		if exists {
 			return apierrors.NewAlreadyExists(o.Resource, accessor.GetName())
 		}
@@ -93,7 +93,7 @@ func (o *Objects[T]) Create(_ context.Context, object T) (T, error) {
 
 // Update replaces an object with the same version.
 func (o *Objects[T]) Update(_ context.Context, object T) (T, error) {
-	return o.put("update", object, func(accessor metav1.Object, old T, exists bool) error {
+	return o.write("update", object, func(accessor metav1.Object, old T, exists bool) error {
 		if !exists {
 			return apierrors.NewNotFound(o.Resource, accessor.GetName())
 		}
@@ -105,7 +105,7 @@ func (o *Objects[T]) Update(_ context.Context, object T) (T, error) {
 	})
 }
 
-func (o *Objects[T]) put(verb string, object T,
+func (o *Objects[T]) write(verb string, object T,
 	check func(accessor metav1.Object, old T, exists bool) error) (T, error) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()

@@ -61,7 +61,7 @@ func NewBench(t testing.TB, options fake.Options) *Bench {
 	answer, err := b.Storage.CreateVolume(t.Context(), &csi.CreateVolumeRequest{Name: "data", VolumeCapabilities: []*csi.VolumeCapability{{}}})
 	b.must(err)
 	b.Handle = answer.GetVolume().GetVolumeId()
-	b.bound()
+	b.waitBound()
 	return b
 }
 
@@ -72,8 +72,8 @@ func (b *Bench) must(err error) {
 	}
 }
 
-// bound creates the claim and its PersistentVolume.
-func (b *Bench) bound() {
+// waitBound creates the claim and its PersistentVolume.
+func (b *Bench) waitBound() {
 	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
 	claim, err := b.Kube.CoreV1().PersistentVolumeClaims(Namespace).Create(b.t.Context(), &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: "data"},

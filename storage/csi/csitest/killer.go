@@ -21,17 +21,17 @@ type Killer struct {
 	// After kills the process just after the effect of the call instead of just before it.
 	After bool
 
-	mu   sync.Mutex
-	left int // remaining calls; 0 means never
-	dead bool
-	at   string
+	mu        sync.Mutex
+	remaining int // remaining calls; 0 means never
+	dead      bool
+	at        string
 }
 
 // Arm kills the process at the nth call from now on.
 func (k *Killer) Arm(nth int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.left = nth
+	k.remaining = nth
 }
 
 // Dead reports whether the process was killed.
@@ -55,7 +55,7 @@ func (k *Killer) Where() string {
 func (k *Killer) Revive() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.dead, k.left = false, 0
+	k.dead, k.remaining = false, 0
 }
 
 // Config wraps a process's connection to the API server. The process is killed before or after one
@@ -119,10 +119,10 @@ func (k *Killer) step(operation string) (before, after error) {
 	if k.dead {
 		return errKilled, nil
 	}
-	if k.left == 0 {
+	if k.remaining == 0 {
 		return nil, nil
 	}
-	if k.left--; k.left > 0 {
+	if k.remaining--; k.remaining > 0 {
 		return nil, nil
 	}
 	k.dead, k.at = true, operation

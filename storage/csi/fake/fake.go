@@ -88,7 +88,7 @@ type Snapshot struct {
 	Created            time.Time
 	Parameters         map[string]string
 
-	asked int // number of queries; ready after Options.SnapshotSteps
+	queries int // number of queries; ready after Options.SnapshotSteps
 }
 
 // New creates a driver without volumes.

@@ -25,7 +25,7 @@ type Server struct {
 	mu      sync.Mutex
 	grpc    *grpc.Server
 	stopped bool
-	served  sync.WaitGroup
+	wg      sync.WaitGroup
 	counts  map[string]int // calls by method
 }
 
@@ -47,7 +47,7 @@ func (s *Server) Stop() {
 		_ = os.Remove(s.socket) // its directory might have been removed
 	}
 	s.mu.Unlock()
-	s.served.Wait()
+	s.wg.Wait()
 }
 
 // Restart closes all connections and listens again.
@@ -60,7 +60,7 @@ func (s *Server) Restart() error {
 	old := s.grpc
 	err := s.listen()
 	// In the background: Stop waits for connections that are being established.
-	s.served.Go(old.Stop)
+	s.wg.Go(old.Stop)
 	return err
 }
 
@@ -84,7 +84,7 @@ func (s *Server) listen() error {
 	csi.RegisterControllerServer(server, s.driver)
 	csi.RegisterNodeServer(server, s.driver)
 	s.grpc = server
-	s.served.Go(func() { _ = server.Serve(listener) }) // returns an error only when stopped
+	s.wg.Go(func() { _ = server.Serve(listener) }) // returns an error only when stopped
 	return nil
 }
 

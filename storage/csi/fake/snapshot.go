@@ -104,9 +104,9 @@ func (d *Driver) GetSnapshot(_ context.Context, r *csi.GetSnapshotRequest) (*csi
 
 // look returns a snapshot and counts the query. The caller holds the lock.
 func (d *Driver) look(s *Snapshot) *csi.Snapshot {
-	s.asked++
+	s.queries++
 	return &csi.Snapshot{
 		SnapshotId: s.ID, SourceVolumeId: s.SourceID, SizeBytes: s.Size,
-		CreationTime: timestamppb.New(s.Created), ReadyToUse: s.asked > d.options.SnapshotSteps,
+		CreationTime: timestamppb.New(s.Created), ReadyToUse: s.queries > d.options.SnapshotSteps,
 	}
 }
