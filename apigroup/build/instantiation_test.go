@@ -92,14 +92,14 @@ func TestKillDuringInstantiationNeitherLosesNorRepeatsBuild(t *testing.T) {
 		if build, err := instantiation.start(t.Context(), "app", request); err == nil || build == nil {
 			t.Errorf("%s: no error: %v, %v", name, build, err)
 		}
-		if store.builds["app-1"] == nil || store.config.Status.LastVersion != 0 {
+		if store.builds["app-1"] == nil || store.current.Status.LastVersion != 0 {
 			t.Errorf("%s: builds after the kill are %v", name, store.builds)
 		}
 		// The trigger fires again, and finds the build.
 		if _, err := instantiation.start(t.Context(), "app", request); !apierrors.IsAlreadyExists(err) && !apierrors.IsConflict(err) {
 			t.Errorf("%s: second instantiation: %v", name, err)
 		}
-		config := store.config
+		config := store.current
 		if len(store.builds) != 1 || config.Status.LastVersion != 1 || config.Spec.Triggers[1].ImageChange.LastTriggeredImageID != rubyImage {
 			t.Errorf("%s: builds are %q, configuration is %+v", name, slices.Sorted(maps.Keys(store.builds)), config)
 		}
@@ -109,13 +109,13 @@ func TestKillDuringInstantiationNeitherLosesNorRepeatsBuild(t *testing.T) {
 func TestConcurrentChangeKeepsBuildNumber(t *testing.T) {
 	store, instantiation := newFakeStore()
 	store.first = func() {
-		store.config.Labels, store.config.ResourceVersion = map[string]string{"team": "red"}, "other"
+		store.current.Labels, store.current.ResourceVersion = map[string]string{"team": "red"}, "other"
 	}
 	build, err := instantiation.start(t.Context(), "app", byImage())
 	if err != nil || build.Name != "app-1" {
 		t.Fatalf("created %v, %v", build, err)
 	}
-	config := store.config
+	config := store.current
 	if config.Labels["team"] != "red" || config.Status.LastVersion != 1 || config.Spec.Triggers[1].ImageChange.LastTriggeredImageID != rubyImage {
 		t.Errorf("configuration is %+v", config)
 	}
@@ -125,7 +125,7 @@ func TestNumberOfForeignBuildIsSkipped(t *testing.T) {
 	store, instantiation := newFakeStore()
 	store.builds["app-1"] = &buildv1.Build{}
 	build, err := instantiation.start(t.Context(), "app", byImage())
-	if err != nil || build.Name != "app-2" || store.config.Status.LastVersion != 2 {
-		t.Errorf("created %v, %v; configuration is %+v", build, err, store.config.Status)
+	if err != nil || build.Name != "app-2" || store.current.Status.LastVersion != 2 {
+		t.Errorf("created %v, %v; configuration is %+v", build, err, store.current.Status)
 	}
 }
