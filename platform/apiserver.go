@@ -21,7 +21,6 @@ import (
 	"github.com/slipway-platform/slipway/controller/serviceca"
 	"github.com/slipway-platform/slipway/internal/arguments"
 	"github.com/slipway-platform/slipway/kube"
-	"github.com/slipway-platform/slipway/pki"
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
@@ -142,13 +141,4 @@ func (h *Host) audit() (*kube.Audit, error) {
 		return audit, nil
 	}
 	return audit, audit.WritePolicy(h.RunDir(), c.PolicyConfiguration.Raw)
-}
-
-// encryptionConfig returns the file with the encryption configuration of the cluster; "" if the
-// cluster has none or an administrator configured another one.
-func (h *Host) encryptionConfig() (string, error) {
-	if kube.ConfiguresEncryption(arguments.Map(h.Master.KubernetesMasterConfig.APIServerArguments)) {
-		return "", nil
-	}
-	return pki.EnsureEncryption(h.PKIDir(), *h.Master.Slipway.EncryptSecrets)
 }

@@ -5,14 +5,11 @@ import (
 	"time"
 
 	"github.com/sirupsen/logrus"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-platform/slipway/apigroup/image"
 	"github.com/slipway-platform/slipway/apigroup/image/imagecontroller"
 	"github.com/slipway-platform/slipway/apigroup/image/sigstore"
-	"github.com/slipway-platform/slipway/controller/encryption"
 	"github.com/slipway-platform/slipway/internal/diskspace"
-	"github.com/slipway-platform/slipway/pki"
 	"github.com/slipway-platform/slipway/registry"
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
@@ -92,17 +89,4 @@ func (h *Host) imageOptions() image.Options {
 		}
 	}
 	return options
-}
-
-// encryptionRewriter encrypts objects that the cluster stored before its current key.
-func (h *Host) encryptionRewriter() (component.Component, error) {
-	file, err := h.encryptionConfig()
-	if err != nil {
-		return nil, err
-	}
-	rewriter := &encryption.Rewriter{Client: h.limitedConfig(50, 100), File: file}
-	for _, name := range pki.EncryptedResources() {
-		rewriter.Resources = append(rewriter.Resources, schema.ParseGroupResource(name).WithVersion("v1"))
-	}
-	return rewriter, nil
 }

@@ -1,0 +1,33 @@
+package platform
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/slipway-platform/slipway/controller/encryption"
+	"github.com/slipway-platform/slipway/internal/arguments"
+	"github.com/slipway-platform/slipway/kube"
+	"github.com/slipway-platform/slipway/pki"
+	"github.com/slipway-platform/slipway/supervisor/component"
+)
+
+// encryptionConfig returns the file with the encryption configuration of the cluster; "" if the
+// cluster has none or an administrator configured another one.
+func (h *Host) encryptionConfig() (string, error) {
+	if kube.ConfiguresEncryption(arguments.Map(h.Master.KubernetesMasterConfig.APIServerArguments)) {
+		return "", nil
+	}
+	return pki.EnsureEncryption(h.PKIDir(), *h.Master.Slipway.EncryptSecrets)
+}
+
+// encryptionRewriter encrypts objects that the cluster stored before its current key.
+func (h *Host) encryptionRewriter() (component.Component, error) {
+	file, err := h.encryptionConfig()
+	if err != nil {
+		return nil, err
+	}
+	rewriter := &encryption.Rewriter{Client: h.limitedConfig(50, 100), File: file}
+	for _, name := range pki.EncryptedResources() {
+		rewriter.Resources = append(rewriter.Resources, schema.ParseGroupResource(name).WithVersion("v1"))
+	}
+	return rewriter, nil
+}
