@@ -31,12 +31,12 @@ func (a Action[T]) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKind
 // About returns the body. Fails if the name in the body, as returned by named, is not the name in
 // the path of the request.
 func (a Action[T]) About(ctx context.Context, name string, body runtime.Object, validate rest.ValidateObjectFunc,
-	named func(T) string) (T, error) {
+	nameOf func(T) string) (T, error) {
 	typed, ok := body.(T)
 	if !ok {
 		return typed, apierrors.NewBadRequest(fmt.Sprintf("the body is a %T, want a %s", body, a.Kind.Kind))
 	}
-	if got := named(typed); got != name {
+	if got := nameOf(typed); got != name {
 		return typed, apierrors.NewBadRequest(fmt.Sprintf("the name %q of the body does not match the name %q of the address", got, name))
 	}
 	if validate != nil {

@@ -40,23 +40,23 @@ func TestBoundBodiesRejectsBodiesThatExpand(t *testing.T) {
 		content, body string
 		info          request.RequestInfo
 		groups        []string
-		refused       bool
+		wantErr       bool
 	}{
-		"JSON":                   {content: "application/json", body: list(maxValues), refused: true},
-		"without a type":         {body: list(maxValues), refused: true},
-		"a merge patch":          {content: "application/merge-patch+json", body: list(maxValues), refused: true},
+		"JSON":                   {content: "application/json", body: list(maxValues), wantErr: true},
+		"without a type":         {body: list(maxValues), wantErr: true},
+		"a merge patch":          {content: "application/merge-patch+json", body: list(maxValues), wantErr: true},
 		"little JSON":            {content: "application/json", body: list(maxValues / 4)},
 		"a long text":            {content: "application/json", body: `{"data": {"a": "` + strings.Repeat("{,", maxValues) + `"}}`},
-		"YAML in lines":          {content: "application/yaml", body: "spec:\n  containers:\n" + strings.Repeat("  -\n", maxValues), refused: true},
-		"YAML in a line":         {content: "application/apply-patch+yaml", body: list(maxValues), refused: true},
-		"protobuf":               {content: "application/vnd.kubernetes.protobuf", body: podOf(t, maxValues+2), refused: true},
+		"YAML in lines":          {content: "application/yaml", body: "spec:\n  containers:\n" + strings.Repeat("  -\n", maxValues), wantErr: true},
+		"YAML in a line":         {content: "application/apply-patch+yaml", body: list(maxValues), wantErr: true},
+		"protobuf":               {content: "application/vnd.kubernetes.protobuf", body: podOf(t, maxValues+2), wantErr: true},
 		"little protobuf":        {content: "application/vnd.kubernetes.protobuf", body: podOf(t, maxValues/4)},
 		"a long text, protobuf":  {content: "application/vnd.kubernetes.protobuf", body: "k8s\x00\x12\x80\x80\x40" + strings.Repeat("text of a file\n", 1<<20/15+1)},
-		"protobuf behind a hole": {content: "application/vnd.kubernetes.protobuf", body: "k8s\x00\xf8\xff\xff\xff\xff\xff\xff\xff\xff\x78\x01\x1b\x1c" + podOf(t, maxValues+2)[4:], refused: true},
+		"protobuf behind a hole": {content: "application/vnd.kubernetes.protobuf", body: "k8s\x00\xf8\xff\xff\xff\xff\xff\xff\xff\xff\x78\x01\x1b\x1c" + podOf(t, maxValues+2)[4:], wantErr: true},
 		"for a pod's own port":   {content: "application/json", body: list(maxValues), info: request.RequestInfo{IsResourceRequest: true, Namespace: "shop", Subresource: "proxy"}},
 		"a group of users":       {content: "application/json", body: list(maxValues), info: request.RequestInfo{IsResourceRequest: true, APIGroup: "user.openshift.io"}},
 		"a custom resource":      {content: "application/json", body: list(maxValues), info: request.RequestInfo{IsResourceRequest: true, Namespace: "shop", APIGroup: "example.com"}},
-		"a large custom one":     {content: "application/json", body: list(maxLooseValues), info: request.RequestInfo{IsResourceRequest: true, Namespace: "shop", APIGroup: "example.com"}, refused: true},
+		"a large custom one":     {content: "application/json", body: list(maxLooseValues), info: request.RequestInfo{IsResourceRequest: true, Namespace: "shop", APIGroup: "example.com"}, wantErr: true},
 		"of the administrator":   {content: "application/json", body: list(maxValues), groups: []string{user.SystemPrivilegedGroup}},
 	} {
 		for way, reader := range map[string]func(io.Reader) io.Reader{
@@ -75,7 +75,7 @@ func TestBoundBodiesRejectsBodiesThatExpand(t *testing.T) {
 					err = errors.New("the body is changed")
 				}
 			})).ServeHTTP(httptest.NewRecorder(), r)
-			if apierrors.IsRequestEntityTooLargeError(err) != tt.refused || !tt.refused && err != nil {
+			if apierrors.IsRequestEntityTooLargeError(err) != tt.wantErr || !tt.wantErr && err != nil {
 				t.Errorf("%s, %s: %v", name, way, err)
 			}
 		}

@@ -53,7 +53,7 @@ func FuzzLegacyPath(f *testing.F) {
 	})
 }
 
-// FuzzQuery proves that no query of a URL makes the reader panic.
+// FuzzQuery proves that no query of a URL causes a panic.
 func FuzzQuery(f *testing.F) {
 	for _, seed := range []string{"follow=true&tailLines=5&sinceTime=2020-01-01T00:00:00Z", "tailLines=99999999999999999999", "sinceTime=x&follow=", "version=-1&asFile=..", "%zz"} {
 		f.Add(seed)

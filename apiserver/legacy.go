@@ -153,7 +153,7 @@ var (
 // Admit runs the mutating plugins.
 func (l legacyAdmission) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
 	if chain, ok := l.Interface.(admission.MutationInterface); ok {
-		return chain.Admit(ctx, l.named(a), o)
+		return chain.Admit(ctx, l.withGroup(a), o)
 	}
 	return nil
 }
@@ -161,12 +161,12 @@ func (l legacyAdmission) Admit(ctx context.Context, a admission.Attributes, o ad
 // Validate runs the validating plugins.
 func (l legacyAdmission) Validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
 	if chain, ok := l.Interface.(admission.ValidationInterface); ok {
-		return chain.Validate(ctx, l.named(a), o)
+		return chain.Validate(ctx, l.withGroup(a), o)
 	}
 	return nil
 }
 
-func (l legacyAdmission) named(a admission.Attributes) admission.Attributes {
+func (l legacyAdmission) withGroup(a admission.Attributes) admission.Attributes {
 	group := l.legacy.groups[a.GetResource().Resource]
 	if a.GetResource().Group != "" || group == "" {
 		return a

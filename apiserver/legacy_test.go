@@ -56,7 +56,7 @@ func TestResolverSetsTheGroupOfOldNames(t *testing.T) {
 func TestAdmissionSeesTheGroup(t *testing.T) {
 	l := legacyAdmission{legacy: &legacy{groups: map[string]string{"routes": "route.openshift.io", "deploymentconfigs": "apps.openshift.io"}}}
 	attributes := func(resource, kind schema.GroupVersion, name string) admission.Attributes {
-		return l.named(admission.NewAttributesRecord(nil, nil, kind.WithKind("Kind"), "shop", "front", resource.WithResource(name), "", admission.Create, nil, false, nil))
+		return l.withGroup(admission.NewAttributesRecord(nil, nil, kind.WithKind("Kind"), "shop", "front", resource.WithResource(name), "", admission.Create, nil, false, nil))
 	}
 	old := schema.GroupVersion{Version: "v1"}
 	if got := attributes(old, old, "routes"); got.GetResource().Group != "route.openshift.io" || got.GetKind().Group != "route.openshift.io" {

@@ -66,16 +66,16 @@ func conceal(next http.Handler) http.Handler {
 		}
 		request := r.WithContext(r.Context())
 		request.Body = io.NopCloser(bytes.NewReader(body))
-		shown := r.WithContext(context.WithValue(r.Context(), concealed{}, request))
-		shown.Body, shown.Header = http.NoBody, http.Header{}
+		redacted := r.WithContext(context.WithValue(r.Context(), concealed{}, request))
+		redacted.Body, redacted.Header = http.NoBody, http.Header{}
 		for _, name := range []string{"Accept", "User-Agent", "X-Forwarded-For", "X-Real-Ip"} {
 			if values := r.Header.Values(name); len(values) > 0 {
-				shown.Header[name] = values
+				redacted.Header[name] = values
 			}
 		}
-		shown.URL = &url.URL{Path: r.URL.Path, RawPath: r.URL.RawPath}
-		shown.RequestURI = shown.URL.RequestURI()
-		next.ServeHTTP(w, shown)
+		redacted.URL = &url.URL{Path: r.URL.Path, RawPath: r.URL.RawPath}
+		redacted.RequestURI = redacted.URL.RequestURI()
+		next.ServeHTTP(w, redacted)
 	})
 }
 

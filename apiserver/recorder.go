@@ -27,7 +27,7 @@ func (r *Recorder) Use(config *genericserver.Config) { r.config.Store(config) }
 type Recorded struct {
 	// Token is the bearer token of the user; empty for system:anonymous. It isn't recorded.
 	Token string
-	// URL is what the log shows of the address.
+	// URL is the address in the log.
 	URL *url.URL
 	// Info says what the request does, by which the audit policy chooses.
 	Info *request.RequestInfo
@@ -57,25 +57,25 @@ func (r *Recorder) Serve(w http.ResponseWriter, req *http.Request, recorded Reco
 	chain := filters.WithAudit(unwrap(next), config.AuditBackend, config.AuditPolicyRuleEvaluator, nil)
 	failed := filters.WithFailedAuthenticationAudit(unwrap(handler), config.AuditBackend, config.AuditPolicyRuleEvaluator)
 	chain = filters.WithAuthentication(chain, auth, failed, config.Authentication.APIAudiences, nil)
-	filters.WithAuditInit(chain).ServeHTTP(w, recorded.shown(req))
+	filters.WithAuditInit(chain).ServeHTTP(w, recorded.redact(req))
 }
 
-// shown returns what the filters see: no credentials but the token, and no header that names a
+// redact returns what the filters see: no credentials but the token, and no header that names a
 // user.
-func (r Recorded) shown(req *http.Request) *http.Request {
+func (r Recorded) redact(req *http.Request) *http.Request {
 	ctx := context.WithValue(req.Context(), original{}, req)
-	shown := req.WithContext(request.WithRequestInfo(ctx, r.Info))
-	shown.TLS, shown.Body, shown.Header = nil, http.NoBody, http.Header{}
+	redacted := req.WithContext(request.WithRequestInfo(ctx, r.Info))
+	redacted.TLS, redacted.Body, redacted.Header = nil, http.NoBody, http.Header{}
 	for _, name := range []string{"Accept", "User-Agent"} {
 		if values := req.Header.Values(name); len(values) > 0 {
-			shown.Header[name] = values
+			redacted.Header[name] = values
 		}
 	}
 	if r.Token != "" {
-		shown.Header.Set("Authorization", "Bearer "+r.Token)
+		redacted.Header.Set("Authorization", "Bearer "+r.Token)
 	}
-	shown.URL, shown.RequestURI = r.URL, r.URL.RequestURI()
-	return shown
+	redacted.URL, redacted.RequestURI = r.URL, r.URL.RequestURI()
+	return redacted
 }
 
 // unwrap gives next the request that the server got.

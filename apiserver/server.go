@@ -143,17 +143,17 @@ func (s *Server) store(etcd options.EtcdOptions) error {
 
 // describeGroup creates the storage of a group.
 func (s *Server) describeGroup(group Group) (*genericserver.APIGroupInfo, error) {
-	served := map[string]rest.Storage{}
+	storages := map[string]rest.Storage{}
 	for _, resource := range group.Resources {
 		storage, err := resource.storage(s.deps, group.GroupVersion)
 		if err != nil {
 			return nil, err
 		}
-		maps.Copy(served, storage)
+		maps.Copy(storages, storage)
 	}
-	s.legacy.add(s.scheme, group.GroupVersion.Group, served)
+	s.legacy.add(s.scheme, group.GroupVersion.Group, storages)
 	info := genericserver.NewDefaultAPIGroupInfo(group.GroupVersion.Group, s.scheme,
 		runtime.NewParameterCodec(s.scheme), s.codecs)
-	info.VersionedResourcesStorageMap[group.GroupVersion.Version] = served
+	info.VersionedResourcesStorageMap[group.GroupVersion.Version] = storages
 	return &info, nil
 }

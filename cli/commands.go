@@ -35,8 +35,8 @@ import (
 )
 
 // ownCommands returns oc's commands that kubectl lacks. Each comes from the package of its noun.
-func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) own {
-	return own{
+func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) commandGroup {
+	return commandGroup{
 		top: []*cobra.Command{
 			adm.New(factory, streams),
 			adm.NewExperimental(factory, streams),
@@ -112,8 +112,8 @@ func headings() [][2]string {
 	}
 }
 
-// own contains the commands that kubectl lacks.
-type own struct {
+// commandGroup contains the commands that kubectl lacks.
+type commandGroup struct {
 	// top contains those of the root.
 	top []*cobra.Command
 	// below contains those below a command of kubectl such as "create", by its name.
@@ -121,7 +121,7 @@ type own struct {
 }
 
 // addTo adds the commands to kubectl's tree and replaces the help of the root.
-func (o own) addTo(root *cobra.Command) {
+func (o commandGroup) addTo(root *cobra.Command) {
 	add(root, o.top)
 	for _, parent := range root.Commands() {
 		add(parent, o.below[parent.Name()])

@@ -76,14 +76,14 @@ func renameText(text, name string) string {
 	})
 }
 
-// renamed is a writer that replaces kubectl by the program's name.
-type renamed struct {
+// newName is a writer that replaces kubectl by the program's name.
+type newName struct {
 	io.Writer
 	name string
 }
 
 // Write writes a text. Each hint is one write.
-func (r renamed) Write(text []byte) (int, error) {
+func (r newName) Write(text []byte) (int, error) {
 	_, err := io.WriteString(r.Writer, renameText(string(text), r.name))
 	return len(text), err
 }
@@ -100,7 +100,7 @@ func fatal(name string, streams genericiooptions.IOStreams) func(message string,
 
 // underOurName contains kubectl's commands whose output contains the program's name.
 func underOurName(name string, flags *genericclioptions.ConfigFlags, factory util.Factory, streams genericiooptions.IOStreams) []*cobra.Command {
-	hints := genericiooptions.IOStreams{In: streams.In, Out: renamed{streams.Out, name}, ErrOut: renamed{streams.ErrOut, name}}
+	hints := genericiooptions.IOStreams{In: streams.In, Out: newName{streams.Out, name}, ErrOut: newName{streams.ErrOut, name}}
 	return []*cobra.Command{
 		newGet(name, factory, streams),
 		explain.NewCmdExplain(name, factory, streams),

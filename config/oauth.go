@@ -160,10 +160,10 @@ func (c *checker) requestHeader(prefix string, provider legacyv1.IdentityProvide
 	}
 	for _, address := range []struct {
 		key, value string
-		used       bool
+		isUsed     bool
 	}{{"loginURL", s.LoginURL, provider.UseAsLogin}, {"challengeURL", s.ChallengeURL, provider.UseAsChallenger}} {
 		switch {
-		case address.value == "" && address.used:
+		case address.value == "" && address.isUsed:
 			c.fail(prefix+address.key, "is missing; clients that are not logged in are sent there")
 		case address.value != "" && !strings.Contains(address.value, "${url}") && !strings.Contains(address.value, "${query}"):
 			c.fail(prefix+address.key, "is %q, must contain ${url} or ${query}, so that clients find back", address.value)

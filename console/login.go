@@ -93,7 +93,8 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, code string, cause
 	http.Redirect(w, r, errorPath+"?"+url.Values{"error": {code}}.Encode(), http.StatusFound)
 }
 
-// serveSession tells the console's script the value for csrfHeader, or 401 if nobody is logged in.
+// serveSession sends the value for csrfHeader to the console's script, or 401 if no user is logged
+// in.
 func (s *server) serveSession(w http.ResponseWriter, r *http.Request) {
 	of, ok := s.session(r)
 	if !ok {

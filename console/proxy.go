@@ -40,7 +40,7 @@ func isAPI(path string) bool {
 	})
 }
 
-// isPodProxy reports whether a path reaches a pod, service or node, which answers by itself.
+// isPodProxy reports whether a path reaches a pod, service or node, which sends its own response.
 func isPodProxy(path string) bool { return slices.Contains(strings.Split(path, "/"), "proxy") }
 
 // sameOrigin reports whether a page of this host sent a request. The cookies belong to the host, so

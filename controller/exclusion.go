@@ -6,8 +6,8 @@ import "sync"
 // detach of a volume. Workers do not wait: a locked key is enqueued again after its release. The
 // zero value is ready for use.
 type Exclusion struct {
-	mu   sync.Mutex
-	held map[Key][]func()
+	mu      sync.Mutex
+	waiters map[Key][]func()
 }
 
 // acquire locks the key. If another controller has locked it, acquire returns false and enqueue is
@@ -18,15 +18,15 @@ func (e *Exclusion) acquire(key Key, enqueue func()) bool {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	waiting, ok := e.held[key]
+	waiting, ok := e.waiters[key]
 	if ok {
-		e.held[key] = append(waiting, enqueue)
+		e.waiters[key] = append(waiting, enqueue)
 		return false
 	}
-	if e.held == nil {
-		e.held = map[Key][]func(){}
+	if e.waiters == nil {
+		e.waiters = map[Key][]func(){}
 	}
-	e.held[key] = nil
+	e.waiters[key] = nil
 	return true
 }
 
@@ -36,8 +36,8 @@ func (e *Exclusion) release(key Key) {
 		return
 	}
 	e.mu.Lock()
-	waiting := e.held[key]
-	delete(e.held, key)
+	waiting := e.waiters[key]
+	delete(e.waiters, key)
 	e.mu.Unlock()
 	for _, enqueue := range waiting {
 		enqueue()

@@ -21,12 +21,12 @@ import (
 // writes their changes back. In the API server, objects have internal types, which only this folder
 // imports.
 func onWireTypes(names []string) admission.Decorator {
-	ours := map[string]bool{}
+	groups := map[string]bool{}
 	for _, name := range names {
-		ours[name] = true
+		groups[name] = true
 	}
 	return admission.DecoratorFunc(func(plugin admission.Interface, name string) admission.Interface {
-		if !ours[name] {
+		if !groups[name] {
 			return plugin
 		}
 		return &wirePlugin{plugin}

@@ -87,8 +87,8 @@ func (c *drainedConn) Close() error {
 	return nil
 }
 
-// endWhenQuiet closes the connection if no byte passes within the quiet period, and else looks
-// again after another one, until the deadline.
+// endWhenQuiet closes the connection if no byte passes within the quiet period. Otherwise, it waits
+// for the next quiet period, until the deadline.
 func (c *drainedConn) endWhenQuiet(passed int64, deadline time.Time) {
 	time.AfterFunc(c.drainer.quiet, func() {
 		if now := c.passed.Load(); now != passed && time.Now().Before(deadline) {

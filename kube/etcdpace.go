@@ -35,7 +35,7 @@ const (
 	// fullFraction is the fraction of the database's quota from which tenants get no new objects
 	// and no large changes.
 	fullFraction = 0.8
-	// loginFraction is the fraction from which nobody can log in.
+	// loginFraction is the fraction from which no user can log in.
 	loginFraction = 0.9
 	// loginKeys is part of the keys of codes, tokens and grants. A user needs them to delete
 	// objects when the database is full.
@@ -50,8 +50,8 @@ const (
 // A tenant is a project or a user (markTenant). The platform's own writes have no limits. Where its
 // components write objects of a tenant, they fail instead of waiting.
 type pacer struct {
-	// used returns the bytes of the database in use. It is nil until etcd has started.
-	used atomic.Pointer[func() int64]
+	// size returns the bytes of the database in use. It is nil until etcd has started.
+	size atomic.Pointer[func() int64]
 	// quota is the size of the database, in bytes, from which etcd rejects every write.
 	quota int64
 
@@ -73,7 +73,7 @@ func newPacer(quota int64, clock clock.Clock) *pacer {
 }
 
 // measure sets the function that returns the bytes of the database in use.
-func (p *pacer) measure(used func() int64) { p.used.Store(&used) }
+func (p *pacer) measure(size func() int64) { p.size.Store(&size) }
 
 // intercept implements grpc.UnaryServerInterceptor.
 func (p *pacer) intercept(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
@@ -165,7 +165,7 @@ func (p *pacer) isFull(key string) bool {
 	if strings.Contains(key, loginKeys) {
 		fraction = loginFraction
 	}
-	size := p.used.Load()
+	size := p.size.Load()
 	return size != nil && float64((*size)()) > fraction*float64(p.quota)
 }
 

@@ -10,7 +10,7 @@ import (
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
-	csitrans "k8s.io/csi-translation-lib"
+	csitranslation "k8s.io/csi-translation-lib"
 	"k8s.io/klog/v2"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	cmoptions "k8s.io/kubernetes/cmd/kube-controller-manager/app/options"
@@ -81,7 +81,7 @@ func otherVolumes(ctx context.Context, client kubernetes.Interface, claims corei
 	if err != nil {
 		return nil, fmt.Errorf("load volume plugins: %w", err)
 	}
-	translator := csitrans.New()
+	translator := csitranslation.New()
 	controller, err := expand.NewExpandController(ctx, client, otherClaims{claims, volumes}, plugins,
 		translator, csimigration.NewPluginManager(translator))
 	if err != nil {

@@ -41,7 +41,7 @@ func (l lateGraph) authorize(ctx context.Context, a authorizer.Attributes) (auth
 		}
 		return decision == authorizer.DecisionAllow || err != nil, nil
 	})
-	return decision, "", nil // upstream gives the reason of a refusal
+	return decision, "", nil // upstream returns the reason of a denial
 }
 
 // graphTimeout returns the time limit for a request: 0 unless a node requests one of its pods or

@@ -26,7 +26,7 @@ func ensureClients(ctx context.Context, clients store.Objects[*oauthv1.OAuthClie
 	if consoleURL != "" && consoleURL != console[0] {
 		console = append(console, consoleURL)
 	}
-	for _, wanted := range []*oauthv1.OAuthClient{
+	for _, desired := range []*oauthv1.OAuthClient{
 		// The web console of OpenShift 3.11 has no secret and sends no challenge. Its codes go to
 		// one address over TLS.
 		{ObjectMeta: metav1.ObjectMeta{
@@ -35,32 +35,32 @@ func ensureClients(ctx context.Context, clients store.Objects[*oauthv1.OAuthClie
 		{ObjectMeta: metav1.ObjectMeta{Name: client.Browser}, RedirectURIs: []string{publicURL + displayPath}, Secret: rand.Text()},
 		{ObjectMeta: metav1.ObjectMeta{Name: client.Challenging}, RedirectURIs: []string{publicURL + implicitPath}, RespondWithChallenges: true},
 	} {
-		wanted.GrantMethod = oauthv1.GrantHandlerAuto
-		if err := ensureClient(ctx, clients, wanted); err != nil {
-			return fmt.Errorf("make OAuth client %q: %w", wanted.Name, err)
+		desired.GrantMethod = oauthv1.GrantHandlerAuto
+		if err := ensureClient(ctx, clients, desired); err != nil {
+			return fmt.Errorf("make OAuth client %q: %w", desired.Name, err)
 		}
 	}
 	return nil
 }
 
 func ensureClient(ctx context.Context, clients store.Objects[*oauthv1.OAuthClient],
-	wanted *oauthv1.OAuthClient) error {
-	stored, err := clients.Get(ctx, wanted.Name)
+	desired *oauthv1.OAuthClient) error {
+	stored, err := clients.Get(ctx, desired.Name)
 	if apierrors.IsNotFound(err) {
-		_, err = clients.Create(ctx, wanted)
+		_, err = clients.Create(ctx, desired)
 		return err
 	}
 	if err != nil {
 		return err
 	}
 	changed := stored.DeepCopy()
-	for _, address := range wanted.RedirectURIs {
+	for _, address := range desired.RedirectURIs {
 		if !slices.Contains(changed.RedirectURIs, address) {
 			// The first URI applies if a request names none, but only while it is the only one.
-			changed.RedirectURIs = wanted.RedirectURIs
+			changed.RedirectURIs = desired.RedirectURIs
 		}
 	}
-	for name, value := range wanted.Annotations {
+	for name, value := range desired.Annotations {
 		if _, ok := changed.Annotations[name]; !ok {
 			metav1.SetMetaDataAnnotation(&changed.ObjectMeta, name, value)
 		}

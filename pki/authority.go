@@ -170,7 +170,7 @@ func (i *issuer) signAuthority(a authoritySpec, key crypto.Signer) (*x509.Certif
 	if err := atomicfile.Write(a.files.Cert, encodePEM("CERTIFICATE", der), public); err != nil {
 		return nil, err
 	}
-	i.issued(a.files.Cert)
+	i.record(a.files.Cert)
 	return x509.ParseCertificate(der)
 }
 

@@ -50,9 +50,9 @@ func (i *issuer) ensureOwn(path, user, ca string) error {
 	if err != nil {
 		return fmt.Errorf("encode kubeconfig %q: %w", path, err)
 	}
-	written, err := writeIfDifferent(path, content, secret)
-	if written && err == nil {
-		i.issued(path)
+	changed, err := writeIfDifferent(path, content, secret)
+	if changed && err == nil {
+		i.record(path)
 	}
 	return err
 }
@@ -94,7 +94,7 @@ func (i *issuer) ensureAdmin() error {
 	if err := atomicfile.Write(path, data, secret); err != nil {
 		return err
 	}
-	i.issued(path)
+	i.record(path)
 	return nil
 }
 
@@ -172,8 +172,8 @@ func sameContext(a, b *clientcmdapi.Context) bool {
 
 // sameAuthority reports whether cluster and the clusters of want trust the same authority.
 func sameAuthority(cluster *clientcmdapi.Cluster, want *clientcmdapi.Config) bool {
-	for _, own := range want.Clusters {
-		if cluster != nil && bytes.Equal(cluster.CertificateAuthorityData, own.CertificateAuthorityData) {
+	for _, c := range want.Clusters {
+		if cluster != nil && bytes.Equal(cluster.CertificateAuthorityData, c.CertificateAuthorityData) {
 			return true
 		}
 	}

@@ -153,7 +153,7 @@ func (i *issuer) sign(l leaf, ca *authority, key crypto.Signer) error {
 	if err != nil {
 		return err
 	}
-	i.issued(l.files.Cert)
+	i.record(l.files.Cert)
 	return nil
 }
 

@@ -127,7 +127,7 @@ type issuer struct {
 	authorities map[string]*authority
 }
 
-func (i *issuer) issued(path string) {
+func (i *issuer) record(path string) {
 	i.credentials.Issued = append(i.credentials.Issued, filepath.Base(path))
 }
 

@@ -29,9 +29,9 @@ func (i *issuer) ensureServiceAccounts() error {
 	if err != nil {
 		return fmt.Errorf("encode public key of service accounts: %w", err)
 	}
-	written, err := writeIfDifferent(i.credentials.ServiceAccountPublicKey, encodePEM("PUBLIC KEY", der), public)
-	if written && err == nil {
-		i.issued(i.credentials.ServiceAccountPublicKey)
+	changed, err := writeIfDifferent(i.credentials.ServiceAccountPublicKey, encodePEM("PUBLIC KEY", der), public)
+	if changed && err == nil {
+		i.record(i.credentials.ServiceAccountPublicKey)
 	}
 	return err
 }

@@ -16,7 +16,7 @@ const (
 )
 
 // writeIfDifferent writes a file unless it already has the content.
-func writeIfDifferent(path string, content []byte, mode os.FileMode) (written bool, err error) {
+func writeIfDifferent(path string, content []byte, mode os.FileMode) (changed bool, err error) {
 	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, content) {
 		return false, nil
 	}

@@ -45,7 +45,8 @@ func (h *Host) runProcess(ctx context.Context, name string, table []entry) error
 	if err != nil {
 		return err
 	}
-	syscall.CloseOnExec(supervisor.ReportDescriptor) // programs that components start must not have it
+	// programs that components start must not inherit it
+	syscall.CloseOnExec(supervisor.ReportDescriptor)
 	report := component.Reporter(os.NewFile(supervisor.ReportDescriptor, "reports"))
 	return component.Run(ctx, entries, report, func(ctx context.Context) {
 		endStart()

@@ -24,12 +24,12 @@ const ExtendedValidationFailed = "ExtendedValidationFailed"
 const routesShare = 4
 
 // decide writes a configuration after each change. It calls decided after each.
-func (s *session) decide(ctx context.Context, decided func()) error {
+func (s *session) decide(ctx context.Context, done func()) error {
 	if !s.seen.waitFilled(ctx) {
 		return nil
 	}
 	s.seen.all()
-	s.follow(ctx, decided)
+	s.follow(ctx, done)
 	return nil
 }
 
@@ -37,7 +37,7 @@ func (s *session) decide(ctx context.Context, decided func()) error {
 const decideAgain = time.Second
 
 // follow writes configurations until ctx ends.
-func (s *session) follow(ctx context.Context, decided func()) {
+func (s *session) follow(ctx context.Context, done func()) {
 	var routesFrom time.Time
 	for {
 		changed, ok := s.seen.next(ctx, routesFrom)
@@ -45,7 +45,7 @@ func (s *session) follow(ctx context.Context, decided func()) {
 			return
 		}
 		start := time.Now()
-		err := s.once(changed)
+		err := s.decideOnce(changed)
 		switch {
 		case err != nil:
 			slog.Error("write router configuration; the previous one stays", "error", err)
@@ -53,12 +53,12 @@ func (s *session) follow(ctx context.Context, decided func()) {
 		case changed.routes:
 			routesFrom = time.Now().Add((routesShare - 1) * time.Since(start))
 		}
-		decided()
+		done()
 	}
 }
 
-// once writes a configuration of the current state after some changes.
-func (s *session) once(changed changes) error {
+// decideOnce writes a configuration of the current state after some changes.
+func (s *session) decideOnce(changed changes) error {
 	touched := []model.ServiceAliasConfigKey{}
 	var routes []*routev1.Route
 	var verdicts []claim.Verdict
@@ -102,13 +102,13 @@ func (s *session) once(changed changes) error {
 // judge decides about all routes.
 func (s *session) judge(routes []*routev1.Route) []claim.Verdict {
 	verdicts := claim.Judge(routes, s.policy())
-	checked := make(map[*routev1.Route]error, len(s.checked))
+	results := make(map[*routev1.Route]error, len(s.checked))
 	for i := range verdicts {
 		if verdicts[i].Admitted() {
-			s.validate(&verdicts[i], checked)
+			s.validate(&verdicts[i], results)
 		}
 	}
-	s.checked = checked
+	s.checked = results
 	return verdicts
 }
 
@@ -162,7 +162,7 @@ func (s *session) host(route *routev1.Route) string {
 
 // validate rejects a route with invalid certificates. If EXTENDED_VALIDATION is off, it replaces
 // them with the router's default certificate.
-func (s *session) validate(verdict *claim.Verdict, checked map[*routev1.Route]error) {
+func (s *session) validate(verdict *claim.Verdict, results map[*routev1.Route]error) {
 	route := verdict.Route
 	s.mu.Lock()
 	rejection := s.refused[key(route)]
@@ -178,7 +178,7 @@ func (s *session) validate(verdict *claim.Verdict, checked map[*routev1.Route]er
 	if !ok {
 		err = certificate.Check(route.Spec.TLS)
 	}
-	checked[route] = err
+	results[route] = err
 	switch {
 	case err == nil:
 	case s.Settings.On("EXTENDED_VALIDATION"):

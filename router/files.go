@@ -17,14 +17,14 @@ import (
 // filePollInterval is how often files are checked for changes.
 const filePollInterval = 10 * time.Second
 
-// followed are files that can change while the router runs, and the reaction to a change.
-type followed struct {
+// watchedFile are files that can change while the router runs, and the reaction to a change.
+type watchedFile struct {
 	paths []string
 	look  func()
 }
 
 // state identifies the content of the files.
-func (f followed) state() string {
+func (f watchedFile) state() string {
 	var text strings.Builder
 	for _, path := range f.paths {
 		if info, err := os.Stat(path); err == nil {
@@ -37,9 +37,9 @@ func (f followed) state() string {
 // followFiles triggers a new configuration after a change of the file of services' authorities or
 // of the default certificate.
 func (s *session) followFiles(ctx context.Context) {
-	files := []followed{{s.certificateFiles(), s.lookAtCertificate}}
+	files := []watchedFile{{s.certificateFiles(), s.lookAtCertificate}}
 	if s.ServiceCA != "" {
-		files = append(files, followed{[]string{s.ServiceCA}, s.lookAtServiceCA})
+		files = append(files, watchedFile{[]string{s.ServiceCA}, s.lookAtServiceCA})
 		s.lookAtServiceCA()
 	}
 	last := make([]string, len(files))

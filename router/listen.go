@@ -34,7 +34,7 @@ func serveAll(ctx context.Context, s settings.Settings, listener net.Listener,
 	open := server(handler)
 	defer context.AfterFunc(ctx, func() { _ = open.Close() })()
 	if certificate == "" {
-		return served(open.Serve(listener))
+		return serveErr(open.Serve(listener))
 	}
 	load := keypair.Loader(certificate, key)
 	if _, err := load(nil); err != nil {
@@ -56,10 +56,10 @@ func serveAll(ctx context.Context, s settings.Settings, listener net.Listener,
 	err := <-failures
 	_, _, _ = open.Close(), secured.Close(), halves.Close()
 	group.Wait()
-	return served(err)
+	return serveErr(err)
 }
 
-func served(err error) error {
+func serveErr(err error) error {
 	if err == nil || errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) {
 		return nil
 	}
@@ -135,20 +135,20 @@ func (s *split) run(ctx context.Context) error {
 	}
 }
 
-// begun is a connection whose first byte was read.
-type begun struct {
+// startedConn is a connection whose first byte was read.
+type startedConn struct {
 	net.Conn
 	reader *bufio.Reader
 }
 
 // Read reads from the first byte.
-func (b *begun) Read(into []byte) (int, error) { return b.reader.Read(into) }
+func (b *startedConn) Read(into []byte) (int, error) { return b.reader.Read(into) }
 
 // hand passes a connection on, according to its first byte.
 func (s *split) hand(ctx context.Context, connection net.Conn) {
 	stop := context.AfterFunc(ctx, func() { _ = connection.Close() })
 	_ = connection.SetReadDeadline(time.Now().Add(firstByteTimeout)) // a connection takes it
-	result := &begun{connection, bufio.NewReader(connection)}
+	result := &startedConn{connection, bufio.NewReader(connection)}
 	first, err := result.reader.Peek(1)
 	if !stop() || err != nil {
 		_ = connection.Close()

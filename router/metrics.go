@@ -17,7 +17,7 @@ type metrics struct {
 	failure       prometheus.Gauge
 	others        []prometheus.Collector
 
-	took, asked, answered *prometheus.SummaryVec // requests for metrics
+	took, requestTime, responseTime *prometheus.SummaryVec // requests for metrics
 }
 
 func newMetrics() *metrics {
@@ -28,9 +28,9 @@ func newMetrics() *metrics {
 		failure: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "template_router_reload_failure", Help: "1 when HAProxy did not take the newest configuration, and serves a former one",
 		}),
-		took:     ofRequests("http_request_duration_microseconds", "Microseconds that requests for metrics took"),
-		asked:    ofRequests("http_request_size_bytes", "Bytes of requests for metrics"),
-		answered: ofRequests("http_response_size_bytes", "Bytes of answers to requests for metrics"),
+		took:         ofRequests("http_request_duration_microseconds", "Microseconds that requests for metrics took"),
+		requestTime:  ofRequests("http_request_size_bytes", "Bytes of requests for metrics"),
+		responseTime: ofRequests("http_response_size_bytes", "Bytes of answers to requests for metrics"),
 		others: []prometheus.Collector{prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "openshift_build_info", Help: "1, with the version of the program",
 			ConstLabels: prometheus.Labels{"major": build[0], "minor": build[min(1, len(build)-1)], "gitCommit": "", "gitVersion": version.Slipway()},
@@ -56,7 +56,7 @@ func (m *metrics) watching(problem func() string) {
 
 // collectors returns the router's metrics and those of HAProxy.
 func (m *metrics) collectors(haproxy *collector) []prometheus.Collector {
-	return append([]prometheus.Collector{m.reload, m.write, m.failure, m.took, m.asked, m.answered, haproxy}, m.others...)
+	return append([]prometheus.Collector{m.reload, m.write, m.failure, m.took, m.requestTime, m.responseTime, haproxy}, m.others...)
 }
 
 // Collectors returns all metrics of a router that does not run, for documentation.
@@ -70,7 +70,7 @@ func Collectors() []prometheus.Collector {
 func (m *metrics) handler(haproxy *collector) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(m.collectors(haproxy)...)
-	measured := promhttp.InstrumentHandlerRequestSize(m.asked, promhttp.InstrumentHandlerResponseSize(m.answered, promhttp.HandlerFor(registry, promhttp.HandlerOpts{})))
+	measured := promhttp.InstrumentHandlerRequestSize(m.requestTime, promhttp.InstrumentHandlerResponseSize(m.responseTime, promhttp.HandlerFor(registry, promhttp.HandlerOpts{})))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
 		measured.ServeHTTP(w, r)

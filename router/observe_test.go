@@ -31,7 +31,7 @@ import (
 
 func TestStatisticsRequirePassword(t *testing.T) {
 	for _, tt := range []struct {
-		what, from     string
+		title, from    string
 		user, password string // of the settings
 		name, secret   string // of the request
 		want           int
@@ -59,7 +59,7 @@ func TestStatisticsRequirePassword(t *testing.T) {
 		answer := httptest.NewRecorder()
 		access{settings: s}.guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(answer, request)
 		if answer.Code != tt.want {
-			t.Errorf("%s is answered with %d, want %d", tt.what, answer.Code, tt.want)
+			t.Errorf("%s is answered with %d, want %d", tt.title, answer.Code, tt.want)
 		}
 	}
 }
@@ -90,19 +90,19 @@ func TestMetricsRequireRight(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	who := access{settings: s, reviews: answers(map[string]string{"a": "prometheus", "b": "bob"}, "prometheus")}
+	user := access{settings: s, reviews: answers(map[string]string{"a": "prometheus", "b": "bob"}, "prometheus")}
 	for header, want := range map[string]int{"Bearer a": http.StatusOK, "Bearer b": http.StatusForbidden, "Bearer c": http.StatusUnauthorized, "": http.StatusUnauthorized} {
 		request := httptest.NewRequest(http.MethodGet, "/metrics", nil)
 		request.Header.Set("Authorization", header)
 		answer := httptest.NewRecorder()
-		who.guardMetrics(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(answer, request)
+		user.guardMetrics(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(answer, request)
 		if answer.Code != want {
 			t.Errorf("%q is answered with %d, want %d", header, answer.Code, want)
 		}
 	}
 }
 
-// running is a HAProxy that answers, and tells its statistics at a socket.
+// running is a HAProxy that responds, and that serves its statistics on a socket.
 type running struct{ page string }
 
 func (running) Alive() error           { return nil }
@@ -167,17 +167,17 @@ func TestRouterIsReadyWhenRoutesAreServed(t *testing.T) {
 func TestRouterServesDuringShutdownDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := session{Router: &Router{Settings: read(t, map[string]string{"ROUTER_GRACEFUL_SHUTDOWN_DELAY": "5s"})}}
-		told, tell := context.WithCancel(t.Context())
-		ctx, end := s.untilLeft(told)
+		toldCtx, tell := context.WithCancel(t.Context())
+		ctx, end := s.untilLeft(toldCtx)
 		defer end(nil)
-		began := time.Now()
+		start := time.Now()
 		tell()
 		synctest.Wait()
 		if ctx.Err() != nil || !s.leaving.Load() {
 			t.Error("it does not serve on")
 		}
 		<-ctx.Done()
-		if took := time.Since(began); took != 5*time.Second {
+		if took := time.Since(start); took != 5*time.Second {
 			t.Errorf("it serves on for %s", took)
 		}
 	})
@@ -194,19 +194,19 @@ func TestRelayLog(t *testing.T) {
 		return RelayLog(ctx, socket, out)
 	})
 	var connection net.Conn
-	eventually.True(t, "the socket", func() (reached bool) {
+	eventually.True(t, "the socket", func() (ok bool) {
 		var err error
 		connection, err = net.Dial("unixgram", socket)
 		return err == nil
 	})
 	defer connection.Close()
 	read := bufio.NewReader(lines)
-	for sent, want := range map[string]string{"<142>Nov 22 haproxy: GET /\n": "Nov 22 haproxy: GET /\n", "no priority > at all": "no priority > at all\n"} {
-		if _, err := connection.Write([]byte(sent)); err != nil {
+	for request, want := range map[string]string{"<142>Nov 22 haproxy: GET /\n": "Nov 22 haproxy: GET /\n", "no priority > at all": "no priority > at all\n"} {
+		if _, err := connection.Write([]byte(request)); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := read.ReadString('\n'); err != nil || got != want {
-			t.Errorf("%q becomes %q, %v", sent, got, err)
+			t.Errorf("%q becomes %q, %v", request, got, err)
 		}
 	}
 }

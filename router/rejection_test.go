@@ -22,7 +22,7 @@ func TestRejectedRouteIsExcludedUntilChanged(t *testing.T) {
 	}
 	count := 0
 	s := &session{Router: &Router{Settings: variables, Trouble: func(string) {}}, seen: view, observed: newMetrics(), again: func() { count++ }}
-	route := &routev1.Route{} // whose host the router makes
+	route := &routev1.Route{} // The router sets its host.
 	route.Namespace, route.Name, route.ResourceVersion = "shop", "front", "1"
 	if err := view.routes.GetStore().Add(route); err != nil {
 		t.Fatal(err)
@@ -39,20 +39,20 @@ func TestRejectedRouteIsExcludedUntilChanged(t *testing.T) {
 		t.Error("a refusal for another reason sets a route aside")
 	}
 	s.rejected([]model.ServiceAliasConfigKey{"shop:front"}, errors.New("unknown keyword"))
-	told := route.DeepCopy()
-	told.ResourceVersion, told.Status.Ingress = "2", []routev1.RouteIngress{{Host: "www.example.com"}}
-	if err := view.routes.GetStore().Update(told); err != nil {
+	reportedRoute := route.DeepCopy()
+	reportedRoute.ResourceVersion, reportedRoute.Status.Ingress = "2", []routev1.RouteIngress{{Host: "www.example.com"}}
+	if err := view.routes.GetStore().Update(reportedRoute); err != nil {
 		t.Fatal(err)
 	}
 	s.asked = s.routes()
 	s.rejected([]model.ServiceAliasConfigKey{"shop:other"}, errors.New("unknown keyword"))
-	if count != 2 || admitted(told) {
-		t.Errorf("the configuration was made %d times, and the route is admitted: %t", count, admitted(told))
+	if count != 2 || admitted(reportedRoute) {
+		t.Errorf("the configuration was made %d times, and the route is admitted: %t", count, admitted(reportedRoute))
 	}
 	for _, change := range []func(*routev1.Route){
 		func(r *routev1.Route) { r.Spec.Path = "/other" }, func(r *routev1.Route) { r.Annotations = map[string]string{"a": "b"} },
 	} {
-		changed := told.DeepCopy()
+		changed := reportedRoute.DeepCopy()
 		change(changed)
 		if !admitted(changed) {
 			t.Errorf("a route that asks for %+v now stays aside", changed)

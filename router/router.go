@@ -49,8 +49,8 @@ type Router struct {
 	// Outlive keeps HAProxy running if this process is killed, until the next router of Dir takes
 	// over.
 	Outlive bool
-	// Trouble, if set, is called with the reason why HAProxy does not serve what it should, or with
-	// "" when it does.
+	// Trouble, if set, is called with the reason why HAProxy does not serve the desired configuration,
+	// or with "" when it does.
 	Trouble func(string)
 }
 
@@ -106,7 +106,7 @@ func (r *Router) Run(ctx context.Context, ready func()) error {
 		Router: r, seen: view, refused: map[model.ServiceAliasConfigKey]*routev1.Route{},
 		again: view.all, observed: newMetrics(), builder: model.Builder{Source: view.source()},
 		hosts: map[*routev1.Route]*routev1.Route{}, checked: map[*routev1.Route]error{},
-		status: &statusWriter{client: view.routeClient, settings: r.Settings, written: map[string]*writing{}},
+		status: &statusWriter{client: view.routeClient, settings: r.Settings, writes: map[string]*writing{}},
 		writer: haproxy.Writer{
 			Dir: r.Dir, Settings: r.Settings, User: r.User, DefaultCertificate: pem, ServiceCA: r.ServiceCA,
 		},

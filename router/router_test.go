@@ -138,8 +138,8 @@ func row(proxy, server, state string) string {
 	return strings.Join(cells, ",") + "\n"
 }
 
-// told returns the metrics in Prometheus' text format.
-func told(t *testing.T, variables map[string]string) string {
+// advice returns the metrics in Prometheus' text format.
+func advice(t *testing.T, variables map[string]string) string {
 	t.Helper()
 	stats := "# pxname,svname\n" + row("public", "FRONTEND", "OPEN") + row("be_http:shop:front", "pod:web-1:web:http:10.0.0.1:8080", "UP") +
 		row("be_http:shop:front", "pod:web-2:web:http:10.0.0.2:8080", "DOWN") + row("be_http:shop:front", "BACKEND", "UP")
@@ -160,7 +160,7 @@ func told(t *testing.T, variables map[string]string) string {
 
 func TestMetricsOfHAProxy(t *testing.T) {
 	const server = `{backend="be_http:shop:front",namespace="shop",pod="web-1",route="front",server="pod:web-1:web:http:10.0.0.1:8080",service="web"}`
-	usual := told(t, nil)
+	usual := advice(t, nil)
 	for _, want := range []string{
 		"haproxy_exporter_up 1", "haproxy_exporter_server_threshold 500", `haproxy_frontend_bytes_in_total{frontend="public"} 8`, "haproxy_server_up" + server + " 1",
 		"haproxy_server_check_failures_total" + server + " 21", `haproxy_backend_connections_total{backend="be_http:shop:front",namespace="shop",route="front"} 7`,
@@ -173,11 +173,11 @@ func TestMetricsOfHAProxy(t *testing.T) {
 	if strings.Contains(usual, "haproxy_backend_bytes_in_total") {
 		t.Error("bytes are told of backends beside their servers")
 	}
-	many := told(t, map[string]string{"ROUTER_METRICS_HAPROXY_SERVER_THRESHOLD": "1"})
+	many := advice(t, map[string]string{"ROUTER_METRICS_HAPROXY_SERVER_THRESHOLD": "1"})
 	if strings.Contains(many, "haproxy_server_") || !strings.Contains(many, "haproxy_backend_bytes_in_total") {
 		t.Errorf("above the threshold servers are told:\n%s", many)
 	}
-	if few := told(t, map[string]string{"ROUTER_METRICS_HAPROXY_EXPORTED": "4"}); strings.Contains(few, "bytes") || !strings.Contains(few, "current_sessions") {
+	if few := advice(t, map[string]string{"ROUTER_METRICS_HAPROXY_EXPORTED": "4"}); strings.Contains(few, "bytes") || !strings.Contains(few, "current_sessions") {
 		t.Errorf("columns that were not asked for are told:\n%s", few)
 	}
 }
@@ -218,7 +218,7 @@ func TestFailedConfigurationIsRetried(t *testing.T) {
 func TestDefaultCertificateReloads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		authority, dir := certtest.New(t), t.TempDir()
-		put := func(name string) string {
+		install := func(name string) string {
 			pair := authority.Issue(t, name)
 			for from, to := range map[string]string{pair.CertFile: "tls.crt", pair.KeyFile: "tls.key"} {
 				content, err := os.ReadFile(from)
@@ -238,17 +238,17 @@ func TestDefaultCertificateReloads(t *testing.T) {
 			}
 			return string(content)
 		}
-		put("first")
+		install("first")
 		changes := 0
 		s := &session{Router: &Router{Settings: read(t, map[string]string{"DEFAULT_CERTIFICATE_DIR": dir})}, again: func() { changes++ }}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go s.followFiles(ctx)
-		<-time.After(filePollInterval * 5 / 2) // between two looks
+		<-time.After(filePollInterval * 5 / 2) // between two checks
 		if s.fallback.Load() != nil || changes != 0 {
 			t.Error("without a change it is read anew")
 		}
-		second := put("second")
+		second := install("second")
 		<-time.After(2 * filePollInterval)
 		if pem := s.fallback.Load(); pem == nil || !strings.HasPrefix(string(*pem), second) || changes != 1 {
 			t.Errorf("the certificate is not the second one, after %d changes", changes)

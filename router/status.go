@@ -27,7 +27,7 @@ type statusWriter struct {
 	changed  chan struct{}
 	once     sync.Once
 
-	written map[string]*writing // by namespace/name of the route; used only by the writer's goroutine
+	writes map[string]*writing // by namespace/name of the route; used only by the writer's goroutine
 }
 
 // writing is the last write about a route, and how often another router overwrote it.
@@ -64,7 +64,7 @@ func (w *statusWriter) set(verdicts []claim.Verdict) {
 
 func (w *statusWriter) run(ctx context.Context) error {
 	for {
-		var again <-chan time.Time
+		var retry <-chan time.Time
 		w.mu.Lock()
 		verdicts := w.verdicts
 		w.mu.Unlock()
@@ -74,7 +74,7 @@ func (w *statusWriter) run(ctx context.Context) error {
 			}
 			if err := w.write(ctx, verdict); err != nil && ctx.Err() == nil {
 				slog.Warn("write status of route", "route", describe(verdict.Route), "error", err)
-				again = time.After(statusRetry)
+				retry = time.After(statusRetry)
 			}
 		}
 		w.forget(verdicts)
@@ -82,7 +82,7 @@ func (w *statusWriter) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-w.wake():
-		case <-again:
+		case <-retry:
 		}
 	}
 }
@@ -93,9 +93,9 @@ func (w *statusWriter) forget(verdicts []claim.Verdict) {
 	for _, verdict := range verdicts {
 		hosts[describe(verdict.Route)] = true
 	}
-	for name := range w.written {
+	for name := range w.writes {
 		if !hosts[name] {
-			delete(w.written, name)
+			delete(w.writes, name)
 		}
 	}
 }
@@ -117,14 +117,14 @@ func (w *statusWriter) entry(verdict claim.Verdict) routev1.RouteIngress {
 // write updates the status of one route.
 func (w *statusWriter) write(ctx context.Context, verdict claim.Verdict) error {
 	desired, name := w.entry(verdict), describe(verdict.Route)
-	present := own(&verdict.Route.Status, desired.RouterName)
+	present := ingressOf(&verdict.Route.Status, desired.RouterName)
 	if present != nil && same(*present, desired) {
 		return nil
 	}
-	before := w.written[name]
+	before := w.writes[name]
 	if before == nil {
 		before = &writing{}
-		w.written[name] = before
+		w.writes[name] = before
 	}
 	now := time.Now()
 	if now.Before(before.until) {
@@ -135,7 +135,7 @@ func (w *statusWriter) write(ctx context.Context, verdict claim.Verdict) error {
 		desired.Conditions[0].LastTransitionTime = present.Conditions[0].LastTransitionTime
 	}
 	changed := verdict.Route.DeepCopy()
-	if entry := own(&changed.Status, desired.RouterName); entry != nil {
+	if entry := ingressOf(&changed.Status, desired.RouterName); entry != nil {
 		*entry = desired
 	} else {
 		changed.Status.Ingress = append(changed.Status.Ingress, desired)
@@ -159,8 +159,8 @@ func (w *statusWriter) write(ctx context.Context, verdict claim.Verdict) error {
 	return nil
 }
 
-// own returns a router's entry, or nil.
-func own(status *routev1.RouteStatus, router string) *routev1.RouteIngress {
+// ingressOf returns a router's entry, or nil.
+func ingressOf(status *routev1.RouteStatus, router string) *routev1.RouteIngress {
 	for i := range status.Ingress {
 		if status.Ingress[i].RouterName == router {
 			return &status.Ingress[i]

@@ -37,7 +37,7 @@ func contest(t *testing.T, routers ...[2]string) (*routev1.Route, []int) {
 	var writers []*statusWriter
 	for _, router := range routers {
 		s := read(t, map[string]string{"ROUTER_SERVICE_NAME": router[0], "ROUTER_CANONICAL_HOSTNAME": router[1]})
-		writers = append(writers, &statusWriter{client: client, settings: s, written: map[string]*writing{}})
+		writers = append(writers, &statusWriter{client: client, settings: s, writes: map[string]*writing{}})
 	}
 	for range 20 {
 		for i, writer := range writers {

@@ -148,10 +148,10 @@ func TestStatisticsAreCached(t *testing.T) {
 
 func TestBindPortsAfterSync(t *testing.T) {
 	for after, bound := range map[string]bool{"false": true, "true": false} {
-		asked := make(chan struct{}, 100)
+		requests := make(chan struct{}, 100)
 		// routes are never known
 		silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			asked <- struct{}{}
+			requests <- struct{}{}
 			<-r.Context().Done()
 		}))
 		dir, err := os.MkdirTemp("", "router-") // the path of a socket must be short
@@ -166,7 +166,7 @@ func TestBindPortsAfterSync(t *testing.T) {
 		s := read(t, variables)
 		router := &Router{Config: &rest.Config{Host: silent.URL}, Settings: s, Program: "/usr/sbin/haproxy", Dir: dir}
 		part := componenttest.Start(t, router.Run)
-		<-asked
+		<-requests
 		dial := func() bool {
 			connection, err := net.Dial("tcp", "127.0.0.1:"+s.Text("ROUTER_SERVICE_HTTP_PORT"))
 			if err == nil {

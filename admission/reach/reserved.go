@@ -132,9 +132,9 @@ func parse(text string) (netip.Addr, bool) {
 
 // unmapped returns the IPv4 network of a prefix that is written in IPv4-mapped IPv6 addresses.
 func unmapped(prefix netip.Prefix) netip.Prefix {
-	const mapped = 128 - 32
-	if prefix.Addr().Is4In6() && prefix.Bits() >= mapped {
-		return netip.PrefixFrom(prefix.Addr().Unmap(), prefix.Bits()-mapped)
+	const prefixBits = 128 - 32
+	if prefix.Addr().Is4In6() && prefix.Bits() >= prefixBits {
+		return netip.PrefixFrom(prefix.Addr().Unmap(), prefix.Bits()-prefixBits)
 	}
 	return prefix
 }

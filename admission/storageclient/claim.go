@@ -31,8 +31,8 @@ func (p *plugin) checkClaim(ctx context.Context, old, object runtime.Object) err
 	if err := checkMetadata(before, after, p.ClaimFinalizers, p.ClaimAnnotations); err != nil {
 		return err
 	}
-	own, err := p.ownsClaim(ctx, before)
-	if err == nil && !own {
+	owned, err := p.ownsClaim(ctx, before)
+	if err == nil && !owned {
 		err = fmt.Errorf("neither the StorageClass nor the volume of claim %q is of the driver of local storage, %q", before.Name, p.Driver)
 	}
 	return err

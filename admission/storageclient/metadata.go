@@ -17,7 +17,7 @@ func checkMetadata(before, after metav1.Object, finalizers, annotations []string
 		field = "labels"
 	case !equality.Semantic.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences()):
 		field = "ownerReferences"
-	case !slices.Equal(others(before.GetFinalizers(), finalizers), others(after.GetFinalizers(), finalizers)):
+	case !slices.Equal(foreign(before.GetFinalizers(), finalizers), foreign(after.GetFinalizers(), finalizers)):
 		field = "finalizers"
 	case !maps.Equal(otherKeys(before.GetAnnotations(), annotations), otherKeys(after.GetAnnotations(), annotations)):
 		field = "annotations"
@@ -27,8 +27,8 @@ func checkMetadata(before, after metav1.Object, finalizers, annotations []string
 	return fmt.Errorf("metadata.%s: the client of local storage can only change finalizers and annotations of its own", field)
 }
 
-// others returns the sorted values of a list that are not own ones.
-func others(list, local []string) []string {
+// foreign returns the sorted values of a list that are not own ones.
+func foreign(list, local []string) []string {
 	rest := slices.DeleteFunc(slices.Clone(list), func(value string) bool { return slices.Contains(local, value) })
 	slices.Sort(rest)
 	return rest

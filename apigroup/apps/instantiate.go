@@ -36,11 +36,11 @@ func (i *instantiate) Create(ctx context.Context, name string, body runtime.Obje
 	if err != nil {
 		return nil, err
 	}
-	found, err := i.store("deploymentconfigs").Get(ctx, name, &metav1.GetOptions{})
+	match, err := i.store("deploymentconfigs").Get(ctx, name, &metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
-	dc := found.(*appsv1.DeploymentConfig)
+	dc := match.(*appsv1.DeploymentConfig)
 	if dc.Spec.Paused {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("cannot deploy the paused deployment config %q; resume it first: oc rollout resume dc/%[1]s", name))
 	}
@@ -57,8 +57,8 @@ func (i *instantiate) Create(ctx context.Context, name string, body runtime.Obje
 }
 
 // updateImages sets the current images of the triggers in the template.
-func (i *instantiate) updateImages(ctx context.Context, dc *appsv1.DeploymentConfig, asked *appsv1.DeploymentRequest) (*appsv1.DeploymentConfig, error) {
-	if slices.Contains(asked.ExcludeTriggers, appsv1.DeploymentTriggerOnImageChange) {
+func (i *instantiate) updateImages(ctx context.Context, dc *appsv1.DeploymentConfig, req *appsv1.DeploymentRequest) (*appsv1.DeploymentConfig, error) {
+	if slices.Contains(req.ExcludeTriggers, appsv1.DeploymentTriggerOnImageChange) {
 		return dc, nil
 	}
 	streams := i.deps.Stores[imagev1.GroupVersion.WithResource("imagestreams").GroupResource()]
@@ -81,7 +81,7 @@ func (i *instantiate) updateImages(ctx context.Context, dc *appsv1.DeploymentCon
 		}
 		return stream.(*imagev1.ImageStream)
 	}
-	force := func(*appsv1.DeploymentTriggerImageChangeParams) bool { return asked.Force }
+	force := func(*appsv1.DeploymentTriggerImageChangeParams) bool { return req.Force }
 	if !rollout.UpdateImages(dc.DeepCopy(), force, find) || failure != nil {
 		return dc, failure
 	}

@@ -198,9 +198,9 @@ func podOf(ctx context.Context, core coreclient.CoreV1Interface, rc *corev1.Repl
 		if err != nil {
 			return "", err
 		}
-		own := slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return !metav1.IsControlledBy(&pod, rc) })
-		if len(own) > 0 {
-			first := slices.MinFunc(own, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+		podsOfController := slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return !metav1.IsControlledBy(&pod, rc) })
+		if len(podsOfController) > 0 {
+			first := slices.MinFunc(podsOfController, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
 			return first.Name, nil
 		}
 	}

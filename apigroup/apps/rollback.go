@@ -28,7 +28,7 @@ func newRollback(deps apiserver.Deps) *rollback {
 	return &rollback{apiserver.Action[*appsv1.DeploymentConfigRollback]{Kind: appsv1.GroupVersion.WithKind("DeploymentConfigRollback")}, deps}
 }
 
-// Create answers with the configuration.
+// Create returns the configuration of the rollback.
 func (r *rollback) Create(ctx context.Context, name string, body runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
 	asked, err := r.About(ctx, name, body, validate, func(b *appsv1.DeploymentConfigRollback) string { return b.Name })
 	if err != nil {
@@ -51,7 +51,7 @@ func (*rollbacks) NamespaceScoped() bool { return true }
 // GetSingularName implements rest.SingularNameProvider.
 func (*rollbacks) GetSingularName() string { return "deploymentconfigrollback" }
 
-// Create answers with the configuration.
+// Create returns the configuration of the rollback.
 func (r *rollbacks) Create(ctx context.Context, body runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
 	sent, ok := body.(*appsv1.DeploymentConfigRollback)
 	if !ok {
@@ -68,11 +68,11 @@ func (r *rollback) rolledBackConfig(ctx context.Context, asked *appsv1.Deploymen
 	if asked.Name == "" {
 		return nil, r.invalid(asked, field.Required(field.NewPath("name"), "set the name of the deployment config"))
 	}
-	found, err := r.deps.Stores[appsv1.GroupVersion.WithResource("deploymentconfigs").GroupResource()].Get(ctx, asked.Name, &metav1.GetOptions{})
+	match, err := r.deps.Stores[appsv1.GroupVersion.WithResource("deploymentconfigs").GroupResource()].Get(ctx, asked.Name, &metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
-	dc := found.(*appsv1.DeploymentConfig).DeepCopy()
+	dc := match.(*appsv1.DeploymentConfig).DeepCopy()
 	if dc.Spec.Paused {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("cannot rollback the paused deployment config %q; resume it first: oc rollout resume dc/%[1]s", dc.Name))
 	}

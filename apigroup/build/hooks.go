@@ -178,7 +178,7 @@ func (h *webHooks) secret(ctx context.Context, namespace, name string) (string, 
 // hidden is what builds show of a hook's secret.
 const hidden = "***"
 
-// concealSecret takes the secret out of the path of a call.
+// concealSecret removes the secret from the path of a call.
 func concealSecret(path string) string {
 	config, call, ok := strings.Cut(path, "/webhooks/")
 	_, kind, hasSecret := strings.Cut(call, "/")
@@ -188,7 +188,7 @@ func concealSecret(path string) string {
 	return config + "/webhooks/redacted/" + kind
 }
 
-// cause says which hook has started a build.
+// cause describes the webhook that started a build.
 func cause(kind string, revision *buildv1.SourceRevision) buildv1.BuildTriggerCause {
 	common := buildv1.CommonWebHookCause{Revision: revision, Secret: hidden}
 	switch kind {

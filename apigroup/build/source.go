@@ -73,12 +73,12 @@ func validateGit(git *buildv1.GitBuildSource, at *field.Path) (errs field.ErrorL
 
 // validateLocalPath rejects a path that leads out of the build's directory.
 func validateLocalPath(relative string, at *field.Path) field.ErrorList {
-	cleaned := path.Clean(relative)
+	clean := path.Clean(relative)
 	switch {
 	case relative == "":
 	case path.IsAbs(relative):
 		return field.ErrorList{field.Invalid(at, relative, "must be a relative path")}
-	case cleaned == ".." || strings.HasPrefix(cleaned, "../"):
+	case clean == ".." || strings.HasPrefix(clean, "../"):
 		return field.ErrorList{field.Invalid(at, relative, "must not be a path outside of the current directory")}
 	}
 	return nil

@@ -34,7 +34,7 @@ type instantiateREST struct{ requestAction }
 
 var _ rest.NamedCreater = &instantiateREST{}
 
-// Create makes the build.
+// Create creates the build.
 func (i *instantiateREST) Create(ctx context.Context, name string, body runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
 	req, err := i.request(ctx, name, body, validate)
 	if err != nil {
@@ -48,7 +48,7 @@ type clone struct{ requestAction }
 
 var _ rest.NamedCreater = &clone{}
 
-// Create makes the build.
+// Create creates the build.
 func (c *clone) Create(ctx context.Context, name string, body runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
 	req, err := c.request(ctx, name, body, validate)
 	if err != nil {

@@ -25,8 +25,8 @@ const maxImages = 100
 
 // fetcher reads images of other registries for one import.
 type fetcher struct {
-	insecure          bool // for all registries
-	checked, careless *registryclient.Session
+	insecure         bool // for all registries
+	strict, careless *registryclient.Session
 }
 
 // newFetcher returns a fetcher for an account. insecure applies to all registries.
@@ -36,12 +36,12 @@ func newFetcher(pool *registryclient.Pool, account *registryclient.Account, keyc
 		client.Keychain = keychain
 		return client.Session()
 	}
-	checked, err := session(false)
+	strict, err := session(false)
 	if err != nil {
 		return fetcher{}, err
 	}
 	careless, err := session(true)
-	return fetcher{insecure, checked, careless}, err
+	return fetcher{insecure, strict, careless}, err
 }
 
 // session returns the session for insecure or secure registries.
@@ -49,7 +49,7 @@ func (f fetcher) session(insecure bool) *registryclient.Session {
 	if f.insecure || insecure {
 		return f.careless
 	}
-	return f.checked
+	return f.strict
 }
 
 // image fetches an image. From an index it selects the image for this machine's architecture or,
@@ -60,16 +60,16 @@ func (f fetcher) image(ctx context.Context, from string, policy imagev1.TagImpor
 		return nil, nil, err
 	}
 	session := f.session(policy.Insecure)
-	image, err := one(ctx, session, reference, from)
+	image, err := fetchManifest(ctx, session, reference, from)
 	if err != nil || len(image.DockerImageManifests) == 0 {
 		return image, nil, err
 	}
 	if policy.ImportMode != imagev1.ImportModePreserveOriginal {
-		child, err := ours(image)
+		child, err := platformDigest(image)
 		if err != nil {
 			return nil, nil, err
 		}
-		image, err := one(ctx, session, reference, reference.AtDigest(child))
+		image, err := fetchManifest(ctx, session, reference, reference.AtDigest(child))
 		return image, nil, err
 	}
 	if n := len(image.DockerImageManifests); n > maxImages {
@@ -77,7 +77,7 @@ func (f fetcher) image(ctx context.Context, from string, policy imagev1.TagImpor
 	}
 	var children []imagev1.Image
 	for _, entry := range image.DockerImageManifests {
-		child, err := one(ctx, session, reference, reference.AtDigest(entry.Digest))
+		child, err := fetchManifest(ctx, session, reference, reference.AtDigest(entry.Digest))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -87,9 +87,9 @@ func (f fetcher) image(ctx context.Context, from string, policy imagev1.TagImpor
 	return image, children, nil
 }
 
-// ours returns the Linux image of an index for this machine's architecture, or the first Linux
-// image.
-func ours(index *imagev1.Image) (digest string, err error) {
+// platformDigest returns the Linux image of an index for this machine's architecture, or the first
+// Linux image.
+func platformDigest(index *imagev1.Image) (digest string, err error) {
 	for _, architecture := range []string{runtime.GOARCH, ""} {
 		for _, entry := range index.DockerImageManifests {
 			if entry.OS == "linux" && (architecture == "" || entry.Architecture == architecture) {
@@ -100,8 +100,8 @@ func ours(index *imagev1.Image) (digest string, err error) {
 	return "", fmt.Errorf("index %q has no image for linux", index.Name)
 }
 
-// one fetches a manifest and its configuration.
-func one(ctx context.Context, session *registryclient.Session, reference record.Reference, at string) (*imagev1.Image, error) {
+// fetchManifest fetches a manifest and its configuration.
+func fetchManifest(ctx context.Context, session *registryclient.Session, reference record.Reference, at string) (*imagev1.Image, error) {
 	manifest, err := session.Manifest(ctx, at)
 	if err != nil {
 		return nil, err

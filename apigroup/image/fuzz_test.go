@@ -50,7 +50,7 @@ func FuzzStreamPart(f *testing.F) {
 	})
 }
 
-// FuzzPolicyConfiguration proves that no configuration of the image policy makes the reader panic.
+// FuzzPolicyConfiguration proves that no configuration of the image policy causes a panic.
 func FuzzPolicyConfiguration(f *testing.F) {
 	f.Add("{apiVersion: v1, kind: ImagePolicyConfig, resolveImages: Attempt, executionRules: [{name: a, onResources: [{resource: pods}], matchImageLabels: [{matchLabels: {a: b}}]}]}")
 	f.Add("executionRules: [{}]")

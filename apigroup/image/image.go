@@ -46,9 +46,9 @@ func (o Options) integrated(registry string) bool {
 // Feature returns the API group.
 func Feature(options Options) apiserver.Feature {
 	streams, records := &streams{options: options}, newRecordCounter()
-	virtual := func(plural string, made func(view) rest.Storage) apiserver.Served {
+	virtual := func(plural string, storageOf func(view) rest.Storage) apiserver.Served {
 		return apiserver.Virtual{Plural: plural, New: func(deps apiserver.Deps) (rest.Storage, error) {
-			return made(newView(deps, records)), nil
+			return storageOf(newView(deps, records)), nil
 		}}
 	}
 	shared := &apiserver.Deps{}

@@ -69,11 +69,11 @@ func (t *imageTags) ConvertToTable(ctx context.Context, object, options runtime.
 
 // Get returns a tag with its image.
 func (t *imageTags) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
-	found, err := t.streamTags.Get(ctx, name, options)
+	match, err := t.streamTags.Get(ctx, name, options)
 	if err != nil {
 		return nil, err
 	}
-	return t.withHistory(ctx, found.(*imagev1.ImageStreamTag))
+	return t.withHistory(ctx, match.(*imagev1.ImageStreamTag))
 }
 
 // withHistory adds the history to a tag of a stream.
@@ -86,31 +86,31 @@ func (t *imageTags) withHistory(ctx context.Context, tag *imagev1.ImageStreamTag
 	if err != nil {
 		return nil, err
 	}
-	made := imageTag(stream, name)
+	result := imageTag(stream, name)
 	if tag.Image.Name != "" {
-		made.Image = &tag.Image
+		result.Image = &tag.Image
 	}
-	return made, nil
+	return result, nil
 }
 
 // imageTag returns a tag without its image.
 func imageTag(stream *imagev1.ImageStream, name string) *imagev1.ImageTag {
-	made := &imagev1.ImageTag{
+	result := &imagev1.ImageTag{
 		ObjectMeta: metadata(stream, stream.Name+":"+name, stream.CreationTimestamp), Spec: specTag(stream, name).DeepCopy(),
 	}
-	if made.Spec != nil {
-		made.Annotations = made.Spec.Annotations
+	if result.Spec != nil {
+		result.Annotations = result.Spec.Annotations
 	}
 	for _, list := range stream.Status.Tags {
 		if list.Tag != name {
 			continue
 		}
-		made.Status = list.DeepCopy()
+		result.Status = list.DeepCopy()
 		if len(list.Items) > 0 {
-			made.Generation, made.CreationTimestamp = list.Items[0].Generation, list.Items[0].Created
+			result.Generation, result.CreationTimestamp = list.Items[0].Generation, list.Items[0].Created
 		}
 	}
-	return made
+	return result
 }
 
 // List returns the tags of all streams of a namespace, or of all namespaces, without images.
@@ -126,19 +126,19 @@ func (t *imageTags) List(ctx context.Context, options *metainternalversion.ListO
 
 // Create adds a tag to a stream, and creates a missing stream.
 func (t *imageTags) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
-	wanted := object.(*imagev1.ImageTag)
-	tag, err := streamTagOf(wanted)
+	desired := object.(*imagev1.ImageTag)
+	tag, err := streamTagOf(desired)
 	if err != nil {
 		return nil, err
 	}
-	if err := validate(ctx, wanted); err != nil {
+	if err := validate(ctx, desired); err != nil {
 		return nil, err
 	}
-	made, err := t.streamTags.Create(ctx, tag, rest.ValidateAllObjectFunc, options)
+	result, err := t.streamTags.Create(ctx, tag, rest.ValidateAllObjectFunc, options)
 	if err != nil {
 		return nil, err
 	}
-	return t.withHistory(ctx, made.(*imagev1.ImageStreamTag))
+	return t.withHistory(ctx, result.(*imagev1.ImageStreamTag))
 }
 
 // Update changes the target of a tag, or its annotations. It creates a missing tag.
@@ -148,16 +148,16 @@ func (t *imageTags) Update(ctx context.Context, name string, object rest.Updated
 	if err != nil {
 		return nil, false, err
 	}
-	wanted := changed.(*imagev1.ImageTag)
-	tag, err := streamTagOf(wanted)
+	desired := changed.(*imagev1.ImageTag)
+	tag, err := streamTagOf(desired)
 	if err != nil {
 		return nil, false, err
 	}
 	if missing {
-		made, err := t.Create(ctx, wanted, create, &metav1.CreateOptions{DryRun: options.DryRun})
-		return made, true, err
+		result, err := t.Create(ctx, desired, create, &metav1.CreateOptions{DryRun: options.DryRun})
+		return result, true, err
 	}
-	if err := validate(ctx, wanted, old); err != nil {
+	if err := validate(ctx, desired, old); err != nil {
 		return nil, false, err
 	}
 	stored, _, err := t.streamTags.Update(ctx, name, rest.DefaultUpdatedObjectInfo(tag), rest.ValidateAllObjectFunc,
@@ -165,8 +165,8 @@ func (t *imageTags) Update(ctx context.Context, name string, object rest.Updated
 	if err != nil {
 		return nil, false, err
 	}
-	made, err := t.withHistory(ctx, stored.(*imagev1.ImageStreamTag))
-	return made, false, err
+	result, err := t.withHistory(ctx, stored.(*imagev1.ImageStreamTag))
+	return result, false, err
 }
 
 // Delete deletes a tag and its history.
@@ -175,12 +175,12 @@ func (t *imageTags) Delete(ctx context.Context, name string, validate rest.Valid
 }
 
 // streamTagOf converts an image tag to a stream tag.
-func streamTagOf(wanted *imagev1.ImageTag) (*imagev1.ImageStreamTag, error) {
-	if wanted.Spec == nil {
+func streamTagOf(desired *imagev1.ImageTag) (*imagev1.ImageStreamTag, error) {
+	if desired.Spec == nil {
 		problems := field.ErrorList{field.Required(field.NewPath("spec"), "what the tag is pointed at")}
-		return nil, apierrors.NewInvalid(imagev1.GroupVersion.WithKind("ImageTag").GroupKind(), wanted.Name, problems)
+		return nil, apierrors.NewInvalid(imagev1.GroupVersion.WithKind("ImageTag").GroupKind(), desired.Name, problems)
 	}
-	tag := &imagev1.ImageStreamTag{ObjectMeta: *wanted.ObjectMeta.DeepCopy(), Tag: wanted.Spec.DeepCopy()}
+	tag := &imagev1.ImageStreamTag{ObjectMeta: *desired.ObjectMeta.DeepCopy(), Tag: desired.Spec.DeepCopy()}
 	if len(tag.Annotations) == 0 {
 		tag.Annotations = tag.Tag.Annotations
 	}

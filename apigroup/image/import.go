@@ -57,43 +57,43 @@ func (*imports) GetSingularName() string { return "imagestreamimport" }
 // Create imports images. An error is reported in the status of the image, and in a condition of its
 // tag. Other images are imported anyway.
 func (i *imports) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
-	wanted := object.(*imagev1.ImageStreamImport)
-	wanted.Namespace = request.NamespaceValue(ctx)
-	if problems := i.validate(wanted); len(problems) > 0 {
-		return nil, apierrors.NewInvalid(imagev1.GroupVersion.WithKind("ImageStreamImport").GroupKind(), wanted.Name, problems)
+	desired := object.(*imagev1.ImageStreamImport)
+	desired.Namespace = request.NamespaceValue(ctx)
+	if problems := i.validate(desired); len(problems) > 0 {
+		return nil, apierrors.NewInvalid(imagev1.GroupVersion.WithKind("ImageStreamImport").GroupKind(), desired.Name, problems)
 	}
-	if err := validate(ctx, wanted); err != nil {
+	if err := validate(ctx, desired); err != nil {
 		return nil, err
 	}
-	account, err := i.options.Registries.Open(wanted.Namespace)
+	account, err := i.options.Registries.Open(desired.Namespace)
 	if err != nil {
-		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("import into %q: %v", wanted.Name, err), busyRetrySeconds)
+		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("import into %q: %v", desired.Name, err), busyRetrySeconds)
 	}
 	defer account.Close()
-	fetch, err := i.fetcher(ctx, wanted, account)
+	fetch, err := i.fetcher(ctx, desired, account)
 	if err != nil {
 		return nil, err
 	}
-	wanted.Status = imagev1.ImageStreamImportStatus{}
-	results := i.fetch(ctx, fetch, wanted)
-	if !wanted.Spec.Import {
-		return hideManifests(wanted), nil
+	desired.Status = imagev1.ImageStreamImportStatus{}
+	results := i.fetch(ctx, fetch, desired)
+	if !desired.Spec.Import {
+		return hideManifests(desired), nil
 	}
-	if wanted.Status.Import, err = i.apply(ctx, wanted, results, options.DryRun); err != nil {
+	if desired.Status.Import, err = i.apply(ctx, desired, results, options.DryRun); err != nil {
 		return nil, err
 	}
-	return hideManifests(wanted), nil
+	return hideManifests(desired), nil
 }
 
 // fetcher returns a fetcher with the credentials of the project. It skips secrets that it cannot
 // read.
-func (i *imports) fetcher(ctx context.Context, wanted *imagev1.ImageStreamImport, account *registryclient.Account) (fetcher, error) {
-	secrets, err := pullSecrets(ctx, i.core, wanted.Namespace)
+func (i *imports) fetcher(ctx context.Context, desired *imagev1.ImageStreamImport, account *registryclient.Account) (fetcher, error) {
+	secrets, err := pullSecrets(ctx, i.core, desired.Namespace)
 	if err != nil {
 		return fetcher{}, err
 	}
 	keychain, _ := registryclient.KeychainOf((*corev1.SecretList)(secrets).Items)
-	stream, err := i.stream(ctx, wanted.Name)
+	stream, err := i.stream(ctx, desired.Name)
 	return newFetcher(i.options.Registries, account, keychain, err == nil && insecureStream(stream))
 }
 
@@ -111,14 +111,14 @@ type result struct {
 }
 
 // fetch fetches all requested images, and sets the status.
-func (i *imports) fetch(ctx context.Context, fetch fetcher, wanted *imagev1.ImageStreamImport) []result {
+func (i *imports) fetch(ctx context.Context, fetch fetcher, desired *imagev1.ImageStreamImport) []result {
 	ctx, cancel := context.WithTimeout(ctx, i.fetchTimeout)
 	defer cancel()
-	return append(i.fetchImages(ctx, fetch, wanted), i.fetchRepository(ctx, fetch, wanted)...)
+	return append(i.fetchImages(ctx, fetch, desired), i.fetchRepository(ctx, fetch, desired)...)
 }
 
-func (i *imports) fetchImages(ctx context.Context, fetch fetcher, wanted *imagev1.ImageStreamImport) (results []result) {
-	for _, spec := range wanted.Spec.Images {
+func (i *imports) fetchImages(ctx context.Context, fetch fetcher, desired *imagev1.ImageStreamImport) (results []result) {
+	for _, spec := range desired.Spec.Images {
 		r := result{from: spec.From.Name, policy: spec.ImportPolicy, reference: spec.ReferencePolicy}
 		if spec.To != nil {
 			r.tag = spec.To.Name
@@ -127,7 +127,7 @@ func (i *imports) fetchImages(ctx context.Context, fetch fetcher, wanted *imagev
 		}
 		results = append(results, r)
 	}
-	wanted.Status.Images = fetchAll(ctx, fetch, results)
+	desired.Status.Images = fetchAll(ctx, fetch, results)
 	return results
 }
 
@@ -145,23 +145,23 @@ func fetchAll(ctx context.Context, fetch fetcher, results []result) (withHistory
 	}
 	_ = fetches.Wait() // errors are in the results
 	for _, r := range results {
-		withHistory = append(withHistory, r.tell())
+		withHistory = append(withHistory, r.toStatus())
 	}
 	return withHistory
 }
 
-func (r *result) tell() imagev1.ImageImportStatus {
+func (r *result) toStatus() imagev1.ImageImportStatus {
 	return imagev1.ImageImportStatus{Status: r.status, Image: r.image.DeepCopy(), Tag: r.tag, Manifests: slices.Clone(r.children)}
 }
 
 // fetchRepository imports the newest tags of a repository, and lists the others.
-func (i *imports) fetchRepository(ctx context.Context, fetch fetcher, wanted *imagev1.ImageStreamImport) (results []result) {
-	spec := wanted.Spec.Repository
+func (i *imports) fetchRepository(ctx context.Context, fetch fetcher, desired *imagev1.ImageStreamImport) (results []result) {
+	spec := desired.Spec.Repository
 	if spec == nil {
 		return nil
 	}
 	withHistory := &imagev1.RepositoryImportStatus{}
-	wanted.Status.Repository = withHistory
+	desired.Status.Repository = withHistory
 	reference, err := record.ParseReference(spec.From.Name)
 	var tags []string
 	if err == nil {
@@ -182,7 +182,7 @@ func (i *imports) fetchRepository(ctx context.Context, fetch fetcher, wanted *im
 }
 
 // hideManifests removes manifests from the response, unless the client has requested them.
-func hideManifests(wanted *imagev1.ImageStreamImport) *imagev1.ImageStreamImport {
+func hideManifests(desired *imagev1.ImageStreamImport) *imagev1.ImageStreamImport {
 	hide := func(statuses []imagev1.ImageImportStatus, include func(int) bool) {
 		for n := range statuses {
 			if include(n) {
@@ -196,16 +196,16 @@ func hideManifests(wanted *imagev1.ImageStreamImport) *imagev1.ImageStreamImport
 			}
 		}
 	}
-	hide(wanted.Status.Images, func(n int) bool { return wanted.Spec.Images[n].IncludeManifest })
-	if withHistory := wanted.Status.Repository; withHistory != nil {
-		hide(withHistory.Images, func(int) bool { return wanted.Spec.Repository.IncludeManifest })
+	hide(desired.Status.Images, func(n int) bool { return desired.Spec.Images[n].IncludeManifest })
+	if withHistory := desired.Status.Repository; withHistory != nil {
+		hide(withHistory.Images, func(int) bool { return desired.Spec.Repository.IncludeManifest })
 	}
-	return wanted
+	return desired
 }
 
-func (i *imports) validate(wanted *imagev1.ImageStreamImport) (problems field.ErrorList) {
-	for _, reason := range validStreamName(wanted.Name, false) {
-		problems = append(problems, field.Invalid(field.NewPath("metadata", "name"), wanted.Name, reason))
+func (i *imports) validate(desired *imagev1.ImageStreamImport) (problems field.ErrorList) {
+	for _, reason := range validStreamName(desired.Name, false) {
+		problems = append(problems, field.Invalid(field.NewPath("metadata", "name"), desired.Name, reason))
 	}
 	spec := field.NewPath("spec")
 	check := func(from *corev1.ObjectReference, insecure bool, at *field.Path) {
@@ -217,17 +217,17 @@ func (i *imports) validate(wanted *imagev1.ImageStreamImport) (problems field.Er
 			problems = append(problems, field.Forbidden(at.Child("name"), reason))
 		}
 	}
-	if len(wanted.Spec.Images) == 0 && wanted.Spec.Repository == nil {
+	if len(desired.Spec.Images) == 0 && desired.Spec.Repository == nil {
 		problems = append(problems, field.Required(spec.Child("images"), "name images or a repository"))
 	}
-	for n := range wanted.Spec.Images {
-		image, at := &wanted.Spec.Images[n], spec.Child("images").Index(n)
+	for n := range desired.Spec.Images {
+		image, at := &desired.Spec.Images[n], spec.Child("images").Index(n)
 		check(&image.From, image.ImportPolicy.Insecure, at.Child("from"))
 		if image.To != nil {
 			problems = append(problems, validateTagName(image.To.Name, at.Child("to", "name"))...)
 		}
 	}
-	if repository := wanted.Spec.Repository; repository != nil {
+	if repository := desired.Spec.Repository; repository != nil {
 		check(&repository.From, repository.ImportPolicy.Insecure, spec.Child("repository", "from"))
 		if parsed, err := record.ParseReference(repository.From.Name); err == nil && parsed.Tag+parsed.Digest != "" {
 			problems = append(problems, field.Invalid(spec.Child("repository", "from", "name"), repository.From.Name,

@@ -135,8 +135,8 @@ func TestImportReportsMissingImage(t *testing.T) {
 	}
 }
 
-// imported returns an import of images.
-func imported(from ...string) *imagev1.ImageStreamImport {
+// importOf returns an import of images.
+func importOf(from ...string) *imagev1.ImageStreamImport {
 	request := &imagev1.ImageStreamImport{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}}
 	for _, name := range from {
 		request.Spec.Images = append(request.Spec.Images, imagev1.ImageImportSpec{From: corev1.ObjectReference{Kind: dockerKind, Name: name}})
@@ -144,7 +144,7 @@ func imported(from ...string) *imagev1.ImageStreamImport {
 	return request
 }
 
-// answering returns a registry that answers as handle does, and its host.
+// answering returns a registry that responds with handle, and its host.
 func answering(t *testing.T, handle http.HandlerFunc) string {
 	t.Helper()
 	server := httptest.NewServer(handle)
@@ -155,7 +155,7 @@ func answering(t *testing.T, handle http.HandlerFunc) string {
 func TestUnresponsiveRegistryTimesOut(t *testing.T) {
 	host := answering(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	imports := &imports{fetchTimeout: 100 * time.Millisecond}
-	request := imported(host + "/team/app:v1")
+	request := importOf(host + "/team/app:v1")
 	results := imports.fetch(t.Context(), reading(t), request)
 	if len(results) != 1 || results[0].image != nil || results[0].tag != "v1" || !strings.Contains(results[0].status.Message, "does not answer in time") {
 		t.Errorf("%+v", results)
@@ -166,22 +166,22 @@ func TestUnresponsiveRegistryTimesOut(t *testing.T) {
 }
 
 func TestSlowRegistryDoesNotDelayOthers(t *testing.T) {
-	asked := make(chan struct{})
+	requested := make(chan struct{})
 	var once sync.Once
 	slow := answering(t, func(w http.ResponseWriter, r *http.Request) {
 		select {
-		case <-asked:
+		case <-requested:
 		case <-r.Context().Done():
 		}
 		http.NotFound(w, r)
 	})
 	other := answering(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/v2/" {
-			once.Do(func() { close(asked) })
+			once.Do(func() { close(requested) })
 		}
 	})
 	imports := &imports{fetchTimeout: time.Minute}
-	for _, r := range imports.fetch(t.Context(), reading(t), imported(slow+"/app:v1", other+"/app:v1")) {
+	for _, r := range imports.fetch(t.Context(), reading(t), importOf(slow+"/app:v1", other+"/app:v1")) {
 		if strings.Contains(r.status.Message, "in time") {
 			t.Errorf("%s: %s", r.from, r.status.Message)
 		}
@@ -200,7 +200,7 @@ func TestImportAppliesOnlyToItsStream(t *testing.T) {
 		uid        types.UID
 		generation int64
 		stream     *imagev1.ImageStream
-		refused    func(error) bool
+		isWantErr  func(error) bool
 	}{
 		"the same stream":            {"shop", "a", 2, stream("a", 2, "7"), nil},
 		"with a newer status":        {"shop", "a", 2, stream("a", 2, "8"), nil},
@@ -214,7 +214,7 @@ func TestImportAppliesOnlyToItsStream(t *testing.T) {
 	} {
 		request := &imagev1.ImageStreamImport{ObjectMeta: metav1.ObjectMeta{Namespace: tt.namespace, Name: "app", UID: tt.uid, Generation: tt.generation}}
 		err := (&imports{core: core}).checkTarget(t.Context(), request, tt.stream)
-		if tt.refused == nil && err != nil || tt.refused != nil && !tt.refused(err) {
+		if tt.isWantErr == nil && err != nil || tt.isWantErr != nil && !tt.isWantErr(err) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -19,48 +19,48 @@ const CheckAnnotation = "openshift.io/image.dockerRepositoryCheck"
 
 // apply makes the fetched images the newest of the stream's tags, in one update of the stream. It
 // skips images that exceed the project's limits.
-func (i *imports) apply(ctx context.Context, wanted *imagev1.ImageStreamImport, results []result, dryRun []string) (*imagev1.ImageStream, error) {
+func (i *imports) apply(ctx context.Context, desired *imagev1.ImageStreamImport, results []result, dryRun []string) (*imagev1.ImageStream, error) {
 	var changed *imagev1.ImageStream
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		stream, err := i.stream(ctx, wanted.Name)
+		stream, err := i.stream(ctx, desired.Name)
 		missing := apierrors.IsNotFound(err)
 		if err != nil && !missing {
 			return err
 		}
-		if err := i.checkTarget(ctx, wanted, stream); err != nil {
+		if err := i.checkTarget(ctx, desired, stream); err != nil {
 			return err
 		}
 		if missing {
-			stream = &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Name: wanted.Name, Namespace: wanted.Namespace}}
+			stream = &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Name: desired.Name, Namespace: desired.Namespace}}
 		}
 		results, err := i.refuse(stream, results)
 		if err != nil {
 			return err
 		}
-		tellAll(wanted, results)
+		tellAll(desired, results)
 		if err := i.keepImages(ctx, results, dryRun); err != nil {
 			return err
 		}
 		stream = stream.DeepCopy()
-		point(stream, wanted, results)
+		point(stream, desired, results)
 		ctx := withStatus(ctx, func(stream *imagev1.ImageStream) { recordResults(stream, results) })
 		if missing {
-			made, err := i.streams.Create(ctx, stream, rest.ValidateAllObjectFunc, &metav1.CreateOptions{DryRun: dryRun})
+			result, err := i.streams.Create(ctx, stream, rest.ValidateAllObjectFunc, &metav1.CreateOptions{DryRun: dryRun})
 			if apierrors.IsAlreadyExists(err) {
-				return apierrors.NewConflict(imagev1.Resource("imagestreams"), wanted.Name, err)
+				return apierrors.NewConflict(imagev1.Resource("imagestreams"), desired.Name, err)
 			}
 			if err != nil {
 				return err
 			}
-			changed = made.(*imagev1.ImageStream)
+			changed = result.(*imagev1.ImageStream)
 			return nil
 		}
-		made, _, err := i.streams.Update(ctx, stream.Name, rest.DefaultUpdatedObjectInfo(stream), rest.ValidateAllObjectFunc,
+		result, _, err := i.streams.Update(ctx, stream.Name, rest.DefaultUpdatedObjectInfo(stream), rest.ValidateAllObjectFunc,
 			rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{DryRun: dryRun})
 		if err != nil {
 			return err
 		}
-		changed = made.(*imagev1.ImageStream)
+		changed = result.(*imagev1.ImageStream)
 		return nil
 	})
 	return changed, err
@@ -69,22 +69,22 @@ func (i *imports) apply(ctx context.Context, wanted *imagev1.ImageStreamImport, 
 // checkTarget returns an error if the results of an import cannot be stored, because the stream has
 // changed during the import. An import with UID and generation applies only to that stream. Other
 // imports create a missing stream (nil) if its project exists.
-func (i *imports) checkTarget(ctx context.Context, wanted *imagev1.ImageStreamImport, stream *imagev1.ImageStream) error {
-	if wanted.UID != "" {
-		if stream == nil || stream.UID != wanted.UID || wanted.Generation != 0 && stream.Generation != wanted.Generation {
-			return apierrors.NewConflict(imagev1.Resource("imagestreams"), wanted.Name, fmt.Errorf("it has changed since the import was asked for"))
+func (i *imports) checkTarget(ctx context.Context, desired *imagev1.ImageStreamImport, stream *imagev1.ImageStream) error {
+	if desired.UID != "" {
+		if stream == nil || stream.UID != desired.UID || desired.Generation != 0 && stream.Generation != desired.Generation {
+			return apierrors.NewConflict(imagev1.Resource("imagestreams"), desired.Name, fmt.Errorf("it has changed since the import was asked for"))
 		}
 		return nil
 	}
 	if stream != nil {
 		return nil
 	}
-	project, err := i.core.Namespaces().Get(ctx, wanted.Namespace, metav1.GetOptions{})
+	project, err := i.core.Namespaces().Get(ctx, desired.Namespace, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
 	if project.DeletionTimestamp != nil {
-		return apierrors.NewForbidden(imagev1.Resource("imagestreams"), wanted.Name, fmt.Errorf("the project %q is being deleted", wanted.Namespace))
+		return apierrors.NewForbidden(imagev1.Resource("imagestreams"), desired.Name, fmt.Errorf("the project %q is being deleted", desired.Namespace))
 	}
 	return nil
 }
@@ -109,12 +109,12 @@ func (i *imports) keepImages(ctx context.Context, results []result, dryRun []str
 }
 
 // point points the tags of a stream at the imported images.
-func point(stream *imagev1.ImageStream, wanted *imagev1.ImageStreamImport, results []result) {
+func point(stream *imagev1.ImageStream, desired *imagev1.ImageStreamImport, results []result) {
 	if stream.Annotations == nil {
 		stream.Annotations = map[string]string{}
 	}
 	stream.Annotations[CheckAnnotation] = time.Now().UTC().Format(time.RFC3339)
-	if repository := wanted.Spec.Repository; repository != nil {
+	if repository := desired.Spec.Repository; repository != nil {
 		stream.Spec.DockerImageRepository = repository.From.Name
 	}
 	for _, r := range results {

@@ -15,25 +15,25 @@ func (i *imports) refuse(stream *imagev1.ImageStream, results []result) ([]resul
 	if err != nil {
 		return nil, err
 	}
-	allowed, planned := slices.Clone(results), stream
+	allowed, plan := slices.Clone(results), stream
 	for n := range allowed {
 		r := &allowed[n]
 		if r.tag == "" {
 			continue
 		}
 		if err := i.limits.checkImage(stream.Namespace, r.images()...); err != nil {
-			r.refused(err)
+			r.reject(err)
 		}
 		if !counted {
 			continue
 		}
-		next := r.in(planned)
-		if problems := i.limits.checkStream(next, planned); len(problems) > 0 {
-			r.refused(apierrors.NewForbidden(imagev1.Resource("imagestreams"), stream.Name, problems.ToAggregate()))
+		next := r.in(plan)
+		if problems := i.limits.checkStream(next, plan); len(problems) > 0 {
+			r.reject(apierrors.NewForbidden(imagev1.Resource("imagestreams"), stream.Name, problems.ToAggregate()))
 			r.unpointed = slices.ContainsFunc(problems, func(problem *field.Error) bool { return problem.Field == "spec.tags" })
-			next = r.in(planned)
+			next = r.in(plan)
 		}
-		planned = next
+		plan = next
 	}
 	return allowed, nil
 }
@@ -58,8 +58,8 @@ func (r *result) images() (images []*imagev1.Image) {
 	return images
 }
 
-// refused removes the image and sets the reason, unless there is an earlier error.
-func (r *result) refused(err error) {
+// reject removes the image and sets the reason, unless there is an earlier error.
+func (r *result) reject(err error) {
 	if r.image != nil {
 		r.status = outcome(err, r.from)
 	}
@@ -71,9 +71,9 @@ func tellAll(request *imagev1.ImageStreamImport, results []result) {
 	images := len(request.Status.Images)
 	for n := range results {
 		if n < images {
-			request.Status.Images[n] = results[n].tell()
+			request.Status.Images[n] = results[n].toStatus()
 		} else {
-			request.Status.Repository.Images[n-images] = results[n].tell()
+			request.Status.Repository.Images[n-images] = results[n].toStatus()
 		}
 	}
 }

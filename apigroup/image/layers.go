@@ -74,13 +74,13 @@ func (l *streamLayers) add(ctx context.Context, list *imagev1.ImageStreamLayers,
 		blobs.Layers = append(blobs.Layers, layer.Name)
 		list.Blobs[layer.Name] = imagev1.ImageLayerData{LayerSize: &layer.LayerSize, MediaType: layer.MediaType}
 	}
-	described, err := record.Metadata(image)
+	description, err := record.Metadata(image)
 	if err != nil {
 		return err
 	}
-	if digest.MatchString(described.ID) {
-		blobs.Config = &described.ID
-		list.Blobs[described.ID] = imagev1.ImageLayerData{}
+	if digest.MatchString(description.ID) {
+		blobs.Config = &description.ID
+		list.Blobs[description.ID] = imagev1.ImageLayerData{}
 	}
 	for _, child := range image.DockerImageManifests {
 		blobs.Manifests = append(blobs.Manifests, child.Digest)

@@ -48,36 +48,36 @@ func (l limits) strictest(namespace string, kind corev1.LimitType, of corev1.Res
 	if err != nil {
 		return nil, fmt.Errorf("list LimitRanges of project %q: %w", namespace, err)
 	}
-	var found *limit
+	var existing *limit
 	for _, one := range all {
 		for _, item := range one.Spec.Limits {
 			most, limited := item.Max[of]
-			if item.Type == kind && limited && (found == nil || most.Cmp(found.most) < 0) {
-				found = &limit{one.Name, kind, of, most}
+			if item.Type == kind && limited && (existing == nil || most.Cmp(existing.most) < 0) {
+				existing = &limit{one.Name, kind, of, most}
 			}
 		}
 	}
-	return found, nil
+	return existing, nil
 }
 
 // checkImage rejects images that are larger than the project allows and, if there is a limit,
 // images of unknown size.
 func (l limits) checkImage(namespace string, images ...*imagev1.Image) error {
-	found, err := l.strictest(namespace, imagev1.LimitTypeImage, corev1.ResourceStorage)
-	if err != nil || found == nil {
+	limit, err := l.strictest(namespace, imagev1.LimitTypeImage, corev1.ResourceStorage)
+	if err != nil || limit == nil {
 		return err
 	}
 	for _, image := range images {
-		described, err := record.Metadata(image)
+		description, err := record.Metadata(image)
 		if err != nil {
 			return err
 		}
-		would := resource.NewQuantity(described.Size, resource.BinarySI)
-		if described.Size <= 0 {
-			return apierrors.NewForbidden(imagev1.Resource("images"), image.Name, fmt.Errorf("its size is not known, and LimitRange %q limits it", found.limitRange))
+		would := resource.NewQuantity(description.Size, resource.BinarySI)
+		if description.Size <= 0 {
+			return apierrors.NewForbidden(imagev1.Resource("images"), image.Name, fmt.Errorf("its size is not known, and LimitRange %q limits it", limit.limitRange))
 		}
-		if would.Cmp(found.most) > 0 {
-			return apierrors.NewForbidden(imagev1.Resource("images"), image.Name, fmt.Errorf("%s", found.exceeded(would)))
+		if would.Cmp(limit.most) > 0 {
+			return apierrors.NewForbidden(imagev1.Resource("images"), image.Name, fmt.Errorf("%s", limit.exceeded(would)))
 		}
 	}
 	return nil
@@ -86,8 +86,8 @@ func (l limits) checkImage(namespace string, images ...*imagev1.Image) error {
 // countStreams reports whether the project limits image streams.
 func (l limits) countStreams(namespace string) (bool, error) {
 	for _, of := range []corev1.ResourceName{imagev1.ResourceImageStreamTags, imagev1.ResourceImageStreamImages} {
-		if found, err := l.strictest(namespace, imagev1.LimitTypeImageStream, of); err != nil || found != nil {
-			return found != nil, err
+		if limit, err := l.strictest(namespace, imagev1.LimitTypeImageStream, of); err != nil || limit != nil {
+			return limit != nil, err
 		}
 	}
 	return false, nil
@@ -104,18 +104,18 @@ func (l limits) checkStream(stream, old *imagev1.ImageStream) (problems field.Er
 		{imagev1.ResourceImageStreamTags, "spec", referencesOf}, {imagev1.ResourceImageStreamImages, "status", imagesOf},
 	} {
 		at := field.NewPath(counted.at, "tags")
-		found, err := l.strictest(stream.Namespace, imagev1.LimitTypeImageStream, counted.of)
+		limit, err := l.strictest(stream.Namespace, imagev1.LimitTypeImageStream, counted.of)
 		if err != nil {
 			problems = append(problems, field.InternalError(at, err))
 			continue
 		}
-		if found == nil {
+		if limit == nil {
 			continue
 		}
 		count := counted.count(stream)
 		would := resource.NewQuantity(count, resource.DecimalSI)
-		if would.Cmp(found.most) > 0 && (old == nil || count > counted.count(old)) {
-			problems = append(problems, field.Forbidden(at, found.exceeded(would)))
+		if would.Cmp(limit.most) > 0 && (old == nil || count > counted.count(old)) {
+			problems = append(problems, field.Forbidden(at, limit.exceeded(would)))
 		}
 	}
 	return problems

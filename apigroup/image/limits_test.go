@@ -28,9 +28,9 @@ func limitsOf(t *testing.T, kind corev1.LimitType, most map[corev1.ResourceName]
 		lax[of], strict[of] = resource.MustParse("1Ti"), resource.MustParse(quantity)
 	}
 	for name, list := range map[string]corev1.ResourceList{"lax": lax, "strict": strict} {
-		made := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
-		made.Spec.Limits = []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Max: strict}, {Type: kind, Max: list}}
-		if err := indexer.Add(made); err != nil {
+		result := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
+		result.Spec.Limits = []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Max: strict}, {Type: kind, Max: list}}
+		if err := indexer.Add(result); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -46,7 +46,7 @@ func sized(size int64) *imagev1.Image {
 
 func TestImageSizeLimit(t *testing.T) {
 	limited := limitsOf(t, imagev1.LimitTypeImage, map[corev1.ResourceName]string{corev1.ResourceStorage: "1Mi"})
-	for what, tt := range map[string]struct {
+	for name, tt := range map[string]struct {
 		namespace string
 		images    []*imagev1.Image
 		want      string
@@ -61,12 +61,13 @@ func TestImageSizeLimit(t *testing.T) {
 	} {
 		err := limited.checkImage(tt.namespace, tt.images...)
 		if tt.want == "" && err != nil || tt.want != "" && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), tt.want)) {
-			t.Errorf("%s: %v, want %q", what, err, tt.want)
+			t.Errorf("%s: %v, want %q", name, err, tt.want)
 		}
 	}
 }
 
-// streamOf returns a stream whose tags are pointed at images, and were others.
+// streamOf returns a stream whose tags point at images after a change, and pointed at other images
+// before it.
 func streamOf(from []corev1.ObjectReference, images ...string) *imagev1.ImageStream {
 	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}}
 	for n := range from {
@@ -87,7 +88,7 @@ func TestStreamLimits(t *testing.T) {
 	three := streamOf([]corev1.ObjectReference{external("a"), external("b"), external("c")}, "1", "2", "3")
 	const references = `spec.tags: Forbidden: maximum openshift.io/image-tags usage per openshift.io/ImageStream is 2 by LimitRange "strict", but it would be 3`
 	const images = `status.tags: Forbidden: maximum openshift.io/images usage per openshift.io/ImageStream is 2 by LimitRange "strict", but it would be 3`
-	for what, tt := range map[string]struct {
+	for name, tt := range map[string]struct {
 		stream, old *imagev1.ImageStream
 		want        string
 	}{
@@ -100,7 +101,7 @@ func TestStreamLimits(t *testing.T) {
 		"more before, not more since": {three, three, ""},
 	} {
 		if got := limited.checkStream(tt.stream, tt.old); (len(got) == 0) != (tt.want == "") || len(got) > 0 && got.ToAggregate().Error() != tt.want {
-			t.Errorf("%s: %v, want %q", what, got, tt.want)
+			t.Errorf("%s: %v, want %q", name, got, tt.want)
 		}
 	}
 	three.Namespace = "bank"
@@ -145,42 +146,42 @@ func TestPushOverLimitIsRejected(t *testing.T) {
 func TestImportSkipsRejectedImages(t *testing.T) {
 	host := otherRegistry(t)
 	for tag, size := range map[string]int64{"v1": 100, "v2": 1 << 20, "v3": 200, "v4": 300} {
-		made, err := random.Image(size, 1)
+		result, err := random.Image(size, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		push(t, host+"/team/app:"+tag, made)
+		push(t, host+"/team/app:"+tag, result)
 	}
 	large := limitsOf(t, imagev1.LimitTypeImage, map[corev1.ResourceName]string{corev1.ResourceStorage: "100Ki"})
 	many := limitsOf(t, imagev1.LimitTypeImageStream, map[corev1.ResourceName]string{imagev1.ResourceImageStreamImages: "2"})
 	pointed := limitsOf(t, imagev1.LimitTypeImageStream, map[corev1.ResourceName]string{imagev1.ResourceImageStreamTags: "3"})
-	for what, tt := range map[string]struct {
-		limits  limits
-		refused string // the numbers of the tags
+	for name, tt := range map[string]struct {
+		limits   limits
+		rejected string // the numbers of the tags
 	}{"large images": {large, "2"}, "many images": {many, "34"}, "many references": {pointed, "4"}} {
 		imports := &imports{limits: tt.limits, fetchTimeout: fetchTimeout}
-		wanted := imported(host+"/team/app:v1", host+"/team/app:v2", host+"/team/app:v3", host+"/team/app:v4")
+		desired := importOf(host+"/team/app:v1", host+"/team/app:v2", host+"/team/app:v3", host+"/team/app:v4")
 		stream := streamOf(nil)
-		results, err := imports.refuse(stream, imports.fetch(t.Context(), reading(t), wanted))
+		results, err := imports.refuse(stream, imports.fetch(t.Context(), reading(t), desired))
 		if err != nil {
 			t.Fatal(err)
 		}
-		tellAll(wanted, results)
-		point(stream, wanted, results)
+		tellAll(desired, results)
+		point(stream, desired, results)
 		recordResults(stream, results)
-		for n, withHistory := range wanted.Status.Images {
+		for n, withHistory := range desired.Status.Images {
 			number := strconv.Itoa(n + 1)
-			refused := strings.Contains(tt.refused, number)
-			if refused != (withHistory.Status.Reason == metav1.StatusReasonForbidden) || refused != (withHistory.Image == nil) ||
-				refused && !strings.Contains(withHistory.Status.Message, `by LimitRange "strict"`) {
-				t.Errorf("%s: v%s: %+v", what, number, withHistory.Status)
+			rejected := strings.Contains(tt.rejected, number)
+			if rejected != (withHistory.Status.Reason == metav1.StatusReasonForbidden) || rejected != (withHistory.Image == nil) ||
+				rejected && !strings.Contains(withHistory.Status.Message, `by LimitRange "strict"`) {
+				t.Errorf("%s: v%s: %+v", name, number, withHistory.Status)
 			}
-			if has := len(history(stream, "v"+number)) == 1; has == refused {
-				t.Errorf("%s: the tag v%s has an image: %v", what, number, has)
+			if has := len(history(stream, "v"+number)) == 1; has == rejected {
+				t.Errorf("%s: the tag v%s has an image: %v", name, number, has)
 			}
 		}
 		if problems := tt.limits.checkStream(stream, nil); len(problems) != 0 {
-			t.Errorf("%s: %v", what, problems)
+			t.Errorf("%s: %v", name, problems)
 		}
 	}
 }
@@ -190,7 +191,7 @@ func TestImagesOfOtherStreamsAreChecked(t *testing.T) {
 		return corev1.ObjectReference{Kind: kind, Namespace: namespace, Name: name}
 	}
 	const large = "sha256:9"
-	for what, tt := range map[string]struct {
+	for name, tt := range map[string]struct {
 		from corev1.ObjectReference
 		old  *imagev1.ImageStream
 		want bool
@@ -204,9 +205,9 @@ func TestImagesOfOtherStreamsAreChecked(t *testing.T) {
 		"an image of another registry":  {tag(dockerKind, "", "registry.example.com/app"), nil, false},
 		"a stream of another's project": {tag(tagKind, "bank", "app:v1"), streamOf(nil, large), false},
 	} {
-		got := taken(streamOf([]corev1.ObjectReference{tt.from}, "sha256:1", large), tt.old)
+		got := newTags(streamOf([]corev1.ObjectReference{tt.from}, "sha256:1", large), tt.old)
 		if len(got) > 1 || (got[0] == large) != tt.want {
-			t.Errorf("%s: %v", what, got)
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }

@@ -168,8 +168,8 @@ func (m *mappings) mayRead(ctx context.Context, mapping *imagev1.ImageStreamMapp
 	return in(namespace, name)
 }
 
-// tagged is an annotation of images with the time of the last mapping.
-const tagged = "slipway.openshift.io/tagged"
+// tagAnnotation is an annotation of images with the time of the last mapping.
+const tagAnnotation = "slipway.openshift.io/tagged"
 
 // hold protects the record of a newly tagged image from a prune that has read the streams before. A
 // prune deletes records only in the version that it has read, and hold changes the record. It
@@ -179,16 +179,16 @@ func (m *mappings) hold(ctx context.Context, image *imagev1.Image, options *meta
 	ctx = request.WithNamespace(ctx, "")
 	now := func(_ context.Context, _, stored runtime.Object) (runtime.Object, error) {
 		next := stored.DeepCopyObject().(*imagev1.Image)
-		metav1.SetMetaDataAnnotation(&next.ObjectMeta, tagged, time.Now().UTC().Format(time.RFC3339Nano))
+		metav1.SetMetaDataAnnotation(&next.ObjectMeta, tagAnnotation, time.Now().UTC().Format(time.RFC3339Nano))
 		return next, nil
 	}
 	_, _, err := m.images.Update(ctx, image.Name, rest.DefaultUpdatedObjectInfo(nil, now), nil, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
 	if !apierrors.IsNotFound(err) {
 		return err
 	}
-	made := image.DeepCopy()
-	made.UID, made.ResourceVersion, made.CreationTimestamp = "", "", metav1.Time{}
-	if err = m.create(ctx, project, made, options.DryRun); apierrors.IsAlreadyExists(err) {
+	result := image.DeepCopy()
+	result.UID, result.ResourceVersion, result.CreationTimestamp = "", "", metav1.Time{}
+	if err = m.create(ctx, project, result, options.DryRun); apierrors.IsAlreadyExists(err) {
 		return nil
 	}
 	return err
@@ -199,9 +199,9 @@ func (m *mappings) checkLimits(stream *imagev1.ImageStream, tag string, image *i
 	if err := m.limits.checkImage(stream.Namespace, image); err != nil {
 		return err
 	}
-	planned := stream.DeepCopy()
-	addEvent(planned, tag, event)
-	if problems := m.limits.checkStream(planned, stream); len(problems) > 0 {
+	plan := stream.DeepCopy()
+	addEvent(plan, tag, event)
+	if problems := m.limits.checkStream(plan, stream); len(problems) > 0 {
 		return apierrors.NewForbidden(imagev1.Resource("imagestreams"), stream.Name, problems.ToAggregate())
 	}
 	return nil

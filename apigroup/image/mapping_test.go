@@ -19,8 +19,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// claimed returns an image with its manifest and configuration, and with unproven fields.
-func claimed(t *testing.T) *imagev1.Image {
+// claimOf returns an image with its manifest and configuration, and with unproven fields.
+func claimOf(t *testing.T) *imagev1.Image {
 	t.Helper()
 	plain, err := random.Image(100, 2)
 	if err != nil {
@@ -52,7 +52,7 @@ func claimed(t *testing.T) *imagev1.Image {
 }
 
 func TestMappingStoresOnlyProvenContent(t *testing.T) {
-	image, other, lied := claimed(t), claimed(t), claimed(t)
+	image, other, lied := claimOf(t), claimOf(t), claimOf(t)
 	other.DockerImageConfig = `{"config":{"Labels":{"vendor":"Trusted"}}}`
 	lied.DockerImageManifestMediaType = string(types.OCIImageIndex)
 	for name, tt := range map[string]struct {
@@ -84,7 +84,7 @@ func TestMappingStoresOnlyProvenContent(t *testing.T) {
 }
 
 func TestMappingRejectsForeignManifest(t *testing.T) {
-	mapping := &imagev1.ImageStreamMapping{ObjectMeta: metav1.ObjectMeta{Name: "app"}, Image: *claimed(t)}
+	mapping := &imagev1.ImageStreamMapping{ObjectMeta: metav1.ObjectMeta{Name: "app"}, Image: *claimOf(t)}
 	if problems := validateMapping(mapping); len(problems) != 0 {
 		t.Errorf("its own manifest: %v", problems)
 	}
@@ -102,7 +102,7 @@ func TestMappingOfImageWriterIsStoredUnchanged(t *testing.T) {
 		}
 		return authorizer.DecisionNoOpinion, "", nil
 	})}
-	mapping := &imagev1.ImageStreamMapping{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}, Image: *claimed(t)}
+	mapping := &imagev1.ImageStreamMapping{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}, Image: *claimOf(t)}
 	for name, want := range map[string]bool{"registry": true, "admin": true, "developer": false} {
 		image, err := mappings.recordOf(request.WithUser(t.Context(), &user.DefaultInfo{Name: name}), mapping)
 		if err != nil {

@@ -71,19 +71,19 @@ const resolveNames = "alpha.image.policy.openshift.io/resolve-names"
 // Admit replaces image names.
 func (p *policy) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	rule := p.config.rule(a.GetResource().GroupResource())
-	return p.each(a, func(used usage, annotations map[string]string) error {
-		reference, local, err := p.resolve(ctx, a, used.image, naming{
+	return p.each(a, func(u usage, annotations map[string]string) error {
+		reference, local, err := p.resolve(ctx, a, u.image, naming{
 			local: rule.LocalNames, always: annotations[resolveNames] == "*",
 			readable: func(namespace, stream string) (bool, error) { return p.mayPull(ctx, a, namespace, stream) },
 		})
 		if err != nil {
 			return admission.NewForbidden(a, err)
 		}
-		if reference == "" && rule.Policy.requires() && !strings.Contains(used.image.Name, "@") {
-			return admission.NewForbidden(a, fmt.Errorf("image %q is in no image stream, as the image policy requires", used.image.Name))
+		if reference == "" && rule.Policy.requires() && !strings.Contains(u.image.Name, "@") {
+			return admission.NewForbidden(a, fmt.Errorf("image %q is in no image stream, as the image policy requires", u.image.Name))
 		}
 		if reference != "" && (local || rule.Policy.rewrites()) {
-			used.put(reference)
+			u.set(reference)
 		}
 		return nil
 	})
@@ -91,27 +91,27 @@ func (p *policy) Admit(ctx context.Context, a admission.Attributes, _ admission.
 
 // Validate rejects images that cannot run.
 func (p *policy) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	return p.each(a, func(used usage, _ map[string]string) error {
-		reference, _, err := p.resolve(ctx, a, used.image, naming{})
+	return p.each(a, func(u usage, _ map[string]string) error {
+		reference, _, err := p.resolve(ctx, a, u.image, naming{})
 		if err != nil {
 			return admission.NewForbidden(a, err)
 		}
-		wanted := candidate{name: used.image.Name, registry: registryIn(used.image.Name)}
-		if used.image.Kind != dockerKind {
-			wanted.registry = registryIn(reference)
+		desired := candidate{name: u.image.Name, registry: registryIn(u.image.Name)}
+		if u.image.Kind != dockerKind {
+			desired.registry = registryIn(reference)
 		}
-		wanted.integrated = p.options.integrated(wanted.registry)
-		if wanted.image, err = p.image(ctx, reference, used.image.Name); err != nil {
+		desired.integrated = p.options.integrated(desired.registry)
+		if desired.image, err = p.image(ctx, reference, u.image.Name); err != nil {
 			return admission.NewForbidden(a, err)
 		}
-		reason := p.config.decide(a.GetResource().GroupResource(), wanted)
+		reason := p.config.decide(a.GetResource().GroupResource(), desired)
 		if reason == "" {
 			return nil
 		}
-		if wanted.ignored, err = p.ignored(a.GetNamespace()); err != nil {
+		if desired.ignored, err = p.ignored(a.GetNamespace()); err != nil {
 			return admission.NewForbidden(a, err)
 		}
-		if reason = p.config.decide(a.GetResource().GroupResource(), wanted); reason != "" {
+		if reason = p.config.decide(a.GetResource().GroupResource(), desired); reason != "" {
 			return admission.NewForbidden(a, fmt.Errorf("%s", reason))
 		}
 		return nil
@@ -227,17 +227,17 @@ func (p *policy) resolveKind(ctx context.Context, a admission.Attributes, of cor
 	if namespace == "" {
 		namespace = a.GetNamespace()
 	}
-	name, which, _ := strings.Cut(of.Name, map[string]string{tagKind: ":", imageKind: "@"}[of.Kind])
+	name, version, _ := strings.Cut(of.Name, map[string]string{tagKind: ":", imageKind: "@"}[of.Kind])
 	stream, err := p.readableStream(ctx, a, namespace, name, by)
 	if err != nil || stream == nil {
 		return "", err
 	}
 	if of.Kind == tagKind {
-		return pullSpec(stream, which, p.options.Registry), nil
+		return pullSpec(stream, version, p.options.Registry), nil
 	}
 	for _, list := range stream.Status.Tags {
 		for _, event := range list.Items {
-			if event.Image == which || strings.HasPrefix(event.Image, "sha256:"+which) {
+			if event.Image == version || strings.HasPrefix(event.Image, "sha256:"+version) {
 				return event.DockerImageReference, nil
 			}
 		}
@@ -251,7 +251,7 @@ func pullSpec(stream *imagev1.ImageStream, tag, registry string) string {
 	if len(items) == 0 {
 		return ""
 	}
-	if wanted := specTag(stream, tag); wanted != nil && wanted.ReferencePolicy.Type == imagev1.LocalTagReferencePolicy && registry != "" && items[0].Image != "" {
+	if desired := specTag(stream, tag); desired != nil && desired.ReferencePolicy.Type == imagev1.LocalTagReferencePolicy && registry != "" && items[0].Image != "" {
 		return registry + "/" + stream.Namespace + "/" + stream.Name + "@" + items[0].Image
 	}
 	return items[0].DockerImageReference
@@ -260,22 +260,22 @@ func pullSpec(stream *imagev1.ImageStream, tag, registry string) string {
 // stream returns a stream, or nil if it does not exist.
 func (p *policy) stream(ctx context.Context, namespace, name string) (*imagev1.ImageStream, error) {
 	store := p.deps.Stores[imagev1.Resource("imagestreams")]
-	found, err := store.Get(request.WithNamespace(ctx, namespace), name, &metav1.GetOptions{})
+	match, err := store.Get(request.WithNamespace(ctx, namespace), name, &metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read image stream %q: %w", namespace+"/"+name, err)
 	}
-	return found.(*imagev1.ImageStream), nil
+	return match.(*imagev1.ImageStream), nil
 }
 
 // image returns the record of an image by the digest in one of its names, or nil if it does not
 // exist.
 func (p *policy) image(ctx context.Context, names ...string) (*imagev1.Image, error) {
 	for _, name := range names {
-		_, id, found := strings.Cut(name, "@")
-		if !found {
+		_, id, match := strings.Cut(name, "@")
+		if !match {
 			continue
 		}
 		stored, err := p.deps.Stores[imagev1.Resource("images")].Get(request.WithNamespace(ctx, ""), id, &metav1.GetOptions{})

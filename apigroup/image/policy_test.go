@@ -62,8 +62,8 @@ executionRules:
 	}
 	denied := map[string]string{denyExecution: "true"}
 	for name, tt := range map[string]struct {
-		wanted candidate
-		want   string
+		candidate candidate
+		want      string
 	}{
 		"of an allowed registry":            {candidate{registry: "registry.example.com"}, ""},
 		"of another registry":               {candidate{registry: "other.example.com"}, "no rule accepts"},
@@ -77,7 +77,7 @@ executionRules:
 		"with a label":                      {candidate{image: image(nil, `{"Config":{"Labels":{"vendor":""}}}`)}, ""},
 		"without the label":                 {candidate{image: image(nil, `{"Config":{}}`)}, "no rule accepts"},
 	} {
-		if got := read.decide(pods(), tt.wanted); (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
+		if got := read.decide(pods(), tt.candidate); (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}
@@ -207,7 +207,7 @@ executionRules: [{name: no-bad, onResources: [{resource: pods}, {group: apps, re
 	mirrored := metav1.ObjectMeta{Name: "web", Annotations: map[string]string{corev1.MirrorPodAnnotationKey: "a"}}
 	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "bad.example.com/web"}}}
 	for kind, tt := range map[string]struct {
-		made     runtime.Object
+		object   runtime.Object
 		resource schema.GroupVersionResource
 		allowed  bool
 	}{
@@ -215,7 +215,7 @@ executionRules: [{name: no-bad, onResources: [{resource: pods}, {group: apps, re
 		"deployment": {&kubeappsv1.Deployment{ObjectMeta: mirrored, Spec: kubeappsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: spec}}},
 			kubeappsv1.SchemeGroupVersion.WithResource("deployments"), false},
 	} {
-		attributes := admission.NewAttributesRecord(tt.made, nil, schema.GroupVersionKind{}, "shop", "web", tt.resource, "", admission.Create, &metav1.CreateOptions{}, false, nil)
+		attributes := admission.NewAttributesRecord(tt.object, nil, schema.GroupVersionKind{}, "shop", "web", tt.resource, "", admission.Create, &metav1.CreateOptions{}, false, nil)
 		if err := plugin.Validate(t.Context(), attributes, nil); (err == nil) != tt.allowed {
 			t.Errorf("a %s that is said to be mirrored: %v", kind, err)
 		}

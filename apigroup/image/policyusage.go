@@ -17,11 +17,11 @@ import (
 type usage struct {
 	key   string                 // unique in the object
 	image corev1.ObjectReference // kind DockerImage for containers
-	put   func(image string)     // replaces the image by one with a digest
+	set   func(image string)     // replaces the image by one with a digest
 }
 
 // each visits the new uses of images in a created or changed object.
-func (p *policy) each(a admission.Attributes, visit func(used usage, annotations map[string]string) error) error {
+func (p *policy) each(a admission.Attributes, visit func(u usage, annotations map[string]string) error) error {
 	if sub := a.GetSubresource(); sub != "" && sub != "ephemeralcontainers" {
 		return nil
 	}
@@ -32,11 +32,11 @@ func (p *policy) each(a admission.Attributes, visit func(used usage, annotations
 		return nil
 	}
 	before, _ := usages(a.GetOldObject())
-	for _, used := range all {
-		if slices.ContainsFunc(before, func(old usage) bool { return old.key == used.key && old.image == used.image }) {
+	for _, u := range all {
+		if slices.ContainsFunc(before, func(old usage) bool { return old.key == u.key && old.image == u.image }) {
 			continue
 		}
-		if err := visit(used, annotations); err != nil {
+		if err := visit(u, annotations); err != nil {
 			return err
 		}
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// taken returns the images that tags of a stream get from other streams, and that are new to the
+// newTags returns the images that tags of a stream get from other streams, and that are new to the
 // stream, by the index of the tag.
-func taken(stream, old *imagev1.ImageStream) map[int]string {
+func newTags(stream, old *imagev1.ImageStream) map[int]string {
 	images := map[int]string{}
 	for i := range stream.Spec.Tags {
 		tag := &stream.Spec.Tags[i]
@@ -58,7 +58,7 @@ func (s *streams) checkTaken(ctx context.Context, stream, old *imagev1.ImageStre
 	if limited == nil {
 		return nil
 	}
-	images := taken(stream, old)
+	images := newTags(stream, old)
 	for _, i := range slices.Sorted(maps.Keys(images)) {
 		in := at.Key(stream.Spec.Tags[i].Name).Child("from")
 		weighed, err := weighed(ctx, images[i], s.image)
@@ -80,8 +80,8 @@ func weighed(ctx context.Context, id string, read func(context.Context, string) 
 	if err != nil {
 		return nil, err
 	}
-	described, err := record.Metadata(image)
-	if err != nil || described.Size > 0 || len(image.DockerImageManifests) == 0 {
+	description, err := record.Metadata(image)
+	if err != nil || description.Size > 0 || len(image.DockerImageManifests) == 0 {
 		return []*imagev1.Image{image}, err
 	}
 	if n := len(image.DockerImageManifests); n > maxImages {
@@ -104,12 +104,12 @@ func (s *streams) image(ctx context.Context, id string) (*imagev1.Image, error) 
 	if id == "" {
 		return &imagev1.Image{}, nil
 	}
-	found, err := s.deps.Stores[imagev1.Resource("images")].Get(request.WithNamespace(ctx, ""), id, &metav1.GetOptions{})
+	match, err := s.deps.Stores[imagev1.Resource("images")].Get(request.WithNamespace(ctx, ""), id, &metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return &imagev1.Image{ObjectMeta: metav1.ObjectMeta{Name: id}}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return found.(*imagev1.Image), nil
+	return match.(*imagev1.Image), nil
 }

@@ -39,11 +39,11 @@ func (view) Destroy() {}
 func (view) NamespaceScoped() bool { return true }
 
 func (v view) stream(ctx context.Context, name string) (*imagev1.ImageStream, error) {
-	found, err := v.streams.Get(ctx, name, &metav1.GetOptions{})
+	match, err := v.streams.Get(ctx, name, &metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
-	return found.(*imagev1.ImageStream), nil
+	return match.(*imagev1.ImageStream), nil
 }
 
 // image returns an image without the fields for registries. A deleted image has only its name. An
@@ -53,14 +53,14 @@ func (v view) image(ctx context.Context, event imagev1.TagEvent) (imagev1.Image,
 		parsed, _ := record.ParseReference(event.DockerImageReference)
 		return imagev1.Image{ObjectMeta: metav1.ObjectMeta{Name: parsed.Digest}, DockerImageReference: event.DockerImageReference}, nil
 	}
-	found, err := v.images.Get(request.WithNamespace(ctx, ""), event.Image, &metav1.GetOptions{})
+	match, err := v.images.Get(request.WithNamespace(ctx, ""), event.Image, &metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return imagev1.Image{ObjectMeta: metav1.ObjectMeta{Name: event.Image}, DockerImageReference: event.DockerImageReference}, nil
 	}
 	if err != nil {
 		return imagev1.Image{}, fmt.Errorf("read image %q: %w", event.Image, err)
 	}
-	image := *found.(*imagev1.Image).DeepCopy()
+	image := *match.(*imagev1.Image).DeepCopy()
 	image.DockerImageManifest, image.DockerImageConfig = "", ""
 	delete(image.Labels, record.ProjectLabel)
 	if event.DockerImageReference != "" {
@@ -104,8 +104,8 @@ func metadata(stream *imagev1.ImageStream, name string, created metav1.Time) met
 
 // split splits a name such as "ruby:latest" or "ruby@sha256:...".
 func split(name, separator, kind string) (stream, rest string, err error) {
-	stream, rest, found := strings.Cut(name, separator)
-	if !found || stream == "" || rest == "" || separator == ":" && strings.Contains(rest, ":") {
+	stream, rest, match := strings.Cut(name, separator)
+	if !match || stream == "" || rest == "" || separator == ":" && strings.Contains(rest, ":") {
 		return "", "", apierrors.NewBadRequest(fmt.Sprintf("%s %q must be in the form <stream>%s<%s>", kind, name, separator,
 			map[string]string{":": "tag", "@": "id"}[separator]))
 	}
@@ -155,22 +155,22 @@ func (s *streamImages) Get(ctx context.Context, name string, _ *metav1.GetOption
 	if err != nil {
 		return nil, err
 	}
-	found := map[string]imagev1.TagEvent{}
+	matches := map[string]imagev1.TagEvent{}
 	for _, tag := range stream.Status.Tags {
 		for _, event := range tag.Items {
 			if event.Image == id || strings.HasPrefix(event.Image, id) || strings.HasPrefix(event.Image, "sha256:"+id) {
-				found[event.Image] = event
+				matches[event.Image] = event
 			}
 		}
 	}
-	switch len(found) {
+	switch len(matches) {
 	case 0:
 		return nil, apierrors.NewNotFound(imagev1.Resource("imagestreamimages"), name)
 	case 1:
 	default:
 		return nil, apierrors.NewConflict(imagev1.Resource("imagestreamimages"), name, fmt.Errorf("multiple images match the prefix %q", id))
 	}
-	for _, event := range found {
+	for _, event := range matches {
 		image, err := s.image(ctx, event)
 		if err != nil {
 			return nil, err

@@ -16,20 +16,20 @@ const (
 
 // fromNamespace converts a namespace to a project. It copies everything.
 func fromNamespace(namespace *corev1.Namespace) *projectv1.Project {
-	copied := namespace.DeepCopy()
+	source := namespace.DeepCopy()
 	return &projectv1.Project{
-		ObjectMeta: copied.ObjectMeta,
-		Spec:       projectv1.ProjectSpec{Finalizers: copied.Spec.Finalizers},
-		Status:     projectv1.ProjectStatus{Phase: copied.Status.Phase, Conditions: copied.Status.Conditions},
+		ObjectMeta: source.ObjectMeta,
+		Spec:       projectv1.ProjectSpec{Finalizers: source.Spec.Finalizers},
+		Status:     projectv1.ProjectStatus{Phase: source.Status.Phase, Conditions: source.Status.Conditions},
 	}
 }
 
 // toNamespace is the inverse of fromNamespace.
 func toNamespace(project *projectv1.Project) *corev1.Namespace {
-	copied := project.DeepCopy()
+	source := project.DeepCopy()
 	return &corev1.Namespace{
-		ObjectMeta: copied.ObjectMeta,
-		Spec:       corev1.NamespaceSpec{Finalizers: copied.Spec.Finalizers},
-		Status:     corev1.NamespaceStatus{Phase: copied.Status.Phase, Conditions: copied.Status.Conditions},
+		ObjectMeta: source.ObjectMeta,
+		Spec:       corev1.NamespaceSpec{Finalizers: source.Spec.Finalizers},
+		Status:     corev1.NamespaceStatus{Phase: source.Status.Phase, Conditions: source.Status.Conditions},
 	}
 }

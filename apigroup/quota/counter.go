@@ -45,9 +45,9 @@ type counter struct {
 	// not.
 	inFlight reservations
 
-	mu      sync.Mutex
-	changed map[string]bool
-	counted map[string]time.Time
+	mu         sync.Mutex
+	changed    map[string]bool
+	countTimes map[string]time.Time
 }
 
 // stale marks quotas for counting.
@@ -87,12 +87,12 @@ func (c *counter) check(ctx context.Context, quota *quotav1.ClusterResourceQuota
 	if err != nil {
 		return err
 	}
-	var counted []string
+	var stale []string
 	for _, status := range quota.Status.Namespaces {
-		counted = append(counted, status.Namespace)
+		stale = append(stale, status.Namespace)
 	}
-	slices.Sort(counted)
-	same := slices.Equal(namespaces, counted) && equality.Semantic.DeepEqual(quota.Spec.Quota.Hard, quota.Status.Total.Hard)
+	slices.Sort(stale)
+	same := slices.Equal(namespaces, stale) && equality.Semantic.DeepEqual(quota.Spec.Quota.Hard, quota.Status.Total.Hard)
 	if !c.due(quota.Name, same, now) {
 		return nil
 	}
@@ -109,14 +109,14 @@ func (c *counter) check(ctx context.Context, quota *quotav1.ClusterResourceQuota
 func (c *counter) due(name string, same bool, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if same && !c.changed[name] && now.Sub(c.counted[name]) < recountInterval {
+	if same && !c.changed[name] && now.Sub(c.countTimes[name]) < recountInterval {
 		return false
 	}
-	if c.counted == nil {
-		c.counted = map[string]time.Time{}
+	if c.countTimes == nil {
+		c.countTimes = map[string]time.Time{}
 	}
 	delete(c.changed, name)
-	c.counted[name] = now
+	c.countTimes[name] = now
 	return true
 }
 

@@ -146,8 +146,8 @@ func (l *ledger) UpdateQuotaStatus(usage *corev1.ResourceQuota) error {
 // locks serialize the requests of several projects that reserve from one quota. Otherwise all but
 // one would have to retry.
 type locks struct {
-	mu   sync.Mutex
-	held map[string]*sync.Mutex
+	mu    sync.Mutex
+	locks map[string]*sync.Mutex
 }
 
 // acquire locks quotas, which are sorted by name, and returns a function that unlocks them.
@@ -155,13 +155,13 @@ func (l *locks) acquire(quotas []corev1.ResourceQuota) func() {
 	var acquired []*sync.Mutex
 	for _, quota := range quotas {
 		l.mu.Lock()
-		lock, exists := l.held[quota.Name]
+		lock, exists := l.locks[quota.Name]
 		if !exists {
-			if l.held == nil {
-				l.held = map[string]*sync.Mutex{}
+			if l.locks == nil {
+				l.locks = map[string]*sync.Mutex{}
 			}
 			lock = &sync.Mutex{}
-			l.held[quota.Name] = lock
+			l.locks[quota.Name] = lock
 		}
 		l.mu.Unlock()
 		lock.Lock()

@@ -22,9 +22,9 @@ import (
 
 // objects lists the objects to count.
 type objects struct {
-	mapper *restmapper.DeferredDiscoveryRESTMapper
-	whole  dynamic.Interface
-	names  metadata.Interface
+	mapper  *restmapper.DeferredDiscoveryRESTMapper
+	dynamic dynamic.Interface
+	names   metadata.Interface
 }
 
 func newObjects(deps apiserver.Deps) (*objects, error) {
@@ -36,9 +36,9 @@ func newObjects(deps apiserver.Deps) (*objects, error) {
 	return &objects{mapper, deps.Dynamic, names}, nil
 }
 
-// measured reports whether quotas count more than the number of a resource's objects, and thus need
+// hasUsage reports whether quotas count more than the number of a resource's objects, and thus need
 // whole objects.
-func measured(resource schema.GroupResource) bool {
+func hasUsage(resource schema.GroupResource) bool {
 	return slices.Contains([]schema.GroupResource{
 		corev1.Resource("pods"), corev1.Resource("services"), corev1.Resource("persistentvolumeclaims"), resourcev1.Resource("resourceclaims"),
 	}, resource)
@@ -56,7 +56,7 @@ func (o *objects) list(ctx context.Context, resource schema.GroupResource, names
 	}
 	options := metav1.ListOptions{} // reads everything that is stored at this time
 	var result []runtime.Object
-	if !measured(resource) {
+	if !hasUsage(resource) {
 		list, err := o.names.Resource(version).Namespace(namespace).List(ctx, options)
 		if err != nil {
 			return nil, fmt.Errorf("list %s: %w", resource, err)
@@ -66,7 +66,7 @@ func (o *objects) list(ctx context.Context, resource schema.GroupResource, names
 		}
 		return result, nil
 	}
-	list, err := o.whole.Resource(version).Namespace(namespace).List(ctx, options)
+	list, err := o.dynamic.Resource(version).Namespace(namespace).List(ctx, options)
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", resource, err)
 	}

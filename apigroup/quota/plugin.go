@@ -32,7 +32,7 @@ type quotaPlugin struct {
 	drained <-chan struct{}
 	// evaluator evaluates cluster quotas. own evaluates image streams in the ResourceQuotas of one
 	// project.
-	evaluator, own resourcequota.Evaluator
+	evaluator, local resourcequota.Evaluator
 	// registry and ignored determine the usage of objects.
 	registry quota.Registry
 	ignored  map[schema.GroupResource]struct{}
@@ -54,7 +54,7 @@ func (c *quotaPlugin) SetQuotaConfiguration(configuration quota.Configuration) {
 	c.registry, c.ignored = generic.NewRegistry(append(configuration.Evaluators(), imageStreams())), configuration.IgnoredResources()
 	c.evaluator = resourcequota.NewQuotaEvaluator(lateLedger{c.feature}, c.ignored,
 		c.registry, c.feature.locks.acquire, &resourcequotaapi.Configuration{}, evaluators, c.drained)
-	c.own = resourcequota.NewQuotaEvaluator(lateProjects{c.feature}, c.ignored,
+	c.local = resourcequota.NewQuotaEvaluator(lateProjects{c.feature}, c.ignored,
 		generic.NewRegistry([]quota.Evaluator{imageStreams()}), nil, &resourcequotaapi.Configuration{}, ownEvaluators, c.drained)
 }
 
@@ -153,7 +153,7 @@ func (c *quotaPlugin) evaluate(parts []admission.Attributes, limited bool) error
 		if !limited || part.GetResource().GroupResource() != imagev1.Resource("imagestreams") {
 			continue
 		}
-		if err := c.own.Evaluate(part); err != nil {
+		if err := c.local.Evaluate(part); err != nil {
 			return err
 		}
 	}

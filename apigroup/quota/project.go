@@ -22,13 +22,13 @@ const streamsName corev1.ResourceName = "openshift.io/imagestreams"
 // projectQuotas are the ResourceQuotas that limit image streams.
 type projectQuotas struct {
 	client kubernetes.Interface
-	cached corelisters.ResourceQuotaLister
+	quotas corelisters.ResourceQuotaLister
 }
 
 // limiting returns the quotas of a namespace from the API server's cache, of all namespaces for
 // metav1.NamespaceAll.
 func (p *projectQuotas) limiting(namespace string) ([]*corev1.ResourceQuota, error) {
-	all, err := p.cached.ResourceQuotas(namespace).List(labels.Everything())
+	all, err := p.quotas.ResourceQuotas(namespace).List(labels.Everything())
 	if err != nil {
 		return nil, fmt.Errorf("list quotas of project %q: %w", namespace, err)
 	}

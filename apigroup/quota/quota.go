@@ -69,7 +69,7 @@ func (f *feature) hooks(deps apiserver.Deps) (apiserver.Hooks, error) {
 		return apiserver.Hooks{}, fmt.Errorf("connect to count quotas: %w", err)
 	}
 	ledger := newLedger(deps.Stores, deps.Informers.Core().V1().Namespaces().Lister())
-	f.counter.projects = &projectQuotas{client: deps.Kube, cached: deps.Informers.Core().V1().ResourceQuotas().Lister()}
+	f.counter.projects = &projectQuotas{client: deps.Kube, quotas: deps.Informers.Core().V1().ResourceQuotas().Lister()}
 	f.counter.ledger, f.counter.objects = ledger, objects.list
 	f.counter.evaluators = func() []quota.Evaluator {
 		if configuration := f.configuration.Load(); configuration != nil {

@@ -69,7 +69,7 @@ func newSubjectReviews(evaluator *evaluator) func(apiserver.Deps) (rest.Storage,
 					subjects = append(subjects, &user.DefaultInfo{Name: review.Spec.User, Groups: review.Spec.Groups})
 				}
 				if review.Spec.Template.Spec.ServiceAccountName != "" || len(subjects) == 0 {
-					subjects = append(subjects, granted(namespace, review.Spec.Template))
+					subjects = append(subjects, subjectOf(namespace, review.Spec.Template))
 				}
 				status, err := evaluator.review(ctx, namespace, review.Spec.Template, subjects)
 				review.Status = status
@@ -91,7 +91,7 @@ func newSelfReviews(evaluator *evaluator) func(apiserver.Deps) (rest.Storage, er
 				}
 				subjects := []user.Info{self}
 				if review.Spec.Template.Spec.ServiceAccountName != "" {
-					subjects = append(subjects, granted(namespace, review.Spec.Template))
+					subjects = append(subjects, subjectOf(namespace, review.Spec.Template))
 				}
 				status, err := evaluator.review(ctx, namespace, review.Spec.Template, subjects)
 				review.Status = status
@@ -116,7 +116,7 @@ func newAccountReviews(evaluator *evaluator) func(apiserver.Deps) (rest.Storage,
 				for _, name := range names {
 					template := review.Spec.Template
 					template.Spec.ServiceAccountName = name
-					status, err := evaluator.review(ctx, namespace, template, []user.Info{granted(namespace, template)})
+					status, err := evaluator.review(ctx, namespace, template, []user.Info{subjectOf(namespace, template)})
 					if err != nil {
 						return err
 					}
@@ -153,9 +153,9 @@ func accountNames(accounts corelisters.ServiceAccountNamespaceLister, spec secur
 // the pod. Reviews are for programs, so it is OpenShift 3.11's; the explanation is a warning.
 const notAssignable = "CantAssignSecurityContextConstraintProvider"
 
-// granted returns the user of a template's service account without the groups that every user has:
-// as in OpenShift 3.11, a review of an account shows what the account is granted.
-func granted(namespace string, template corev1.PodTemplateSpec) user.Info {
+// subjectOf returns the user of a template's service account without the groups that every user
+// has: as in OpenShift 3.11, a review of an account shows what the account is granted.
+func subjectOf(namespace string, template corev1.PodTemplateSpec) user.Info {
 	name := template.Spec.ServiceAccountName
 	if name == "" {
 		name = "default"

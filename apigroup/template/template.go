@@ -21,8 +21,8 @@ import (
 
 // Feature returns the API group, and the template service broker, which offers the templates of the
 // namespaces in offered.
-func Feature(offered []string) apiserver.Feature {
-	return apiserver.Feature{Hooks: brokerHooks(offered), Groups: []apiserver.Group{{
+func Feature(projects []string) apiserver.Feature {
+	return apiserver.Feature{Hooks: brokerHooks(projects), Groups: []apiserver.Group{{
 		GroupVersion: templatev1.GroupVersion,
 		Install:      install,
 		Legacy:       templatev1.DeprecatedInstallWithoutGroup,
@@ -35,9 +35,9 @@ func Feature(offered []string) apiserver.Feature {
 	}}}
 }
 
-func brokerHooks(offered []string) func(apiserver.Deps) (apiserver.Hooks, error) {
+func brokerHooks(projects []string) func(apiserver.Deps) (apiserver.Hooks, error) {
 	return func(deps apiserver.Deps) (apiserver.Hooks, error) {
-		handler, err := broker.New(deps, offered)
+		handler, err := broker.New(deps, projects)
 		return apiserver.Hooks{Handlers: []apiserver.Handler{{Path: broker.Root, Handler: handler}}}, err
 	}
 }

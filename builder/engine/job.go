@@ -57,9 +57,9 @@ func (e *Engine) Run(ctx context.Context, job Job) (digest string, err error) {
 			return "", fmt.Errorf("read directory: %w", err)
 		}
 	}
-	var built atomic.Bool
+	var complete atomic.Bool
 	options.Session = []session.Attachable{
-		&credentials{lookup: func(host string) (string, string) { return job.Credentials(host, built.Load()) }},
+		&credentials{lookup: func(host string) (string, string) { return job.Credentials(host, complete.Load()) }},
 		secretsprovider.FromMap(job.Secrets),
 	}
 	if job.Push != "" {
@@ -79,7 +79,7 @@ func (e *Engine) Run(ctx context.Context, job Job) (digest string, err error) {
 	build := func(ctx context.Context, c gateway.Client) (*gateway.Result, error) {
 		result, err := job.Build(ctx, c)
 		buildErr = err
-		built.Store(err == nil)
+		complete.Store(err == nil)
 		return result, err
 	}
 	status, done := make(chan *client.SolveStatus), make(chan struct{})
@@ -92,7 +92,7 @@ func (e *Engine) Run(ctx context.Context, job Job) (digest string, err error) {
 	switch {
 	case buildErr != nil:
 		return "", buildErr
-	case err != nil && built.Load():
+	case err != nil && complete.Load():
 		return "", &PushError{err}
 	case err != nil:
 		return "", err

@@ -19,7 +19,7 @@ type printer struct {
 // print returns when status is closed.
 func (p printer) print(status <-chan *client.SolveStatus) {
 	started := map[digest.Digest]bool{}
-	cached := map[digest.Digest]bool{}
+	cachedSteps := map[digest.Digest]bool{}
 	for s := range status {
 		for _, v := range s.Vertexes {
 			line, visible := p.step(v.Name)
@@ -27,10 +27,10 @@ func (p printer) print(status <-chan *client.SolveStatus) {
 				fmt.Fprintln(p.out, line)
 			}
 			started[v.Digest] = started[v.Digest] || v.Started != nil
-			if v.Cached && !cached[v.Digest] && visible && !strings.Contains(line, " : FROM ") {
+			if v.Cached && !cachedSteps[v.Digest] && visible && !strings.Contains(line, " : FROM ") {
 				fmt.Fprintln(p.out, " ---> Using cache")
 			}
-			cached[v.Digest] = cached[v.Digest] || v.Cached
+			cachedSteps[v.Digest] = cachedSteps[v.Digest] || v.Cached
 		}
 		for _, l := range s.Logs {
 			_, _ = p.out.Write(l.Data) // there is no other place to report an error

@@ -38,8 +38,8 @@ func newPrune(factory util.Factory, streams genericiooptions.IOStreams) *cobra.C
 	groups.Use = "groups" + groups.Use[len("prune"):]
 	command.AddCommand(groups, newPruneAuth(factory, streams),
 		image.NewPrune(factory, streams), image.NewPruneRegistry(factory, streams),
-		(&pruning{factory: factory, streams: streams, what: "builds", resource: buildv1.GroupVersion.WithResource("builds"), find: oldBuilds}).command(),
-		(&pruning{factory: factory, streams: streams, what: "deployments", resource: corev1.SchemeGroupVersion.WithResource("replicationcontrollers"), find: oldDeployments}).command(),
+		(&pruning{factory: factory, streams: streams, kind: "builds", resource: buildv1.GroupVersion.WithResource("builds"), find: oldBuilds}).command(),
+		(&pruning{factory: factory, streams: streams, kind: "deployments", resource: corev1.SchemeGroupVersion.WithResource("replicationcontrollers"), find: oldDeployments}).command(),
 	)
 	return command
 }
@@ -48,9 +48,9 @@ func newPrune(factory util.Factory, streams genericiooptions.IOStreams) *cobra.C
 type pruning struct {
 	factory  util.Factory
 	streams  genericiooptions.IOStreams
-	what     string
+	kind     string
 	resource schema.GroupVersionResource
-	find     func(ctx context.Context, client dynamic.Interface, namespace string) ([]ended, error)
+	find     func(ctx context.Context, client dynamic.Interface, namespace string) ([]prunable, error)
 
 	keep    limits
 	confirm bool
@@ -63,8 +63,8 @@ type limits struct {
 	orphans          bool // also prune objects whose configuration is deleted
 }
 
-// ended is a build or deployment that ended.
-type ended struct {
+// prunable is a build or deployment that ended.
+type prunable struct {
 	metav1.ObjectMeta
 	config           string // its configuration
 	orphan, complete bool
@@ -72,13 +72,13 @@ type ended struct {
 
 func (p *pruning) command() *cobra.Command {
 	command := &cobra.Command{
-		Use: p.what, Short: "Remove old completed and failed " + p.what,
-		Long: fmt.Sprintf("Remove %s that ended, in all projects or in the project of --namespace, except the newest of each configuration.", p.what),
+		Use: p.kind, Short: "Remove old completed and failed " + p.kind,
+		Long: fmt.Sprintf("Remove %s that ended, in all projects or in the project of --namespace, except the newest of each configuration.", p.kind),
 		Example: fmt.Sprintf(`  # List what the command would remove
   oc adm prune %[1]s --orphans
 
   # Remove it
-  oc adm prune %[1]s --orphans --confirm`, p.what),
+  oc adm prune %[1]s --orphans --confirm`, p.kind),
 		Args: cobra.NoArgs,
 		Run: func(command *cobra.Command, _ []string) {
 			util.CheckErr(p.validate(command))
@@ -115,7 +115,7 @@ func (p *pruning) run(command *cobra.Command) error {
 		return err
 	}
 	if !p.confirm {
-		fmt.Fprintf(p.streams.ErrOut, "Dry run enabled - no modifications will be made. Add --confirm to remove %s\n", p.what)
+		fmt.Fprintf(p.streams.ErrOut, "Dry run enabled - no modifications will be made. Add --confirm to remove %s\n", p.kind)
 	}
 	table := tabwriter.NewWriter(p.streams.Out, 0, 8, 1, '\t', 0)
 	fmt.Fprintln(table, "NAMESPACE\tNAME")
@@ -135,8 +135,8 @@ func (p *pruning) run(command *cobra.Command) error {
 }
 
 // exceeding returns the objects that exceed the limits, oldest first.
-func (k limits) exceeding(all []ended, now time.Time) (old []ended) {
-	slices.SortFunc(all, func(a, b ended) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
+func (k limits) exceeding(all []prunable, now time.Time) (old []prunable) {
+	slices.SortFunc(all, func(a, b prunable) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
 	type group struct {
 		namespace, config string
 		complete          bool
@@ -154,13 +154,13 @@ func (k limits) exceeding(all []ended, now time.Time) (old []ended) {
 			old = append(old, object)
 		}
 	}
-	slices.SortStableFunc(old, func(a, b ended) int {
+	slices.SortStableFunc(old, func(a, b prunable) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), a.CreationTimestamp.Compare(b.CreationTimestamp.Time))
 	})
 	return old
 }
 
-func oldBuilds(ctx context.Context, client dynamic.Interface, namespace string) (all []ended, err error) {
+func oldBuilds(ctx context.Context, client dynamic.Interface, namespace string) (all []prunable, err error) {
 	configs, err := names(ctx, client, buildv1.GroupVersion.WithResource("buildconfigs"), namespace)
 	if err != nil {
 		return nil, err
@@ -169,14 +169,14 @@ func oldBuilds(ctx context.Context, client dynamic.Interface, namespace string) 
 	for i := range builds {
 		build := &builds[i]
 		if config := instantiate.ConfigOf(build); instantiate.Ended(build) {
-			all = append(all, ended{build.ObjectMeta, config, !configs[build.Namespace+"/"+config], build.Status.Phase == buildv1.BuildPhaseComplete})
+			all = append(all, prunable{build.ObjectMeta, config, !configs[build.Namespace+"/"+config], build.Status.Phase == buildv1.BuildPhaseComplete})
 		}
 	}
 	return all, err
 }
 
 // oldDeployments returns the deployments without pods.
-func oldDeployments(ctx context.Context, client dynamic.Interface, namespace string) (all []ended, err error) {
+func oldDeployments(ctx context.Context, client dynamic.Interface, namespace string) (all []prunable, err error) {
 	configs, err := names(ctx, client, appsv1.GroupVersion.WithResource("deploymentconfigs"), namespace)
 	if err != nil {
 		return nil, err
@@ -186,7 +186,7 @@ func oldDeployments(ctx context.Context, client dynamic.Interface, namespace str
 		rc := &deployments[i]
 		config := rollout.ConfigOf(rc)
 		if config != "" && rollout.Ended(rc) && ptr.Deref(rc.Spec.Replicas, 1) == 0 && rc.Status.Replicas == 0 {
-			all = append(all, ended{rc.ObjectMeta, config, !configs[rc.Namespace+"/"+config], rollout.Phase(rc) == appsv1.DeploymentStatusComplete})
+			all = append(all, prunable{rc.ObjectMeta, config, !configs[rc.Namespace+"/"+config], rollout.Phase(rc) == appsv1.DeploymentStatusComplete})
 		}
 	}
 	return all, err

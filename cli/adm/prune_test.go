@@ -10,13 +10,13 @@ import (
 
 func TestOldObjectsArePruned(t *testing.T) {
 	now := time.Date(2018, 10, 1, 12, 0, 0, 0, time.UTC)
-	one := func(name, config string, age time.Duration, orphan, complete bool) ended {
-		return ended{metav1.ObjectMeta{Namespace: "shop", Name: name, CreationTimestamp: metav1.NewTime(now.Add(-age))}, config, orphan, complete}
+	newObject := func(name, config string, age time.Duration, orphan, complete bool) prunable {
+		return prunable{metav1.ObjectMeta{Namespace: "shop", Name: name, CreationTimestamp: metav1.NewTime(now.Add(-age))}, config, orphan, complete}
 	}
-	all := []ended{
-		one("web-1", "web", 5*time.Hour, false, true), one("web-2", "web", 4*time.Hour, false, false), one("web-3", "web", 3*time.Hour, false, true),
-		one("web-4", "web", 2*time.Hour, false, true), one("web-5", "web", time.Minute, false, false),
-		one("gone-1", "gone", 3*time.Hour, true, true), one("gone-2", "gone", time.Minute, true, true),
+	all := []prunable{
+		newObject("web-1", "web", 5*time.Hour, false, true), newObject("web-2", "web", 4*time.Hour, false, false), newObject("web-3", "web", 3*time.Hour, false, true),
+		newObject("web-4", "web", 2*time.Hour, false, true), newObject("web-5", "web", time.Minute, false, false),
+		newObject("gone-1", "gone", 3*time.Hour, true, true), newObject("gone-2", "gone", time.Minute, true, true),
 	}
 	for name, tt := range map[string]struct {
 		keep limits

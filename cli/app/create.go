@@ -67,9 +67,9 @@ func (o *newApp) fill(ctx context.Context, finder *newapp.Finder, plan *newapp.P
 			if err != nil {
 				return nil, err
 			}
-			for _, one := range current {
-				if err := o.configure(one); err != nil {
-					return nil, fmt.Errorf("change %s %q: %w", one.GetKind(), one.GetName(), err)
+			for _, item := range current {
+				if err := o.configure(item); err != nil {
+					return nil, fmt.Errorf("change %s %q: %w", item.GetKind(), item.GetName(), err)
 				}
 			}
 			all = append(all, current...)

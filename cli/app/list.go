@@ -22,7 +22,7 @@ func (o *newApp) show(ctx context.Context, finder *newapp.Finder, args []string)
 	if err != nil {
 		return err
 	}
-	terms := func(named []string) []string { return append(slices.Clone(args), named...) }
+	terms := func(names []string) []string { return append(slices.Clone(args), names...) }
 	all := o.list || len(args) > 0
 	var (
 		templates []templatev1.Template
@@ -34,9 +34,9 @@ func (o *newApp) show(ctx context.Context, finder *newapp.Finder, args []string)
 			return err
 		}
 		if err == nil && (all || len(o.templates) > 0) {
-			for _, one := range templateList.Items {
-				if o.matches(one.Name, terms(o.templates)) {
-					templates = append(templates, one)
+			for _, item := range templateList.Items {
+				if o.matches(item.Name, terms(o.templates)) {
+					templates = append(templates, item)
 				}
 			}
 		}
@@ -45,9 +45,9 @@ func (o *newApp) show(ctx context.Context, finder *newapp.Finder, args []string)
 			return err
 		}
 		if err == nil && (all || len(o.streams) > 0) {
-			for _, one := range streamList.Items {
-				if o.matches(one.Name, terms(o.streams)) {
-					streams = append(streams, one)
+			for _, item := range streamList.Items {
+				if o.matches(item.Name, terms(o.streams)) {
+					streams = append(streams, item)
 				}
 			}
 		}
@@ -115,18 +115,18 @@ func (o *newApp) matches(name string, terms []string) bool {
 func (o *newApp) printFound(templates []templatev1.Template, streams []imagev1.ImageStream, images []*newapp.Image) {
 	if len(templates) > 0 {
 		fmt.Fprintln(o.Out, "Templates (oc new-app --template=<template>)\n-----")
-		for _, one := range templates {
-			description, _, _ := strings.Cut(one.Annotations["description"], "\n")
-			fmt.Fprintf(o.Out, "%s\n  Project: %s\n  %s\n", one.Name, one.Namespace, description)
+		for _, item := range templates {
+			description, _, _ := strings.Cut(item.Annotations["description"], "\n")
+			fmt.Fprintf(o.Out, "%s\n  Project: %s\n  %s\n", item.Name, item.Namespace, description)
 		}
 		fmt.Fprintln(o.Out)
 	}
 	if len(streams) > 0 {
 		fmt.Fprintln(o.Out, "Image streams (oc new-app --image-stream=<image-stream> [--code=<source>])\n-----")
-		for _, one := range streams {
+		for _, item := range streams {
 			var tags []string
-			for _, tag := range one.Status.Tags {
-				if !newapp.Hidden(&one, tag.Tag) {
+			for _, tag := range item.Status.Tags {
+				if !newapp.Hidden(&item, tag.Tag) {
 					tags = append(tags, tag.Tag)
 				}
 			}
@@ -134,14 +134,14 @@ func (o *newApp) printFound(templates []templatev1.Template, streams []imagev1.I
 			if len(tags) == 0 {
 				tags = []string{"<none>"}
 			}
-			fmt.Fprintf(o.Out, "%s\n  Project: %s\n  Tags:    %s\n", one.Name, one.Namespace, strings.Join(tags, ", "))
+			fmt.Fprintf(o.Out, "%s\n  Project: %s\n  Tags:    %s\n", item.Name, item.Namespace, strings.Join(tags, ", "))
 		}
 		fmt.Fprintln(o.Out)
 	}
 	if len(images) > 0 {
 		fmt.Fprintln(o.Out, "Docker images (oc new-app --docker-image=<docker-image> [--code=<source>])\n-----")
-		for _, one := range images {
-			fmt.Fprintf(o.Out, "%s\n  Tags:    %s\n", one.Name, one.Tag)
+		for _, image := range images {
+			fmt.Fprintf(o.Out, "%s\n  Tags:    %s\n", image.Name, image.Tag)
 		}
 		fmt.Fprintln(o.Out)
 	}

@@ -109,8 +109,8 @@ func setVariables(in map[string]any, variables []corev1.EnvVar) error {
 		if err != nil {
 			return err
 		}
-		at := slices.IndexFunc(env, func(one any) bool {
-			existing, ok := one.(map[string]any)
+		at := slices.IndexFunc(env, func(item any) bool {
+			existing, ok := item.(map[string]any)
 			return ok && existing["name"] == variables[i].Name
 		})
 		if at < 0 {

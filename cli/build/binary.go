@@ -51,11 +51,11 @@ func (c *Client) Upload(ctx context.Context, config string, source *Source) (*bu
 		return nil, err
 	}
 	done, progress := make(chan struct{}), &serial{out: source.Progress}
-	telling, stop := context.WithCancel(ctx)
+	teeCtx, stop := context.WithCancel(ctx)
 	go func() {
 		defer close(done)
 		// A user without access to the build uploads anyway.
-		_ = c.watch(telling, newTeller(progress, c.clock), c.started(telling, config, before.Status.LastVersion))
+		_ = c.watch(teeCtx, newTeller(progress, c.clock), c.started(teeCtx, config, before.Status.LastVersion))
 	}()
 	defer func() { stop(); <-done }()
 	content = &countingReader{ReadCloser: content, progress: progress}

@@ -23,8 +23,8 @@ import (
 // slow is a server with a build that waits for a node. The build starts after the server has
 // reported this to a reader of the log, and has ended the reader's request once.
 type slow struct {
-	waiting bytes.Buffer
-	asked   int
+	waiting  bytes.Buffer
+	requests int
 }
 
 func (s *slow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -32,7 +32,7 @@ func (s *slow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/log"):
-		if s.asked++; s.asked > 1 {
+		if s.requests++; s.requests > 1 {
 			_, _ = io.WriteString(w, "built with "+r.URL.RawQuery+"\n")
 			return
 		}
@@ -83,7 +83,7 @@ func TestFollowedLogPrintsWhyBuildWaits(t *testing.T) {
 }
 
 func TestOnlyFollowedLogWaits(t *testing.T) {
-	slow := &slow{asked: 1}
+	slow := &slow{requests: 1}
 	address := slow.serve(t)
 	getter := genericclioptions.NewConfigFlags(false)
 	getter.APIServer = &address

@@ -33,8 +33,8 @@ func newTeller(out io.Writer, clock clock.PassiveClock) *teller {
 	return &teller{out: out, clock: clock, start: clock.Now()}
 }
 
-// tell prints a message if it is due.
-func (t *teller) tell(build, reason string) {
+// report prints a message if it is due.
+func (t *teller) report(build, reason string) {
 	now := t.clock.Now()
 	elapsed := now.Sub(t.start)
 	if elapsed < noticeDelay || reason == t.message && now.Sub(t.last) < noticeInterval {
@@ -64,7 +64,7 @@ func (c *Client) watch(ctx context.Context, t *teller, find func() (*buildv1.Bui
 		case build.Status.Phase == buildv1.BuildPhaseRunning || instantiate.Ended(build):
 			return nil
 		default:
-			t.tell(build.Name, c.reason(ctx, build))
+			t.report(build.Name, c.reason(ctx, build))
 		}
 		select {
 		case <-ctx.Done():

@@ -19,7 +19,7 @@ func TestWaitingMessageIsRepeated(t *testing.T) {
 		reason string
 	}{{0, "a"}, {2, "a"}, {3, "a"}, {4, "a"}, {5, "b"}, {19, "b"}, {20, "b"}, {60, "b"}} {
 		clock.SetTime(time.Unix(at.second, 0))
-		teller.tell("app-1", at.reason)
+		teller.report("app-1", at.reason)
 	}
 	want := `Waiting for build "app-1" (3s): a
 Waiting for build "app-1" (5s): b

@@ -96,7 +96,7 @@ func (a authority) issue(r request, cert, key string) error {
 	if err != nil {
 		return fmt.Errorf("read signer %q: %w", a.cert, err)
 	}
-	own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return fmt.Errorf("generate key of %q: %w", r.name, err)
 	}
@@ -122,11 +122,11 @@ func (a authority) issue(r request, cert, key string) error {
 		template.DNSNames = append(template.DNSNames, host)
 	}
 	setLifetime(template, r.days)
-	der, err := x509.CreateCertificate(rand.Reader, template, pair.Leaf, own.Public(), pair.PrivateKey)
+	der, err := x509.CreateCertificate(rand.Reader, template, pair.Leaf, caKey.Public(), pair.PrivateKey)
 	if err != nil {
 		return fmt.Errorf("sign certificate of %q: %w", r.name, err)
 	}
-	return writePair(cert, key, der, own)
+	return writePair(cert, key, der, caKey)
 }
 
 // nextSerial returns the next serial number and records it in the serial file, as a hexadecimal

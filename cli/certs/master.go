@@ -107,11 +107,11 @@ func (m *master) create() error {
 			}
 		}
 	}
-	own, err := readAuthorities("certificate authority", []string{m.path("ca.crt")})
+	ca, err := readAuthorities("certificate authority", []string{m.path("ca.crt")})
 	if err != nil {
 		return err
 	}
-	bundle = append(own, bundle...)
+	bundle = append(ca, bundle...)
 	if err := writeFile(m.path("ca-bundle.crt"), bundle, 0o644); err != nil {
 		return err
 	}

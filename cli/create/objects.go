@@ -125,7 +125,7 @@ func streamTagOf(command *cobra.Command, name string) (map[string]any, error) {
 	case text("from") != "" && text("from-image") != "":
 		return nil, errors.New("--from and --from-image may not be used together")
 	case text("from") == "" && text("from-image") == "":
-		from = nil // a push or an import gives the tag an image later
+		from = nil // A push or an import sets the tag's image later.
 	case text("from-image") != "":
 		from["kind"], from["name"] = "DockerImage", text("from-image")
 	default:

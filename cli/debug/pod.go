@@ -58,7 +58,7 @@ func (w *options) of(object runtime.Object, resource string) (pod *corev1.Pod, o
 		return nil, "", err
 	}
 	pod.Namespace, pod.Name = source.GetNamespace(), name(source.GetName())
-	container, err := w.chosen(&pod.Spec)
+	container, err := w.selectContainer(&pod.Spec)
 	if err != nil {
 		return nil, "", err
 	}
@@ -132,8 +132,8 @@ func (w *options) onNode(pod *corev1.Pod, node *corev1.Node) error {
 	return nil
 }
 
-// chosen returns the container to debug. The default is the first one.
-func (w *options) chosen(spec *corev1.PodSpec) (*corev1.Container, error) {
+// selectContainer returns the container to debug. The default is the first one.
+func (w *options) selectContainer(spec *corev1.PodSpec) (*corev1.Container, error) {
 	var names []string
 	for i := range spec.Containers {
 		if w.container == "" || w.container == spec.Containers[i].Name {

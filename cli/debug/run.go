@@ -65,7 +65,7 @@ func (d *debugging) join(ctx context.Context, pod *corev1.Pod, handler *interrup
 	if err := d.logs(ctx, pod, container); err != nil {
 		return err
 	}
-	pod, err = d.wait(ctx, pod, func(pod *corev1.Pod) (bool, error) { return ended(pod, container), nil })
+	pod, err = d.wait(ctx, pod, func(pod *corev1.Pod) (bool, error) { return hasEnded(pod, container), nil })
 	if err != nil {
 		return err
 	}
@@ -121,11 +121,11 @@ func started(pod *corev1.Pod, container string) (bool, error) {
 			return false, fmt.Errorf("container %q cannot start: %s: %s", status.Name, waiting.Reason, waiting.Message)
 		}
 	}
-	return stateOf(pod, container).Running != nil || ended(pod, container), nil
+	return stateOf(pod, container).Running != nil || hasEnded(pod, container), nil
 }
 
-// ended reports whether the container has ended.
-func ended(pod *corev1.Pod, container string) bool {
+// hasEnded reports whether the container has ended.
+func hasEnded(pod *corev1.Pod, container string) bool {
 	return stateOf(pod, container).Terminated != nil || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
 

@@ -113,14 +113,14 @@ func (c *Client) latest(ctx context.Context, namespace, name string) (*appsv1.De
 
 // Deploy starts a deployment with the current images. Like Cancel and Retry, it returns the
 // configuration and a message.
-func (c *Client) Deploy(ctx context.Context, namespace, name string, again bool) (*appsv1.DeploymentConfig, string, error) {
+func (c *Client) Deploy(ctx context.Context, namespace, name string, retry bool) (*appsv1.DeploymentConfig, string, error) {
 	dc, rc, err := c.latest(ctx, namespace, name)
 	switch {
 	case err != nil:
 		return nil, "", err
 	case dc.Spec.Paused:
 		return nil, "", fmt.Errorf("cannot deploy a paused deployment config; to resume it, use oc rollout resume dc/%s", name)
-	case rc != nil && !rollout.Ended(rc) && !again:
+	case rc != nil && !rollout.Ended(rc) && !retry:
 		return nil, "", fmt.Errorf("#%d is already in progress (%s)", rollout.Version(rc), rollout.Phase(rc))
 	}
 	dc, err = c.instantiate(ctx, namespace, &appsv1.DeploymentRequest{Name: name, Latest: true, Force: true})

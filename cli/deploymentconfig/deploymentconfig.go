@@ -37,19 +37,19 @@ func Teach() error {
 	}
 	history, status, undo := polymorphichelpers.HistoryViewerFn, polymorphichelpers.StatusViewerFn, polymorphichelpers.RollbackerFn
 	polymorphichelpers.HistoryViewerFn = func(getter genericclioptions.RESTClientGetter, mapping *meta.RESTMapping) (polymorphichelpers.HistoryViewer, error) {
-		if !ours(mapping) {
+		if !isDeploymentConfig(mapping) {
 			return history(getter, mapping)
 		}
 		return connect(getter)
 	}
 	polymorphichelpers.StatusViewerFn = func(mapping *meta.RESTMapping) (polymorphichelpers.StatusViewer, error) {
-		if !ours(mapping) {
+		if !isDeploymentConfig(mapping) {
 			return status(mapping)
 		}
 		return statusViewer{}, nil
 	}
 	polymorphichelpers.RollbackerFn = func(getter genericclioptions.RESTClientGetter, mapping *meta.RESTMapping) (polymorphichelpers.Rollbacker, error) {
-		if !ours(mapping) {
+		if !isDeploymentConfig(mapping) {
 			return undo(getter, mapping)
 		}
 		return connect(getter)
@@ -112,18 +112,18 @@ func ofController[T any](of func(runtime.Object) (T, error)) func(runtime.Object
 	return func(object runtime.Object) (T, error) { return of(controller(object)) }
 }
 
-// ours reports whether a resource is that of DeploymentConfigs.
-func ours(mapping *meta.RESTMapping) bool {
+// isDeploymentConfig reports whether a resource is that of DeploymentConfigs.
+func isDeploymentConfig(mapping *meta.RESTMapping) bool {
 	return mapping.Resource.GroupResource() == appsv1.GroupVersion.WithResource("deploymentconfigs").GroupResource()
 }
 
 // pausing pauses or resumes.
-func pausing(others func(runtime.Object) ([]byte, error), pause bool) func(runtime.Object) ([]byte, error) {
+func pausing(fallback func(runtime.Object) ([]byte, error), pause bool) func(runtime.Object) ([]byte, error) {
 	return func(object runtime.Object) ([]byte, error) {
 		dc, ok := object.(*appsv1.DeploymentConfig)
 		switch {
 		case !ok:
-			return others(object)
+			return fallback(object)
 		case dc.Spec.Paused && pause:
 			return nil, errors.New("is already paused")
 		case !dc.Spec.Paused && !pause:
@@ -136,12 +136,12 @@ func pausing(others func(runtime.Object) ([]byte, error), pause bool) func(runti
 
 // restarting adds the current time to the pod template, as kubectl does. A config change trigger
 // then starts a deployment.
-func restarting(others func(runtime.Object) ([]byte, error)) func(runtime.Object) ([]byte, error) {
+func restarting(fallback func(runtime.Object) ([]byte, error)) func(runtime.Object) ([]byte, error) {
 	return func(object runtime.Object) ([]byte, error) {
 		dc, ok := object.(*appsv1.DeploymentConfig)
 		switch {
 		case !ok:
-			return others(object)
+			return fallback(object)
 		case dc.Spec.Paused:
 			return nil, errors.New("can't restart paused deployment config (run rollout resume first)")
 		case !rollout.HasTrigger(dc, appsv1.DeploymentTriggerOnConfigChange):

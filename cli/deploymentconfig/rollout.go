@@ -22,12 +22,12 @@ type deploying struct {
 
 // NewRollout returns the commands below `rollout` that only DeploymentConfigs have.
 func NewRollout(factory util.Factory, streams genericiooptions.IOStreams) []*cobra.Command {
-	again := false
+	retry := false
 	deploy := func(client *Client, ctx context.Context, namespace, name string) (*appsv1.DeploymentConfig, string, error) {
-		return client.Deploy(ctx, namespace, name, again)
+		return client.Deploy(ctx, namespace, name, retry)
 	}
 	latest := newDeploying(factory, streams, deploying{"latest dc/NAME", "Start a new rollout with the current images, even if nothing has changed", deploy})
-	latest.Flags().BoolVar(&again, "again", false, "Start it even if a rollout is in progress, which the command cancels.")
+	latest.Flags().BoolVar(&retry, "again", false, "Start it even if a rollout is in progress, which the command cancels.")
 	return []*cobra.Command{
 		latest,
 		newDeploying(factory, streams, deploying{"cancel dc/NAME", "Cancel the rollout that is in progress", (*Client).Cancel}),
@@ -35,17 +35,17 @@ func NewRollout(factory util.Factory, streams genericiooptions.IOStreams) []*cob
 	}
 }
 
-func newDeploying(factory util.Factory, streams genericiooptions.IOStreams, own deploying) *cobra.Command {
+func newDeploying(factory util.Factory, streams genericiooptions.IOStreams, mode deploying) *cobra.Command {
 	print := genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme)
 	command := &cobra.Command{
-		Use: own.use, Short: own.short, Args: cobra.MinimumNArgs(1),
+		Use: mode.use, Short: mode.short, Args: cobra.MinimumNArgs(1),
 		Run: func(command *cobra.Command, args []string) {
 			client, namespace, err := deployments(factory)
 			util.CheckErr(err)
 			for _, arg := range args {
 				name, err := configName(arg)
 				util.CheckErr(err)
-				dc, done, err := own.do(client, command.Context(), namespace, name)
+				dc, done, err := mode.do(client, command.Context(), namespace, name)
 				util.CheckErr(err)
 				if *print.OutputFormat == "revision" {
 					fmt.Fprintln(streams.Out, dc.Status.LatestVersion)

@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	kubectl "k8s.io/kubectl/pkg/describe"
+	kubectldescribe "k8s.io/kubectl/pkg/describe"
 
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 	"github.com/slipway-platform/slipway/cli/objects"
@@ -76,17 +76,17 @@ func hooks(p *page, strategy appsv1.DeploymentStrategy) {
 	}
 }
 
-func hook(p *page, when string, h *appsv1.LifecycleHook) {
+func hook(p *page, phase string, h *appsv1.LifecycleHook) {
 	if h == nil {
 		return
 	}
 	if run := h.ExecNewPod; run != nil {
-		p.line("  %s-deployment hook (pod type, failure policy: %s):", when, h.FailurePolicy)
+		p.line("  %s-deployment hook (pod type, failure policy: %s):", phase, h.FailurePolicy)
 		p.field("    Container", run.ContainerName)
 		p.field("    Command", strings.Join(run.Command, " "))
 		return
 	}
-	p.line("  %s-deployment hook (tag images, failure policy: %s):", when, h.FailurePolicy)
+	p.line("  %s-deployment hook (tag images, failure policy: %s):", phase, h.FailurePolicy)
 	for _, tag := range h.TagImages {
 		p.line("    Tag:\timage for container %s to %s %s/%s", tag.ContainerName, tag.To.Kind, tag.To.Namespace, tag.To.Name)
 	}
@@ -95,7 +95,7 @@ func hook(p *page, when string, h *appsv1.LifecycleHook) {
 // podTemplate writes a pod template as kubectl does, with OpenShift's heading.
 func (p *page) podTemplate(template *corev1.PodTemplateSpec) {
 	var text bytes.Buffer
-	kubectl.DescribePodTemplate(template, kubectl.NewPrefixWriter(&text))
+	kubectldescribe.DescribePodTemplate(template, kubectldescribe.NewPrefixWriter(&text))
 	p.text.WriteString("Template:\n")
 	p.text.WriteString(strings.TrimPrefix(text.String(), "Pod Template:\n"))
 }

@@ -27,7 +27,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	kubectl "k8s.io/kubectl/pkg/describe"
+	kubectldescribe "k8s.io/kubectl/pkg/describe"
 
 	"github.com/slipway-platform/slipway/cli/objects"
 )
@@ -37,10 +37,10 @@ const none = "<none>"
 
 // For returns the describer of a kind: ours for OpenShift's kinds, kubectl's for others. It is a
 // DescriberFunc of kubectl.
-func For(getter genericclioptions.RESTClientGetter, mapping *meta.RESTMapping) (kubectl.ResourceDescriber, error) {
+func For(getter genericclioptions.RESTClientGetter, mapping *meta.RESTMapping) (kubectldescribe.ResourceDescriber, error) {
 	write, ok := kinds()[mapping.GroupVersionKind.GroupKind()]
 	if !ok {
-		return kubectl.Describer(getter, mapping)
+		return kubectldescribe.Describer(getter, mapping)
 	}
 	config, err := getter.ToRESTConfig()
 	if err != nil {
@@ -77,7 +77,7 @@ type describer struct {
 }
 
 // Describe reads an object and returns its description.
-func (d describer) Describe(namespace, name string, settings kubectl.DescriberSettings) (string, error) {
+func (d describer) Describe(namespace, name string, settings kubectldescribe.DescriberSettings) (string, error) {
 	ctx := context.Background() // kubectl passes none
 	object, err := d.client.Resource(d.resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -211,5 +211,5 @@ func (p *page) events(namespace string, uid types.UID) {
 		return
 	}
 	p.line("")
-	kubectl.DescribeEvents(&corev1.EventList{Items: list}, kubectl.NewPrefixWriter(&p.text))
+	kubectldescribe.DescribeEvents(&corev1.EventList{Items: list}, kubectldescribe.NewPrefixWriter(&p.text))
 }

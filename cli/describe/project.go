@@ -12,7 +12,7 @@ import (
 	quotav1 "github.com/openshift/api/quota/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	kubectl "k8s.io/kubectl/pkg/describe"
+	kubectldescribe "k8s.io/kubectl/pkg/describe"
 
 	"github.com/slipway-platform/slipway/cli/objects"
 )
@@ -32,23 +32,23 @@ func project(p *page, o *projectv1.Project) error {
 	if err != nil {
 		return err
 	}
-	p.section("Quota", len(quotas), func(w kubectl.PrefixWriter) {
-		kubectl.DescribeResourceQuotas(&corev1.ResourceQuotaList{Items: quotas}, w)
+	p.section("Quota", len(quotas), func(w kubectldescribe.PrefixWriter) {
+		kubectldescribe.DescribeResourceQuotas(&corev1.ResourceQuotaList{Items: quotas}, w)
 	})
-	p.section("Resource limits", len(limits), func(w kubectl.PrefixWriter) {
-		kubectl.DescribeLimitRanges(&corev1.LimitRangeList{Items: limits}, w)
+	p.section("Resource limits", len(limits), func(w kubectldescribe.PrefixWriter) {
+		kubectldescribe.DescribeLimitRanges(&corev1.LimitRangeList{Items: limits}, w)
 	})
 	return nil
 }
 
 // section writes kubectl's description of objects, without its heading.
-func (p *page) section(name string, count int, write func(kubectl.PrefixWriter)) {
+func (p *page) section(name string, count int, write func(kubectldescribe.PrefixWriter)) {
 	if count == 0 {
 		p.field(name, "")
 		return
 	}
 	var text bytes.Buffer
-	write(kubectl.NewPrefixWriter(&text))
+	write(kubectldescribe.NewPrefixWriter(&text))
 	_, rows, _ := strings.Cut(strings.TrimLeft(text.String(), "\n"), "\n")
 	p.line("%s:", name)
 	p.text.WriteString(rows)

@@ -150,8 +150,8 @@ func serverOf(config *legacyv1.LDAPSyncConfig) (ldap.Server, error) {
 	return server, nil
 }
 
-// chosen restricts a list to a whitelist, from arguments and a file, and removes a blacklist.
-func (o *ldapGroups) chosen(all, arguments []string, nameOf func(string) string) ([]string, error) {
+// selectGroups restricts a list to a whitelist, from arguments and a file, and removes a blacklist.
+func (o *ldapGroups) selectGroups(all, arguments []string, nameOf func(string) string) ([]string, error) {
 	white, err := readList(o.whitelist)
 	if err != nil {
 		return nil, err
@@ -218,7 +218,7 @@ func (o *ldapGroups) sync(ctx context.Context, arguments []string) error {
 	} else if uids, err = o.directory.UIDs(); err != nil {
 		return err
 	}
-	if uids, err = o.chosen(uids, arguments, nameOf); err != nil {
+	if uids, err = o.selectGroups(uids, arguments, nameOf); err != nil {
 		return err
 	}
 	var problems []error
@@ -294,7 +294,7 @@ func (o *ldapGroups) prune(ctx context.Context, arguments []string) error {
 		uids = append(uids, uid)
 	}
 	slices.Sort(uids)
-	if uids, err = o.chosen(uids, arguments, func(uid string) string { return before[uid].GetName() }); err != nil {
+	if uids, err = o.selectGroups(uids, arguments, func(uid string) string { return before[uid].GetName() }); err != nil {
 		return err
 	}
 	var problems []error

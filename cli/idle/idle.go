@@ -87,9 +87,9 @@ func (o *command) run(ctx context.Context, namespace string, args []string) erro
 	for _, pair := range all {
 		problems = append(problems, o.mark(ctx, pair, now))
 	}
-	scaled := map[string]bool{}
+	done := map[string]bool{}
 	for _, pair := range all {
-		problems = append(problems, o.scale(ctx, pair, now, scaled))
+		problems = append(problems, o.scale(ctx, pair, now, done))
 	}
 	return errors.Join(problems...)
 }
@@ -137,12 +137,12 @@ func (o *command) services(ctx context.Context, namespace string, args []string)
 
 // names returns the lines of a file.
 func names(file string) (all []string, err error) {
-	opened, err := os.Open(file)
+	f, err := os.Open(file)
 	if err != nil {
 		return nil, fmt.Errorf("read names of services: %w", err)
 	}
-	defer opened.Close()
-	lines := bufio.NewScanner(opened)
+	defer f.Close()
+	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		if line := strings.TrimSpace(lines.Text()); line != "" {
 			all = append(all, line)
@@ -202,13 +202,13 @@ func (o *command) mark(ctx context.Context, item pair, now string) error {
 }
 
 // scale scales the controllers of a service to zero, unless that was done for another service.
-func (o *command) scale(ctx context.Context, item pair, now string, scaled map[string]bool) error {
+func (o *command) scale(ctx context.Context, item pair, now string, done map[string]bool) error {
 	for _, target := range item.scalables {
 		name := item.service.Namespace + "/" + target.Name
-		if scaled[target.Kind+" "+name] {
+		if done[target.Kind+" "+name] {
 			continue
 		}
-		scaled[target.Kind+" "+name] = true
+		done[target.Kind+" "+name] = true
 		previous := map[string]any{idling.IdledAt: now, idling.PreviousScale: fmt.Sprint(target.Replicas)}
 		if err := o.patch(ctx, target, item.service.Namespace, previous, map[string]any{"replicas": 0}); err != nil {
 			return fmt.Errorf("scale %s %q: %w", target.Kind, name, err)

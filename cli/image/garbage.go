@@ -23,7 +23,7 @@ type keeping struct {
 type state struct {
 	images  []imagev1.Image
 	streams []imagev1.ImageStream
-	used    *references
+	refs    *references
 	limits  map[string]int64 // the largest image that each project allows, in bytes
 }
 
@@ -46,7 +46,7 @@ func (k keeping) find(s state, now time.Time) (existing garbage) {
 		byName[s.images[i].Name] = &s.images[i]
 	}
 	stays := map[string]bool{}
-	for digest := range s.used.images {
+	for digest := range s.refs.images {
 		stays[digest] = true
 	}
 	for i := range s.streams {
@@ -76,8 +76,8 @@ func (k keeping) find(s state, now time.Time) (existing garbage) {
 	return existing
 }
 
-// settled returns the images that are not in any stream, including its history.
-func (g garbage) settled(s state) (images []imagev1.Image) {
+// imagesOf returns the images that are not in any stream, including its history.
+func (g garbage) imagesOf(s state) (images []imagev1.Image) {
 	byName, going := map[string]*imagev1.Image{}, map[string]bool{}
 	for i := range s.images {
 		byName[s.images[i].Name] = &s.images[i]
@@ -131,7 +131,7 @@ func (k keeping) mark(stream *imagev1.ImageStream, s state, byName map[string]*i
 	}
 	for _, tag := range stream.Status.Tags {
 		for i, event := range tag.Items {
-			keep := all || i == 0 && len(s.used.tags[name+":"+tag.Tag]) > 0
+			keep := all || i == 0 && len(s.refs.tags[name+":"+tag.Tag]) > 0
 			if k.overSize {
 				keep = keep || !over(byName[event.Image], s.limits, stream.Namespace)
 			} else {
@@ -168,12 +168,12 @@ func sizeOf(image *imagev1.Image) int64 {
 // without removes images from a stream's history. ok is false if it contains none of them.
 func without(stream *imagev1.ImageStream, going map[string]bool) (less shorter, ok bool) {
 	less.stream = stream.DeepCopy()
-	gone := func(event imagev1.TagEvent) bool { return going[event.Image] }
+	isGone := func(event imagev1.TagEvent) bool { return going[event.Image] }
 	status := &less.stream.Status
 	for i := range status.Tags {
 		tag := &status.Tags[i]
 		before := len(tag.Items)
-		tag.Items = slices.DeleteFunc(tag.Items, gone)
+		tag.Items = slices.DeleteFunc(tag.Items, isGone)
 		switch {
 		case len(tag.Items) == before:
 		case len(tag.Items) == 0:

@@ -17,7 +17,7 @@ import (
 // hardPruning contains the state of `oc adm prune registry`.
 type hardPruning struct {
 	genericiooptions.IOStreams
-	registry asking
+	registry requestFunc
 	at       place
 	confirm  bool
 }

@@ -26,7 +26,7 @@ type pruning struct {
 	genericiooptions.IOStreams
 	client   dynamic.Interface
 	images   imageclient.ImageV1Interface
-	registry asking
+	registry requestFunc
 
 	keep                                   keeping
 	at                                     place
@@ -146,7 +146,7 @@ func (p *pruning) remove(ctx context.Context, s state, now func() time.Time, rep
 		}
 		if round == maxRounds {
 			// Streams change all the time. Images that they still contain stay.
-			return p.removeImages(ctx, garbage.settled(s))
+			return p.removeImages(ctx, garbage.imagesOf(s))
 		}
 		for _, less := range garbage.streams {
 			_, err := p.images.ImageStreams(less.stream.Namespace).UpdateStatus(ctx, less.stream, metav1.UpdateOptions{})
@@ -193,10 +193,10 @@ func (p *pruning) read(ctx context.Context, now time.Time) (s state, err error) 
 		return s, err
 	}
 	s = state{images: images.Items, streams: streams.Items, limits: map[string]int64{}}
-	if s.used, err = findReferences(ctx, p.client, metav1.NamespaceAll, now.Add(-p.keep.younger)); err != nil {
+	if s.refs, err = findReferences(ctx, p.client, metav1.NamespaceAll, now.Add(-p.keep.younger)); err != nil {
 		return s, err
 	}
-	if err := s.used.invalid(); err != nil && !p.ignoreInvalids {
+	if err := s.refs.invalid(); err != nil && !p.ignoreInvalids {
 		return s, err
 	}
 	if !p.keep.overSize {

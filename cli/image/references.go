@@ -70,7 +70,7 @@ func findReferences(ctx context.Context, client dynamic.Interface, namespace str
 			return nil, err
 		}
 		for i := range workloads {
-			owner := who(kind, &workloads[i].ObjectMeta)
+			owner := ownerOf(kind, &workloads[i].ObjectMeta)
 			r.addTemplate(owner, workloads[i].Namespace, workloads[i].Spec.Template)
 			r.addTemplate(owner, workloads[i].Namespace, workloads[i].Spec.JobTemplate.Spec.Template)
 			r.addTriggers(owner, &workloads[i].ObjectMeta)
@@ -91,7 +91,7 @@ func (r *references) addPod(pod *corev1.Pod, since time.Time) {
 	if ended && pod.CreationTimestamp.Time.Before(since) {
 		return
 	}
-	owner := who("pod", &pod.ObjectMeta)
+	owner := ownerOf("pod", &pod.ObjectMeta)
 	r.addSpec(owner, pod.Namespace, &pod.Spec)
 	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses} {
 		for _, status := range statuses {
@@ -185,7 +185,7 @@ func (r *references) addTriggers(owner string, object *metav1.ObjectMeta) {
 }
 
 func (r *references) addDeploymentConfig(config *appsv1.DeploymentConfig) {
-	owner := who("deploymentconfig", &config.ObjectMeta)
+	owner := ownerOf("deploymentconfig", &config.ObjectMeta)
 	r.addTemplate(owner, config.Namespace, config.Spec.Template)
 	for _, trigger := range config.Spec.Triggers {
 		if params := trigger.ImageChangeParams; params != nil {
@@ -201,11 +201,11 @@ func (r *references) addBuilds(ctx context.Context, client dynamic.Interface, na
 		return err
 	}
 	for i := range configs {
-		r.addBuild(who("buildconfig", &configs[i].ObjectMeta), configs[i].Namespace, &configs[i].Spec.CommonSpec)
+		r.addBuild(ownerOf("buildconfig", &configs[i].ObjectMeta), configs[i].Namespace, &configs[i].Spec.CommonSpec)
 	}
 	builds, err := objects.List[buildv1.Build](ctx, client, buildv1.GroupVersion.WithResource("builds"), namespace, metav1.ListOptions{})
 	for i := range builds {
-		r.addBuild(who("build", &builds[i].ObjectMeta), builds[i].Namespace, &builds[i].Spec.CommonSpec)
+		r.addBuild(ownerOf("build", &builds[i].ObjectMeta), builds[i].Namespace, &builds[i].Spec.CommonSpec)
 	}
 	return err
 }
@@ -233,6 +233,6 @@ func (r *references) invalid() error {
 	return fmt.Errorf("nothing is removed, because these references cannot be parsed; fix them, or use --ignore-invalid-refs:\n%w", errors.Join(r.problems...))
 }
 
-func who(kind string, object *metav1.ObjectMeta) string {
+func ownerOf(kind string, object *metav1.ObjectMeta) string {
 	return kind + "/" + object.Name + " namespace/" + object.Namespace
 }

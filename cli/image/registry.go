@@ -33,13 +33,13 @@ func (p *place) flags(flags *pflag.FlagSet) {
 // maxGarbage is the maximum size of the registry's response, in bytes.
 const maxGarbage = 256 << 20
 
-// asking sends a request for garbage collection to the cluster's registry. address is the default
-// address.
-type asking func(ctx context.Context, address string, request record.GarbageRequest) (record.Garbage, error)
+// requestFunc sends a request for garbage collection to the cluster's registry. address is the
+// default address.
+type requestFunc func(ctx context.Context, address string, request record.GarbageRequest) (record.Garbage, error)
 
 // connect returns a function that sends requests for garbage collection with the user's token.
-func (p place) connect(config *rest.Config) (asking, error) {
-	unusable := func(err error) (asking, error) {
+func (p place) connect(config *rest.Config) (requestFunc, error) {
+	unusable := func(err error) (requestFunc, error) {
 		return func(context.Context, string, record.GarbageRequest) (record.Garbage, error) {
 			return record.Garbage{}, err
 		}, err

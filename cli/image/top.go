@@ -92,28 +92,28 @@ func topImages(ctx context.Context, client imageclient.ImageV1Interface, using d
 // usage returns the pods and their controllers that use images. current contains the images of
 // tags.
 func usage(pods []corev1.Pod, current map[string]string) map[string][]string {
-	found := map[string][]string{}
+	byImage := map[string][]string{}
 	for i := range pods {
 		pod := &pods[i]
 		if pod.Status.Phase != corev1.PodRunning && pod.Status.Phase != corev1.PodPending {
 			continue
 		}
-		used := &references{images: map[string][]string{}, tags: map[string][]string{}}
-		used.addSpec("", pod.Namespace, &pod.Spec)
-		for tag := range used.tags {
+		refs := &references{images: map[string][]string{}, tags: map[string][]string{}}
+		refs.addSpec("", pod.Namespace, &pod.Spec)
+		for tag := range refs.tags {
 			if image, ok := current[tag]; ok {
-				used.images[image] = nil
+				refs.images[image] = nil
 			}
 		}
 		kind, name := "Pod", pod.Name
 		if owner := metav1.GetControllerOf(pod); owner != nil {
 			kind, name = owner.Kind, owner.Name
 		}
-		for image := range used.images {
-			found[image] = append(found[image], fmt.Sprintf("%s: %s/%s", kind, pod.Namespace, name))
+		for image := range refs.images {
+			byImage[image] = append(byImage[image], fmt.Sprintf("%s: %s/%s", kind, pod.Namespace, name))
 		}
 	}
-	return found
+	return byImage
 }
 
 // parents returns the images whose layers an image starts with.

@@ -30,7 +30,7 @@ type loginOptions struct {
 
 	paths  *clientcmd.PathOptions
 	config *api.Config // content of the kubeconfig
-	known  *api.Config // config, and the administrator's connection of this host
+	merged *api.Config // config, and the administrator's connection of this host
 	input  *bufio.Reader
 }
 
@@ -101,10 +101,10 @@ func (o *loginOptions) complete(cmd *cobra.Command, args []string) (err error) {
 	if o.config, err = o.paths.GetStartingConfig(); err != nil {
 		return err
 	}
-	o.known = o.config.DeepCopy()
+	o.merged = o.config.DeepCopy()
 	if administrator, err := clientcmd.LoadFromFile(host); err == nil {
-		addMissing(o.known.Clusters, administrator.Clusters)
-		addMissing(o.known.AuthInfos, administrator.AuthInfos)
+		addMissing(o.merged.Clusters, administrator.Clusters)
+		addMissing(o.merged.AuthInfos, administrator.AuthInfos)
 	}
 	return o.findServer()
 }
@@ -139,7 +139,7 @@ func (o *loginOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	identity, how, err := o.authenticate(ctx, cluster)
+	identity, method, err := o.authenticate(ctx, cluster)
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (o *loginOptions) run(ctx context.Context) error {
 	if err := o.save(cluster, identity, namespace); err != nil {
 		return err
 	}
-	fmt.Fprintf(o.Out, "%s\n\n", how)
+	fmt.Fprintf(o.Out, "%s\n\n", method)
 	printProjects(o.Out, projects, namespace, mayRequestProjects(ctx, identity.config))
 	if first {
 		fmt.Fprintln(o.Out, "Welcome! See 'oc help' to get started.")
@@ -206,7 +206,7 @@ func (o *loginOptions) candidates(cluster *api.Cluster) (infos []*api.AuthInfo) 
 		}
 		return nil
 	}
-	for name, info := range o.known.AuthInfos {
+	for name, info := range o.merged.AuthInfos {
 		if user, _, _ := strings.Cut(name, "/"); user == o.user {
 			infos = append(infos, info)
 		}

@@ -86,7 +86,7 @@ func (o *loginOptions) isKnownInsecure() bool {
 // first.
 func (o *loginOptions) knownAuthorities() (authorities [][]byte) {
 	for _, same := range []bool{true, false} {
-		for _, cluster := range o.known.Clusters {
+		for _, cluster := range o.merged.Clusters {
 			if (cluster.Server == o.server) != same {
 				continue
 			}

@@ -54,11 +54,11 @@ func (o *whoami) find(cmd *cobra.Command, factory util.Factory) (string, error) 
 		}
 		return "", errors.New("no server has been set")
 	}
-	known := knows(raw, cmd)
-	if !known && o.token {
+	isKnown := knows(raw, cmd)
+	if !isKnown && o.token {
 		return "", errors.New("no token is currently in use for this session")
 	}
-	if !known {
+	if !isKnown {
 		return "", errors.New("You must be logged in to the server (Unauthorized)")
 	}
 	config, err := factory.ToRESTConfig()

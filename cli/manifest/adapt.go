@@ -194,14 +194,14 @@ func child(object map[string]any, name string) map[string]any {
 }
 
 // items returns the maps of a list.
-func items(object map[string]any, name string) (found []map[string]any) {
+func items(object map[string]any, name string) (match []map[string]any) {
 	list, _ := object[name].([]any)
 	for _, item := range list {
 		if object, ok := item.(map[string]any); ok {
-			found = append(found, object)
+			match = append(match, object)
 		}
 	}
-	return found
+	return match
 }
 
 func setDefault(object map[string]any, name string, value any) {

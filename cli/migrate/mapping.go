@@ -20,13 +20,13 @@ type mapping struct{ fromRegistry, fromName, toRegistry, toName string }
 
 // parseMapping parses REGISTRY/NAME=REGISTRY/NAME.
 func parseMapping(text string) (m mapping, err error) {
-	from, to, found := strings.Cut(text, "=")
+	from, to, match := strings.Cut(text, "=")
 	var ok, okay bool
 	m.fromRegistry, m.fromName, ok = strings.Cut(from, "/")
 	m.toRegistry, m.toName, okay = strings.Cut(to, "/")
 	wrong := func(reason string) (mapping, error) { return m, fmt.Errorf("mapping %q: %s", text, reason) }
 	switch {
-	case !found || !ok || !okay:
+	case !match || !ok || !okay:
 		return wrong("all arguments must be of the form REGISTRY/NAME=REGISTRY/NAME, where * stands for any")
 	case m.fromRegistry == "" || m.fromName == "":
 		return wrong("not a valid source: registry and name must be set")

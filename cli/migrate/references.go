@@ -97,7 +97,7 @@ func (r references) change(object *unstructured.Unstructured) (bool, error) {
 	case "PodTemplate":
 		return r.pod(object.Object, "template", "spec"), nil
 	}
-	if _, found, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "template", "spec", "containers"); !found {
+	if _, match, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "template", "spec", "containers"); !match {
 		return false, errIgnored
 	}
 	return r.pod(object.Object, "spec", "template", "spec"), nil

@@ -18,14 +18,14 @@ import (
 // numbers contains the metrics, with the names of OpenShift 3.11.
 type numbers struct {
 	registry    *prometheus.Registry
-	seen        *prometheus.CounterVec
+	observed    *prometheus.CounterVec
 	took, names *prometheus.SummaryVec
 }
 
 func newNumbers() *numbers {
 	n := &numbers{
 		registry: prometheus.NewRegistry(),
-		seen:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "observe_counts", Help: "Number of changes observed to the underlying resource."}, []string{"type"}),
+		observed: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "observe_counts", Help: "Number of changes observed to the underlying resource."}, []string{"type"}),
 		took: prometheus.NewSummaryVec(prometheus.SummaryOpts{
 			Name: "observe_exec_durations_milliseconds", Help: "Item execution latency distributions.",
 		}, []string{"type", "exit_code"}),
@@ -38,7 +38,7 @@ func newNumbers() *numbers {
 }
 
 func (n *numbers) collectors() []prometheus.Collector {
-	return []prometheus.Collector{n.seen, n.took, n.names}
+	return []prometheus.Collector{n.observed, n.took, n.names}
 }
 
 // Collectors returns the metrics of a command that does not run, for documentation.

@@ -50,14 +50,14 @@ func (o *observation) run(ctx context.Context) error {
 		work.Go(func() error { return serve(ctx) })
 	}
 	work.Go(func() error { o.informer.RunWithContext(ctx); return nil })
-	listed := make(chan struct{})
+	initial := make(chan struct{})
 	work.Go(func() error {
 		if cache.WaitForCacheSync(ctx.Done(), o.informer.HasSynced) {
-			close(listed)
+			close(initial)
 		}
 		return nil
 	})
-	work.Go(func() error { return o.loop(ctx, changes, problems, listed, ready) })
+	work.Go(func() error { return o.loop(ctx, changes, problems, initial, ready) })
 	err = work.Wait()
 	if o.printMetrics {
 		err = errors.Join(err, o.numbers.print(o.ErrOut))
@@ -102,15 +102,15 @@ func (o *observation) subscribe(ctx context.Context) (<-chan change, <-chan erro
 
 // loop runs one command after the other. listed is closed when the first list is complete. Then
 // loop closes ready.
-func (o *observation) loop(ctx context.Context, changes <-chan change, problems <-chan error, listed <-chan struct{}, ready chan<- struct{}) error {
-	var end, again <-chan time.Time
+func (o *observation) loop(ctx context.Context, changes <-chan change, problems <-chan error, initial <-chan struct{}, ready chan<- struct{}) error {
+	var end, resync <-chan time.Time
 	if o.exitAfter > 0 {
 		end = time.After(o.exitAfter)
 	}
 	if o.resync > 0 {
 		ticker := time.NewTicker(o.resync)
 		defer ticker.Stop()
-		again = ticker.C
+		resync = ticker.C
 	}
 	for {
 		var err error
@@ -122,14 +122,14 @@ func (o *observation) loop(ctx context.Context, changes <-chan change, problems 
 			return errDone
 		case problem := <-problems:
 			err = o.count(problem)
-		case <-listed:
-			listed = nil
+		case <-initial:
+			initial = nil
 			close(ready)
 			if err = o.all(ctx); err == nil && o.once {
 				return errDone
 			}
-		case <-again:
-			if listed == nil {
+		case <-resync:
+			if initial == nil {
 				err = o.all(ctx)
 			}
 		case change := <-changes:
@@ -159,7 +159,7 @@ func (o *observation) all(ctx context.Context) error {
 		}
 	}
 	if len(o.names) > 0 {
-		names, err := o.known(ctx)
+		names, err := o.knownNames(ctx)
 		if err != nil {
 			return fmt.Errorf("list the known names: %w", err)
 		}
@@ -183,8 +183,8 @@ func (o *observation) all(ctx context.Context) error {
 	return nil
 }
 
-// known returns the output of the command for known names.
-func (o *observation) known(ctx context.Context) (names []string, err error) {
+// knownNames returns the output of the command for known names.
+func (o *observation) knownNames(ctx context.Context) (names []string, err error) {
 	var out []byte
 	err = o.retried(func() error {
 		command := exec.CommandContext(ctx, o.names[0], o.names[1:]...)
@@ -199,7 +199,7 @@ func (o *observation) known(ctx context.Context) (names []string, err error) {
 
 // handle runs the command for a change. A failure is an error only if it exceeds the limit.
 func (o *observation) handle(ctx context.Context, item change) error {
-	o.numbers.seen.WithLabelValues(item.kind).Inc()
+	o.numbers.observed.WithLabelValues(item.kind).Inc()
 	words := slices.Clone(o.each)
 	if item.kind == deleted {
 		words = slices.Clone(o.remove)

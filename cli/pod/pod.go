@@ -76,8 +76,8 @@ func (s *shell) validate() error {
 }
 
 // terminal reports whether to use a terminal. here reports whether oc rsh has one.
-func (s *shell) terminal(here bool) bool {
-	return s.force || here && !s.plain
+func (s *shell) terminal(local bool) bool {
+	return s.force || local && !s.plain
 }
 
 // command returns the command in the container. The default shell gets the type of the terminal,

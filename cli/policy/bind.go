@@ -188,7 +188,7 @@ func (b *bind) warnOfMissing(ctx context.Context, changes []change) {
 		return
 	}
 	for _, subject := range b.subjects() {
-		if slices.ContainsFunc(changes, func(c change) bool { return !slices.Contains(c.fresh, subject) }) {
+		if slices.ContainsFunc(changes, func(c change) bool { return !slices.Contains(c.additions, subject) }) {
 			continue
 		}
 		switch {

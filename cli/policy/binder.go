@@ -54,14 +54,14 @@ func (b *binder) ref() rbacv1.RoleRef {
 	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: b.role}
 }
 
-// change is a binding of either scope as it shall become.
+// change is a binding of either scope with its desired content.
 type change struct {
 	metav1.ObjectMeta
 	ref      rbacv1.RoleRef
 	subjects []rbacv1.Subject
-	stored   bool
-	// fresh are the subjects that the binding gets, gone those that it loses.
-	fresh, gone []rbacv1.Subject
+	exists   bool
+	// additions are the subjects that the binding gets, removals those that it loses.
+	additions, removals []rbacv1.Subject
 }
 
 // object returns the binding for printers and requests.
@@ -95,7 +95,7 @@ func (b *binder) list(ctx context.Context) (all []change, err error) {
 			return nil, err
 		}
 		for _, binding := range list.Items {
-			all = append(all, change{ObjectMeta: binding.ObjectMeta, ref: binding.RoleRef, subjects: binding.Subjects, stored: true})
+			all = append(all, change{ObjectMeta: binding.ObjectMeta, ref: binding.RoleRef, subjects: binding.Subjects, exists: true})
 		}
 		return all, nil
 	}
@@ -104,7 +104,7 @@ func (b *binder) list(ctx context.Context) (all []change, err error) {
 		return nil, err
 	}
 	for _, binding := range list.Items {
-		all = append(all, change{ObjectMeta: binding.ObjectMeta, ref: binding.RoleRef, subjects: binding.Subjects, stored: true})
+		all = append(all, change{ObjectMeta: binding.ObjectMeta, ref: binding.RoleRef, subjects: binding.Subjects, exists: true})
 	}
 	return all, nil
 }
@@ -120,16 +120,16 @@ func (b *binder) add(ctx context.Context) ([]change, error) {
 	inUse, missing := map[string]bool{}, b.subjects()
 	for _, item := range all {
 		inUse[item.Name] = true
-		item.fresh = slices.DeleteFunc(b.subjects(), func(s rbacv1.Subject) bool { return slices.Contains(item.subjects, s) })
+		item.additions = slices.DeleteFunc(b.subjects(), func(s rbacv1.Subject) bool { return slices.Contains(item.subjects, s) })
 		switch {
 		case b.binding != "" && item.Name == b.binding:
 			if item.ref != b.ref() {
 				return nil, mismatch("rolebinding %s found for role %s, not %s", "rolebinding %s found for %q, not %q", item, b.ref())
 			}
-			item.subjects = slices.Concat(item.subjects, item.fresh)
+			item.subjects = slices.Concat(item.subjects, item.additions)
 			return []change{item}, nil
 		case b.binding == "" && item.ref == b.ref():
-			if len(item.fresh) == 0 {
+			if len(item.additions) == 0 {
 				return []change{item}, nil
 			}
 			missing = slices.DeleteFunc(missing, func(s rbacv1.Subject) bool { return slices.Contains(item.subjects, s) })
@@ -142,14 +142,14 @@ func (b *binder) add(ctx context.Context) ([]change, error) {
 			name = b.role + "-" + strconv.Itoa(number)
 		}
 	}
-	created := change{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: b.namespace}, ref: b.ref(), subjects: missing, fresh: missing}
+	created := change{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: b.namespace}, ref: b.ref(), subjects: missing, additions: missing}
 	if len(missing) == 0 { // several bindings have the subjects together
-		return []change{{ObjectMeta: created.ObjectMeta, ref: created.ref, subjects: b.subjects(), stored: true}}, nil
+		return []change{{ObjectMeta: created.ObjectMeta, ref: created.ref, subjects: b.subjects(), exists: true}}, nil
 	}
 	return []change{created}, nil
 }
 
-// mismatch says that a binding has another role than the given one, or a role of another kind.
+// mismatch returns the error for a binding that has another role, or a role of another kind.
 func mismatch(names, kinds string, item change, ref rbacv1.RoleRef) error {
 	if item.ref.Name != ref.Name {
 		return fmt.Errorf(names, item.Name, item.ref.Name, ref.Name)
@@ -179,7 +179,7 @@ func (b *binder) remove(ctx context.Context) (changes []change, err error) {
 		if len(rest) == len(change.subjects) {
 			continue
 		}
-		change.gone = slices.DeleteFunc(change.subjects, func(s rbacv1.Subject) bool { return slices.Contains(rest, s) })
+		change.removals = slices.DeleteFunc(change.subjects, func(s rbacv1.Subject) bool { return slices.Contains(rest, s) })
 		change.subjects = rest
 		changes = append(changes, change)
 	}
@@ -207,10 +207,10 @@ func (b *binder) shortUsers() (names []string) {
 // which the control plane would create again.
 func (b *binder) apply(ctx context.Context, changes []change) error {
 	for _, change := range changes {
-		if len(change.fresh) == 0 && len(change.gone) == 0 {
+		if len(change.additions) == 0 && len(change.removals) == 0 {
 			continue
 		}
-		if err := b.write(ctx, change); err != nil && !(apierrors.IsNotFound(err) && len(change.gone) > 0) {
+		if err := b.write(ctx, change); err != nil && !(apierrors.IsNotFound(err) && len(change.removals) > 0) {
 			return err
 		}
 	}
@@ -225,7 +225,7 @@ func (b *binder) write(ctx context.Context, item change) (err error) {
 		switch {
 		case empty:
 			return b.client.ClusterRoleBindings().Delete(ctx, item.Name, metav1.DeleteOptions{})
-		case item.stored:
+		case item.exists:
 			_, err = b.client.ClusterRoleBindings().Update(ctx, object, metav1.UpdateOptions{})
 		default:
 			_, err = b.client.ClusterRoleBindings().Create(ctx, object, metav1.CreateOptions{})
@@ -234,7 +234,7 @@ func (b *binder) write(ctx context.Context, item change) (err error) {
 		switch {
 		case empty:
 			return b.client.RoleBindings(b.namespace).Delete(ctx, item.Name, metav1.DeleteOptions{})
-		case item.stored:
+		case item.exists:
 			_, err = b.client.RoleBindings(b.namespace).Update(ctx, object, metav1.UpdateOptions{})
 		default:
 			_, err = b.client.RoleBindings(b.namespace).Create(ctx, object, metav1.CreateOptions{})

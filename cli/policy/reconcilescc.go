@@ -70,7 +70,7 @@ func (r *reconcile) constraints(ctx context.Context, client dynamic.Interface, i
 		if present != nil && equality.Semantic.DeepEqual(constraints, present) {
 			continue
 		}
-		if err := r.put(ctx, resource, constraints, present == nil); err != nil {
+		if err := r.apply(ctx, resource, constraints, present == nil); err != nil {
 			return nil, fmt.Errorf("reconcile security context constraints %q: %w", constraints.Name, err)
 		}
 		changes = append(changes, changed{constraints, "securitycontextconstraints/" + constraints.Name})
@@ -78,8 +78,8 @@ func (r *reconcile) constraints(ctx context.Context, client dynamic.Interface, i
 	return changes, nil
 }
 
-// put stores constraints if the command is confirmed.
-func (r *reconcile) put(ctx context.Context, resource dynamic.ResourceInterface, constraints *scc.Constraints, missing bool) error {
+// apply stores constraints if the command is confirmed.
+func (r *reconcile) apply(ctx context.Context, resource dynamic.ResourceInterface, constraints *scc.Constraints, missing bool) error {
 	if !r.confirm {
 		return nil
 	}

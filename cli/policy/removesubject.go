@@ -66,12 +66,12 @@ func (b *binder) removeSubjects(ctx context.Context, output *objects.Output, str
 		for _, kind := range []struct{ kind, plural string }{
 			{rbacv1.UserKind, "users"}, {rbacv1.GroupKind, "groups"}, {rbacv1.ServiceAccountKind, "serviceaccounts"},
 		} {
-			names := namesOf(change.gone, kind.kind)
+			names := namesOf(change.removals, kind.kind)
 			if len(names) > 0 {
 				fmt.Fprintf(streams.Out, "Removing %s from %s %v in project %s%s.\n", role, kind.plural, names, b.namespace, output.Suffix())
 			}
 		}
-		for _, subject := range change.gone {
+		for _, subject := range change.removals {
 			removed = append(removed, nameOf(subject))
 		}
 	}

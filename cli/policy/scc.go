@@ -52,14 +52,14 @@ func newSCC(factory util.Factory, streams genericiooptions.IOStreams, name, subj
 				util.CheckErr(output.Print(streams, changed))
 				return
 			}
-			what := "removed from"
+			preposition := "removed from"
 			if add {
-				what = "added to"
+				preposition = "added to"
 			}
 			if subject == "group" {
-				what += " groups"
+				preposition += " groups"
 			}
-			fmt.Fprintf(streams.Out, "scc %q %s: %q%s\n", args[0], what, names, output.Suffix())
+			fmt.Fprintf(streams.Out, "scc %q %s: %q%s\n", args[0], preposition, names, output.Suffix())
 		},
 	}
 	if subject == "user" {
@@ -148,12 +148,12 @@ func resourceOf(mapper meta.RESTMapper, text string) schema.GroupResource {
 	name, subresource, _ := strings.Cut(text, "/")
 	versioned, grouped := schema.ParseResourceArg(name)
 	resource := grouped
-	if mapped, err := mapper.ResourceFor(grouped.WithVersion("")); err == nil {
-		resource = mapped.GroupResource()
+	if full, err := mapper.ResourceFor(grouped.WithVersion("")); err == nil {
+		resource = full.GroupResource()
 	}
 	if versioned != nil {
-		if mapped, err := mapper.ResourceFor(*versioned); err == nil {
-			resource = mapped.GroupResource()
+		if full, err := mapper.ResourceFor(*versioned); err == nil {
+			resource = full.GroupResource()
 		}
 	}
 	if subresource != "" {

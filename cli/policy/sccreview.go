@@ -221,12 +221,12 @@ func securityType(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: securityv1.GroupVersion.String(), Kind: kind}
 }
 
-// nobody is the text if no constraints accept a pod.
-const nobody = "<none>"
+// none is the text if no constraints accept a pod.
+const none = "<none>"
 
 func allowedBy(status securityv1.PodSecurityPolicySubjectReviewStatus) string {
 	if status.AllowedBy == nil {
-		return nobody
+		return none
 	}
 	return status.AllowedBy.Name
 }

@@ -74,17 +74,17 @@ func (s *sync) withDaemon(ctx context.Context, use func(daemon) error) (err erro
 	}
 	in, stdin := io.Pipe()
 	stdout, out := io.Pipe()
-	ended := make(chan error, 1)
+	done := make(chan error, 1)
 	go func() {
 		err := s.in(ctx, command, genericiooptions.IOStreams{In: in, Out: out, ErrOut: s.ErrOut})
 		in.Close()
 		out.CloseWithError(err)
-		ended <- err
+		done <- err
 	}()
 	defer func() {
 		stdin.Close()
 		_, _ = io.Copy(io.Discard, stdout) // the error is that of the script
-		if end := <-ended; end != nil && err == nil {
+		if end := <-done; end != nil && err == nil {
 			err = fmt.Errorf("end the rsync daemon in the container: %w", end)
 		}
 	}()

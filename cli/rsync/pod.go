@@ -70,19 +70,19 @@ func forward(ctx context.Context, config *rest.Config, to *url.URL, port int, us
 		return fmt.Errorf("connect: %w", err)
 	}
 	ctx, stop := context.WithCancel(ctx)
-	ready, ended := make(chan struct{}), make(chan error, 1)
+	ready, done := make(chan struct{}), make(chan error, 1)
 	ports, err := portforward.NewOnAddressesForStreamingWithContext(ctx, dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf(":%d", port)}, ready, io.Discard, io.Discard)
 	if err != nil {
 		stop()
 		return fmt.Errorf("forward port %d: %w", port, err)
 	}
 	go func() {
-		defer close(ended)
-		ended <- ports.ForwardPorts()
+		defer close(done)
+		done <- ports.ForwardPorts()
 	}()
-	defer func() { stop(); <-ended }()
+	defer func() { stop(); <-done }()
 	select {
-	case err := <-ended:
+	case err := <-done:
 		return fmt.Errorf("forward port %d: %w", port, err)
 	case <-ready:
 	}

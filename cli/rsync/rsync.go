@@ -140,7 +140,7 @@ func (p place) base() string {
 // run copies, and with --watch continues. shell is the command with which rsync reaches the
 // container.
 func (s *sync) run(ctx context.Context, shell []string) error {
-	how := func() error { return s.byTar(ctx) }
+	copy := func() error { return s.byTar(ctx) }
 	byRsync, err := s.canRsync(ctx)
 	switch {
 	case err != nil && s.strategy != "":
@@ -148,14 +148,14 @@ func (s *sync) run(ctx context.Context, shell []string) error {
 	case err != nil && !s.quiet:
 		fmt.Fprintf(s.ErrOut, "WARNING: cannot use rsync: %v; using tar\n", err)
 	case s.strategy == "rsync-daemon":
-		how = func() error { return s.byDaemon(ctx) }
+		copy = func() error { return s.byDaemon(ctx) }
 	case byRsync:
-		how = func() error { return s.byRsync(ctx, shell) }
+		copy = func() error { return s.byRsync(ctx, shell) }
 	}
 	if s.watch {
-		return watch(ctx, s.from.path, how, func(err error) { fmt.Fprintf(s.ErrOut, "WARNING: %v\n", err) })
+		return watch(ctx, s.from.path, copy, func(err error) { fmt.Fprintf(s.ErrOut, "WARNING: %v\n", err) })
 	}
-	return how()
+	return copy()
 }
 
 // canRsync reports whether rsync is requested and available. Its error names the side without
@@ -203,8 +203,8 @@ func (s *sync) rsync(ctx context.Context, env, args []string) error {
 }
 
 // arguments returns rsync's arguments. how are the arguments for the connection to the container.
-func (s *sync) arguments(from, to string, how ...string) []string {
-	args := append(how, "--archive", "--omit-dir-times", "--numeric-ids", "--no-owner", "--no-group")
+func (s *sync) arguments(from, to string, options ...string) []string {
+	args := append(options, "--archive", "--omit-dir-times", "--numeric-ids", "--no-owner", "--no-group")
 	wishes := s.rsyncFlags()
 	for _, flag := range slices.Sorted(maps.Keys(wishes)) {
 		if wishes[flag] {

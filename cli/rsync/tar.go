@@ -147,13 +147,13 @@ func (s *sync) removeThere(ctx context.Context, names map[string]bool) error {
 	if err := s.in(ctx, list, genericiooptions.IOStreams{Out: &buf, ErrOut: s.ErrOut}); err != nil {
 		return fmt.Errorf("list %q in the container: %w", root, err)
 	}
-	var there []string
+	var files []string
 	for text := range strings.SplitSeq(buf.String(), "\x00") {
 		if name := path.Clean(text); name != "." {
-			there = append(there, path.Join(s.from.base(), name))
+			files = append(files, path.Join(s.from.base(), name))
 		}
 	}
-	stale := s.surplus(there, names)
+	stale := s.surplus(files, names)
 	if len(stale) == 0 {
 		return nil
 	}
@@ -228,17 +228,17 @@ func (u *unpacker) removeHere() error {
 	if base := u.sync.from.base(); base != "" {
 		start = base
 	}
-	var here []string
+	var files []string
 	err := fs.WalkDir(u.root.FS(), start, func(name string, _ fs.DirEntry, err error) error {
 		if name != start {
-			here = append(here, name)
+			files = append(files, name)
 		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	for _, name := range u.sync.surplus(here, u.names) {
+	for _, name := range u.sync.surplus(files, u.names) {
 		if err := u.root.RemoveAll(name); err != nil {
 			return err
 		}

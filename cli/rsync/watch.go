@@ -13,7 +13,7 @@ import (
 
 // settleDelay is the time without changes before the next copy, so that files that are written
 // together are copied together.
-const calm = 500 * time.Millisecond
+const quietPeriod = 500 * time.Millisecond
 
 // watch copies immediately, and again after every change below a directory, until ctx ends. It
 // reports errors of later copies: a file can vanish while it is copied, which is another change.
@@ -61,16 +61,16 @@ func watchTree(directory string) (*fsnotify.Watcher, error) {
 
 // waitForChange waits for a change that no other change follows.
 func waitForChange(ctx context.Context, changes *fsnotify.Watcher) error {
-	var settled <-chan time.Time
+	var timer <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-settled:
+		case <-timer:
 			return nil
 		case event := <-changes.Events:
 			if event.Op != fsnotify.Chmod {
-				settled = time.After(calm)
+				timer = time.After(quietPeriod)
 			}
 		case err := <-changes.Errors:
 			return fmt.Errorf("watch: %w", err)

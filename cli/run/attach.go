@@ -32,23 +32,23 @@ type session struct {
 	leaveOpen  bool
 	quiet      bool
 	detachKeys string
-	patience   time.Duration
+	timeout    time.Duration
 }
 
 // readSession reads the flags. An input or a terminal implies --attach, unless the flag is set to
 // false.
 func readSession(command *cobra.Command) (session, error) {
 	flags := command.Flags()
-	given := func(name string) bool { return util.GetFlagBool(command, name) }
+	isSet := func(name string) bool { return util.GetFlagBool(command, name) }
 	s := session{
-		attach: given("attach"), stdin: given("stdin"), tty: given("tty"), remove: given("rm"), leaveOpen: given("leave-stdin-open"),
-		quiet: given("quiet"), detachKeys: util.GetFlagString(command, "detach-keys"),
+		attach: isSet("attach"), stdin: isSet("stdin"), tty: isSet("tty"), remove: isSet("rm"), leaveOpen: isSet("leave-stdin-open"),
+		quiet: isSet("quiet"), detachKeys: util.GetFlagString(command, "detach-keys"),
 	}
 	if !flags.Changed("attach") {
 		s.attach = s.stdin || s.tty
 	}
 	var err error
-	s.patience, err = util.GetPodRunningTimeoutFlag(command)
+	s.timeout, err = util.GetPodRunningTimeoutFlag(command)
 	return s, err
 }
 
@@ -80,9 +80,9 @@ func (s session) open(ctx context.Context, factory util.Factory, streams generic
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.patience)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	first, err := polymorphichelpers.AttachablePodForObjectFn(factory, object, s.patience)
+	first, err := polymorphichelpers.AttachablePodForObjectFn(factory, object, s.timeout)
 	if err != nil {
 		return fmt.Errorf("wait for a pod to attach to: %w", err)
 	}
@@ -94,7 +94,7 @@ func (s session) open(ctx context.Context, factory util.Factory, streams generic
 		return show(ctx, client.Pods(pod.Namespace), pod, streams.Out)
 	}
 	o := kubectlattach.NewAttachOptions(streams)
-	o.Config, o.Pod, o.PodName, o.Namespace, o.GetPodTimeout = config, pod, pod.Name, pod.Namespace, s.patience
+	o.Config, o.Pod, o.PodName, o.Namespace, o.GetPodTimeout = config, pod, pod.Name, pod.Namespace, s.timeout
 	o.CommandName, o.Stdin, o.TTY, o.Quiet, o.DetachKeys = name, s.stdin, s.tty, s.quiet, s.detachKeys
 	return o.Run()
 }
@@ -118,8 +118,8 @@ func started(ctx context.Context, pods coreclient.PodInterface, name string) (*c
 			return false, fmt.Errorf("pod %q was deleted", name)
 		}
 		waits := func(c corev1.ContainerStatus) bool { return c.State.Running == nil }
-		ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-		return ended || pod.Status.Phase == corev1.PodRunning && !slices.ContainsFunc(pod.Status.ContainerStatuses, waits), nil
+		hasEnded := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+		return hasEnded || pod.Status.Phase == corev1.PodRunning && !slices.ContainsFunc(pod.Status.ContainerStatuses, waits), nil
 	})
 	if err != nil {
 		return nil, err

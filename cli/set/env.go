@@ -51,7 +51,8 @@ func newEnv(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 	return command
 }
 
-// checkEnvNames returns an error for an argument NAME=VALUE whose name is no name of a variable.
+// checkEnvNames returns an error for an argument NAME=VALUE whose name is not a valid variable
+// name.
 func checkEnvNames(args []string) error {
 	for _, arg := range args {
 		name, _, isPair := strings.Cut(arg, "=")
@@ -102,8 +103,8 @@ func Env(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 	return command
 }
 
-// changeBuildEnv makes a function that changes containers change the environment of a build
-// strategy, as that of a container "build".
+// changeBuildEnv lets a function that changes containers change the environment of a build
+// strategy, as the environment of a container "build".
 func changeBuildEnv(strategy *buildv1.BuildStrategy, change func(*corev1.PodSpec) error) error {
 	env, err := buildEnv(strategy)
 	if err != nil {

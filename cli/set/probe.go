@@ -192,7 +192,7 @@ func (p *probe) update(of **corev1.Probe) error {
 		}
 		(*of).ProbeHandler = handler
 	case *of == nil:
-		*of = &corev1.Probe{} // the API server refuses it unless a file or an option gives it a handler
+		*of = &corev1.Probe{} // The API server rejects it unless a file or an option sets a handler.
 	}
 	for name, number := range numbers() {
 		if value := *p.numbers[name]; value >= 0 {

@@ -98,12 +98,12 @@ func (s *Server) create(t target, body []byte) (object, error) {
 		m.SetUID(uuid.NewUUID())
 	}
 	m.SetCreationTimestamp(metav1.Now())
-	s.put(t, "ADDED", created)
+	s.store(t, "ADDED", created)
 	return created, nil
 }
 
-// put stores an object with a new resource version and sends a change to the watches.
-func (s *Server) put(t target, kind string, o object) {
+// store stores an object with a new resource version and sends a change to the watches.
+func (s *Server) store(t target, kind string, o object) {
 	s.version++
 	meta(o).SetResourceVersion(text(s.version))
 	collection := s.objects[t.collection()]
@@ -159,14 +159,14 @@ func (s *Server) replace(t target, have, next object) (object, error) {
 			}
 		}
 		if len(after.GetFinalizers()) == 0 {
-			s.put(t, "DELETED", next)
+			s.store(t, "DELETED", next)
 			return next, nil
 		}
 	}
 	if reflect.DeepEqual(have, next) {
 		return have, nil // like etcd, do not write an unchanged object
 	}
-	s.put(t, "MODIFIED", next)
+	s.store(t, "MODIFIED", next)
 	return next, nil
 }
 
@@ -244,13 +244,13 @@ func (s *Server) delete(t target, body []byte) (object, error) {
 		return nil, apierrors.NewConflict(t.groupResource(), t.name, fmt.Errorf("precondition failed: UID"))
 	}
 	if len(m.GetFinalizers()) == 0 {
-		s.put(t, "DELETED", next)
+		s.store(t, "DELETED", next)
 		return next, nil
 	}
 	if m.GetDeletionTimestamp() == nil {
 		now := metav1.NewTime(time.Now())
 		m.SetDeletionTimestamp(&now)
-		s.put(t, "MODIFIED", next)
+		s.store(t, "MODIFIED", next)
 	}
 	return next, nil
 }

@@ -161,11 +161,11 @@ func inheritCpuset(hierarchy, group string) error {
 		parent := path
 		path = filepath.Join(path, name)
 		for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
-			own, err := os.ReadFile(filepath.Join(path, file))
+			cpus, err := os.ReadFile(filepath.Join(path, file))
 			if err != nil {
 				return fmt.Errorf("read control group: %w", err)
 			}
-			if strings.TrimSpace(string(own)) != "" {
+			if strings.TrimSpace(string(cpus)) != "" {
 				continue
 			}
 			value, err := os.ReadFile(filepath.Join(parent, file))

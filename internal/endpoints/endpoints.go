@@ -47,7 +47,7 @@ func OfHost(address netip.Addr) bool {
 		if !ok {
 			return false
 		}
-		own, ok := netip.AddrFromSlice(network.IP)
-		return ok && own.Unmap() == address
+		ip, ok := netip.AddrFromSlice(network.IP)
+		return ok && ip.Unmap() == address
 	})
 }

@@ -70,7 +70,7 @@ func (r *Refused) Error() string {
 
 // DialContext connects to host:port. Errors: Refused.
 func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	if d.named(address) {
+	if d.isListed(address) {
 		return d.trusted(ctx, network, address)
 	}
 	dialer := d.plain
@@ -107,8 +107,8 @@ func (s *stallable) Read(p []byte) (int, error) {
 	return s.Conn.Read(p)
 }
 
-// named reports whether the policy allows a server by name.
-func (d *Dialer) named(address string) bool {
+// isListed reports whether the policy allows a server by name.
+func (d *Dialer) isListed(address string) bool {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return false

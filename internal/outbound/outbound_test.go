@@ -85,7 +85,7 @@ func TestHostsAreAllowedByNameAndPort(t *testing.T) {
 		t.Errorf("its address: %v", err)
 	}
 	for address, want := range map[string]bool{"only.example.com:443": true, "only.example.com:80": true, "only.example.com:22": false} {
-		if got := d.named(address); got != want {
+		if got := d.isListed(address); got != want {
 			t.Errorf("%s is allowed: %t, want %t", address, got, want)
 		}
 	}

@@ -103,7 +103,7 @@ func (d *Dialer) behindProxy(ctx context.Context, to *url.URL) bool {
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[to.Scheme]
 	}
-	if d.named(net.JoinHostPort(to.Hostname(), port)) {
+	if d.isListed(net.JoinHostPort(to.Hostname(), port)) {
 		return true
 	}
 	if ip, err := netip.ParseAddr(to.Hostname()); err == nil {

@@ -43,14 +43,14 @@ func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 type boundedBody struct {
 	io.Reader
 	io.Closer
-	left    int64
-	account *Account
+	remaining int64
+	account   *Account
 }
 
 // Read reads up to the limit, and one more byte to detect larger responses.
 func (b *boundedBody) Read(p []byte) (int, error) {
-	n, err := b.Reader.Read(p[:min(int64(len(p)), b.left+1)])
-	if b.left -= int64(n); b.left < 0 {
+	n, err := b.Reader.Read(p[:min(int64(len(p)), b.remaining+1)])
+	if b.remaining -= int64(n); b.remaining < 0 {
 		return 0, ours{fmt.Errorf("the registry's answer is larger than %d bytes", maxAnswer)}
 	}
 	if busy := b.account.take(int64(n)); busy != nil {

@@ -69,9 +69,9 @@ func (b *Budget) add(a *Account, bytes int64, open int) {
 	if b.owners == nil {
 		b.owners = map[string]usage{}
 	}
-	used := b.owners[a.owner]
-	used.bytes, used.open = used.bytes+bytes, used.open+open
-	if b.owners[a.owner] = used; used == (usage{}) {
+	total := b.owners[a.owner]
+	total.bytes, total.open = total.bytes+bytes, total.open+open
+	if b.owners[a.owner] = total; total == (usage{}) {
 		delete(b.owners, a.owner)
 	}
 }

@@ -28,12 +28,12 @@ func (c Client) Referrers(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	listed, err := session.referrers(ctx, parsed)
+	output, err := session.referrers(ctx, parsed)
 	if err != nil {
 		return nil, fmt.Errorf("list referrers of %q: %w", parsed.Name(), explain(err))
 	}
 	var index ocispec.Index
-	if err := json.Unmarshal(listed, &index); err != nil {
+	if err := json.Unmarshal(output, &index); err != nil {
 		return nil, fmt.Errorf("read referrers of %q: %w", parsed.Name(), explain(err))
 	}
 	valid := slices.DeleteFunc(index.Manifests, func(d ocispec.Descriptor) bool { return d.Digest.Validate() != nil })

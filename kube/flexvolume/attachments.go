@@ -117,8 +117,8 @@ func (s *Attachments) detachStale(a attachment, detach func() error) (complete b
 	return true, s.remove(a)
 }
 
-// recorded reports whether the attachment has a record.
-func (s *Attachments) recorded(a attachment) bool {
+// isRecorded reports whether the attachment has a record.
+func (s *Attachments) isRecorded(a attachment) bool {
 	if s.Dir == "" {
 		return false
 	}

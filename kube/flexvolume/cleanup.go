@@ -57,7 +57,7 @@ func (s *DeviceCleanup) Run(ctx context.Context, ready func()) error {
 // mounted. The node is empty if it did not attach the volume itself. The directory is empty if
 // nothing is mounted.
 func (s *DeviceCleanup) unused() map[attachment]string {
-	inUse := s.used()
+	inUse := s.devicesInUse()
 	dirs := map[string]string{}
 	unused := map[attachment]string{}
 	for _, device := range flexvolume.StagedVolumes(s.KubeletRoot) {
@@ -66,13 +66,13 @@ func (s *DeviceCleanup) unused() map[attachment]string {
 			unused[attachment{driver: device.Driver, volume: device.Volume}] = device.Dir
 		}
 	}
-	for _, recorded := range s.Attachments.list() {
-		key := recorded.driver + "/" + recorded.volume
+	for _, a := range s.Attachments.list() {
+		key := a.driver + "/" + a.volume
 		if inUse[key] {
 			continue
 		}
-		delete(unused, attachment{driver: recorded.driver, volume: recorded.volume})
-		unused[recorded] = dirs[key]
+		delete(unused, attachment{driver: a.driver, volume: a.volume})
+		unused[a] = dirs[key]
 	}
 	return unused
 }
@@ -96,10 +96,10 @@ func (s *DeviceCleanup) release(ctx context.Context, a attachment, dir string) e
 	return err
 }
 
-// used returns the volumes that pods' directories use, as <driver>/<name in the storage>. A volume
-// without a record, which the in-tree plugin mounted, has the same name in the pod and in the
-// storage.
-func (s *DeviceCleanup) used() map[string]bool {
+// devicesInUse returns the volumes that pods' directories use, as <driver>/<name in the storage>. A
+// volume without a record, which the in-tree plugin mounted, has the same name in the pod and in
+// the storage.
+func (s *DeviceCleanup) devicesInUse() map[string]bool {
 	inUse := map[string]bool{}
 	// Glob fails only for an invalid pattern.
 	dirs, _ := filepath.Glob(filepath.Join(s.KubeletRoot, "pods", "*", "volumes", "*", "*"))

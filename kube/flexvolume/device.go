@@ -66,7 +66,7 @@ func (d *detacher) UnmountDevice(deviceMountPath string) error {
 		return err
 	}
 	stale := d.plugin.attachment(filepath.Base(deviceMountPath), d.plugin.host.GetNodeName())
-	if !d.plugin.attachments.recorded(stale) {
+	if !d.plugin.attachments.isRecorded(stale) {
 		return nil
 	}
 	_, err = d.plugin.attachments.detachStale(stale, func() error { return detach(context.Background(), d.plugin.registry, stale) })

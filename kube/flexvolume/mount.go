@@ -67,7 +67,7 @@ func (m *mounter) SetUp(args volume.MounterArgs) error { return m.SetUpAt(m.GetP
 // that.
 func (m *mounter) SetUpAt(dir string, args volume.MounterArgs) error {
 	// A volume that the in-tree plugin mounted has no record yet.
-	if complete, err := flexvolume.MountComplete(dir, m.marker()); complete && m.recorded() {
+	if complete, err := flexvolume.MountComplete(dir, m.marker()); complete && m.hasRecord() {
 		return nil
 	} else if err != nil {
 		return transientError(err)

@@ -55,8 +55,8 @@ func (m *mounter) record(stagedDir string) error {
 	return nil
 }
 
-// recorded reports whether the volume has a record.
-func (v podVolume) recorded() bool {
+// hasRecord reports whether the volume has a record.
+func (v podVolume) hasRecord() bool {
 	_, err := os.Stat(v.recordPath())
 	return err == nil
 }

@@ -15,9 +15,12 @@ import (
 // endpoints serves OpenShift 3's names of the endpoints of a service, whether the service has a
 // selector, an address, or neither:
 //
-//	<name>.<namespace>.endpoints.<domain>                     A, AAAA: the ready endpoints; SRV: with their ports
-//	_<port>._<protocol>.<name>.<namespace>.endpoints.<domain> the endpoints with that port
-//	<host>.<name>.<namespace>.endpoints.<domain>              one endpoint, by its host name or its address with dashes
+//	<name>.<namespace>.endpoints.<domain>
+//	        A, AAAA: the ready endpoints; SRV: with their ports
+//	_<port>._<protocol>.<name>.<namespace>.endpoints.<domain>
+//	        the endpoints with that port
+//	<host>.<name>.<namespace>.endpoints.<domain>
+//	        one endpoint, by its host name or its address with dashes
 //
 // It is a backend of CoreDNS's functions that create records from the endpoint slices in the
 // kubernetes plugin.

@@ -32,7 +32,7 @@ type state int
 const (
 	waking state = iota // no endpoints yet
 	awake
-	gone // the service does not exist
+	absent // the service does not exist
 )
 
 // idleDestinations returns the destinations of idle services.
@@ -96,7 +96,7 @@ func keepDraining(desired, current map[destination]target, draining map[destinat
 			st = stateOf(tgt)
 		}
 		switch {
-		case st == gone || remaining <= 0:
+		case st == absent || remaining <= 0:
 			delete(draining, dest)
 			continue
 		case st == awake:

@@ -46,14 +46,14 @@ func TestIdleDestinations(t *testing.T) {
 		}
 	}
 	holders := idleDestinations(services)
-	for where, name := range map[destination]string{
+	for dest, name := range map[destination]string{
 		at("172.30.0.1:80", "TCP"): "idle", at("192.0.2.11:80", "TCP"): "idle", at("198.51.100.1:80", "TCP"): "idle", at("0.0.0.0:30080", "TCP"): "idle",
 		at("172.30.0.3:80", "UDP"): "datagrams", at("192.0.2.13:80", "UDP"): "datagrams", at("198.51.100.1:80", "UDP"): "datagrams",
 	} {
-		if tgt := holders[where]; tgt.service.Name != name || tgt.port != "web" || tgt.protocol != where.protocol {
-			t.Errorf("%v: got %v", where, tgt)
+		if tgt := holders[dest]; tgt.service.Name != name || tgt.port != "web" || tgt.protocol != dest.protocol {
+			t.Errorf("%v: got %v", dest, tgt)
 		}
-		delete(holders, where)
+		delete(holders, dest)
 	}
 	if len(holders) > 0 {
 		t.Errorf("also held: %v", holders)
@@ -61,22 +61,22 @@ func TestIdleDestinations(t *testing.T) {
 }
 
 func TestKeepDraining(t *testing.T) {
-	where, now := at("172.30.0.1:80", "TCP"), time.Now()
+	dest, now := at("172.30.0.1:80", "TCP"), time.Now()
 	type step struct {
-		after, wait time.Duration
-		is          state
-		held        int
+		after, wait  time.Duration
+		is           state
+		wantDraining int
 	}
 	for name, steps := range map[string][]step{
 		"wakes":   {{0, retryDelay, waking, 1}, {time.Minute, retryDelay, waking, 1}, {time.Minute, drainPeriod, awake, 1}, {time.Minute + drainPeriod/2, drainPeriod / 2, waking, 1}, {time.Minute + drainPeriod, 0, awake, 0}},
 		"never":   {{0, retryDelay, waking, 1}, {holdTimeout - drainPeriod, drainPeriod, waking, 1}, {holdTimeout, 0, waking, 0}},
-		"deleted": {{0, retryDelay, waking, 1}, {time.Second, 0, gone, 0}},
+		"deleted": {{0, retryDelay, waking, 1}, {time.Second, 0, absent, 0}},
 	} {
-		written, leaving := map[destination]target{where: {}}, map[destination]time.Time{}
+		current, leaving := map[destination]target{dest: {}}, map[destination]time.Time{}
 		for _, step := range steps {
 			next := map[destination]target{}
-			wait := keepDraining(next, written, leaving, now.Add(step.after), func(target) state { return step.is })
-			if wait != step.wait || len(next) != step.held {
+			wait := keepDraining(next, current, leaving, now.Add(step.after), func(target) state { return step.is })
+			if wait != step.wait || len(next) != step.wantDraining {
 				t.Errorf("%s, after %s: %d held, next check after %s", name, step.after, len(next), wait)
 			}
 		}
@@ -89,11 +89,11 @@ func TestKeepDraining(t *testing.T) {
 func TestConnectionLimitPerService(t *testing.T) {
 	s := connLimit{byService: map[cache.ObjectName]int{}}
 	name, other, third := cache.NewObjectName("shop", "one"), cache.NewObjectName("shop", "other"), cache.NewObjectName("shop", "third")
-	fill := func(service cache.ObjectName) (taken int) {
+	fill := func(service cache.ObjectName) (count int) {
 		for s.acquire(service) {
-			taken++
+			count++
 		}
-		return taken
+		return count
 	}
 	if a, b, c := fill(name), fill(other), fill(third); a != maxPerService || b != maxConnections-maxPerService || c != 0 {
 		t.Errorf("held %d, %d and %d", a, b, c)

@@ -157,7 +157,7 @@ func (p *Proxy) syncTable(ctx context.Context, h *holder, d receivers, services 
 // state returns the state of a service that is no longer idle.
 func (p *Proxy) state(ctx context.Context, services cache.Store, tgt target) state {
 	if _, exists, err := services.GetByKey(tgt.service.String()); err == nil && !exists {
-		return gone
+		return absent
 	}
 	ctx, stop := context.WithTimeout(ctx, retryInterval)
 	defer stop()

@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { hosttest.Main(m) }
 
-// idleService makes a cluster with one idle service, on TCP port 80 and UDP port 53, and runs the
+// idleService creates a cluster with one idle service, on TCP port 80 and UDP port 53, and runs the
 // proxy.
 func idleService(t *testing.T, policed func(context.Context, netip.Addr, netip.Addr) (bool, error)) (pod hosttest.Namespace, client *fake.Clientset) {
 	pod = hosttest.NewNamespace(t, "pod")
@@ -256,9 +256,9 @@ func TestUnknownDestinationIsClosed(t *testing.T) {
 	defer stop()
 	p := &Proxy{Client: fake.NewClientset()}
 	h := newHolder(p)
-	ended := make(chan struct{})
+	done := make(chan struct{})
 	go func() {
-		defer close(ended)
+		defer close(done)
 		h.serve(ctx, listener)
 	}()
 	conn, err := net.Dial("tcp4", listener.Addr().String())
@@ -270,5 +270,5 @@ func TestUnknownDestinationIsClosed(t *testing.T) {
 		t.Errorf("got response %q", got)
 	}
 	listener.Close()
-	<-ended
+	<-done
 }

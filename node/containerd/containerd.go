@@ -67,9 +67,8 @@ func (r Runtime) Command(ctx context.Context) (*exec.Cmd, error) {
 		return nil, fmt.Errorf("configure containerd: %w", err)
 	}
 	command := exec.CommandContext(ctx, r.Program, "--config", path)
-	// Like Slipway's processes, it trades a little CPU for memory. Above GOMEMLIMIT, which exceeds
-	// what it needs, it returns what layers needed while it unpacked them. An administrator's values
-	// take precedence.
+	// Like Slipway's processes, it trades a little CPU time for memory. Above GOMEMLIMIT, it returns
+	// memory that layers needed while they were unpacked. An administrator's values take precedence.
 	command.Env = os.Environ()
 	// The shim looks runc up in the PATH when containerd requests its features, for each pod.
 	command.Env = append(command.Env, "PATH="+filepath.Dir(r.Runc)+":"+os.Getenv("PATH"))

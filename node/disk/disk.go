@@ -42,9 +42,9 @@ type Guard struct {
 	// LogDir contains a directory for the output of each pod, whose name ends with the pod's UID.
 	LogDir string
 
-	// written contains the bytes that pods had written at the last check, by UID. It is nil unless
+	// writes contains the bytes that pods had written at the last check, by UID. It is nil unless
 	// a disk was short.
-	written map[string]uint64
+	writes map[string]uint64
 }
 
 // Name returns the component's name.
@@ -81,19 +81,19 @@ func (g *Guard) check() {
 		nearlyShort, short = nearlyShort || free < 2*minFree, short || free < minFree
 	}
 	if !nearlyShort {
-		g.written = nil
+		g.writes = nil
 		return
 	}
-	previous := g.written
-	g.written = map[string]uint64{}
+	previous := g.writes
+	g.writes = map[string]uint64{}
 	for uid, group := range g.pods() {
 		pids := cgroup.Processes(group)
-		g.written[uid] = writtenBy(pids) + g.printedBy(uid)
+		g.writes[uid] = writtenBy(pids) + g.printedBy(uid)
 		last, ok := previous[uid]
-		if !short || !ok || g.written[uid] < last+maxWritten {
+		if !short || !ok || g.writes[uid] < last+maxWritten {
 			continue
 		}
-		slog.Warn("pod fills the disk of the platform; its containers are killed", "uid", uid, "written", g.written[uid]-last, "within", checkInterval)
+		slog.Warn("pod fills the disk of the platform; its containers are killed", "uid", uid, "written", g.writes[uid]-last, "within", checkInterval)
 		for _, pid := range pids { // including the first process of each container, which ends all others
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}

@@ -135,15 +135,15 @@ func imageName(target ocispec.Descriptor, base string) string {
 // matcher matches the platform of this host. It records the platforms that did not match.
 type matcher struct {
 	platforms.MatchComparer
-	others []string
+	rest []string
 }
 
 func (m *matcher) Match(p ocispec.Platform) bool {
 	if m.MatchComparer.Match(p) {
 		return true
 	}
-	if name := platforms.Format(p); !slices.Contains(m.others, name) {
-		m.others = append(m.others, name)
+	if name := platforms.Format(p); !slices.Contains(m.rest, name) {
+		m.rest = append(m.rest, name)
 	}
 	return false
 }
@@ -164,10 +164,10 @@ func (m *matcher) has(ctx context.Context, store content.Store, target ocispec.D
 
 // none returns the error for an archive without a matching image.
 func (m *matcher) none() error {
-	if len(m.others) == 0 {
+	if len(m.rest) == 0 {
 		return fmt.Errorf("it has no image for this host's platform %s", platforms.DefaultString())
 	}
-	return fmt.Errorf("it is for %s, this host is %s", strings.Join(m.others, ", "), platforms.DefaultString())
+	return fmt.Errorf("it is for %s, this host is %s", strings.Join(m.rest, ", "), platforms.DefaultString())
 }
 
 // source is an archive file that reports its read position.

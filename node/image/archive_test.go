@@ -122,7 +122,7 @@ func zstandard(data []byte) []byte {
 	return buffer.Bytes()
 }
 
-func named(name string) layout.Option {
+func withName(name string) layout.Option {
 	return layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": name})
 }
 
@@ -146,8 +146,8 @@ func TestLoadArchive(t *testing.T) {
 		{"gzip", "c.tar.gz", docker("example.com/team/app:3"), gzipped, "example.com/team/app:3"},
 		{"zstd", "d.tar.zst", docker("example.com/team/app:4"), zstandard, "example.com/team/app:4"},
 		{"wrong suffix", "e.tar", docker("example.com/team/app:5"), gzipped, "example.com/team/app:5"},
-		{"OCI layout with a name", "f.tar", oci(named("example.com/team/app:6")), plain, "example.com/team/app:6"},
-		{"OCI layout with a tag", "My App.oci.tar.gz", oci(named("7")), gzipped, "localhost/my-app:7"},
+		{"OCI layout with a name", "f.tar", oci(withName("example.com/team/app:6")), plain, "example.com/team/app:6"},
+		{"OCI layout with a tag", "My App.oci.tar.gz", oci(withName("7")), gzipped, "localhost/my-app:7"},
 		{"OCI layout without a name", "team_app.tar", oci(), plain, "localhost/team-app:latest"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// blobRegistry is a registry that gives what a test tells it to, for every repository.
+// blobRegistry is a registry that serves the content of a test, for every repository.
 type blobRegistry struct {
 	host string
 
@@ -90,7 +90,7 @@ func (r *blobRegistry) addJSON(t *testing.T, mediaType string, value any) ocispe
 	return r.add(mediaType, data)
 }
 
-// setTag gives a manifest or index the tag 1.
+// setTag assigns the tag 1 to a manifest or index.
 func (r *blobRegistry) setTag(desc ocispec.Descriptor) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -123,7 +123,7 @@ func (r *blobRegistry) newImage(t *testing.T, files ...string) *fakeImage {
 	return image
 }
 
-// publish adds the configuration and the manifest, and gives it the tag 1.
+// publish adds the configuration and the manifest, and assigns the tag 1.
 func (r *blobRegistry) publish(t *testing.T, image *fakeImage) ocispec.Descriptor {
 	t.Helper()
 	config := image.manifest.Config

@@ -19,8 +19,8 @@ import (
 // the same programs.
 const layoutVersion = "1"
 
-// nobody is the user and group of pause.
-const nobody = "65535:65535"
+// unprivileged is the user and group of pause.
+const unprivileged = "65535:65535"
 
 // Pause returns the image of pod sandboxes with the static program at path.
 func Pause(path string) (Image, error) {
@@ -33,7 +33,7 @@ func Pause(path string) (Image, error) {
 		Content: layoutVersion + " " + sum,
 		entries: []entry{program("pause", path)},
 		config: ocispec.ImageConfig{
-			User:       nobody,
+			User:       unprivileged,
 			Entrypoint: []string{"/pause"},
 			// Every pod has a pause process: with this setting the Go runtime needs fewer threads
 			// and less memory.

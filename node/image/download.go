@@ -44,13 +44,13 @@ type download struct {
 	decoding *semaphore.Weighted
 	// blobs and layers count the transferred blobs, and the layers among them.
 	blobs, layers atomic.Int32
-	// granted has the digests of the blobs that the registry gave to the caller.
-	granted sync.Map
+	// leases has the digests of the blobs that the registry gave to the caller.
+	leases sync.Map
 }
 
 // has reports whether the registry gave a blob to the caller.
 func (d *download) has(blob ocispec.Descriptor) bool {
-	_, ok := d.granted.Load(blob.Digest)
+	_, ok := d.leases.Load(blob.Digest)
 	return ok
 }
 
@@ -80,7 +80,7 @@ func (d *download) transfer(ctx context.Context, desc ocispec.Descriptor) ([]oci
 		if err := d.layer(ctx, desc); err != nil {
 			return nil, err
 		}
-		d.granted.Store(desc.Digest, true)
+		d.leases.Store(desc.Digest, true)
 		return nil, nil
 	}
 	if desc.Size > maxDocument {
@@ -91,7 +91,7 @@ func (d *download) transfer(ctx context.Context, desc ocispec.Descriptor) ([]oci
 		return nil, refuse("the image has a manifest, index or configuration with more than %d JSON values", maxValues)
 	}
 	if err == nil {
-		d.granted.Store(desc.Digest, true)
+		d.leases.Store(desc.Digest, true)
 	}
 	return nil, err
 }

@@ -26,7 +26,7 @@ func FuzzArchive(f *testing.F) {
 	})
 }
 
-// FuzzRecipe proves that no recipe makes the reader panic.
+// FuzzRecipe proves that no recipe causes a panic.
 func FuzzRecipe(f *testing.F) {
 	for _, seed := range []string{"FROM a\nCOPY b /c\n", "ARG A=b\nFROM ${A}\nENV C=$A\n", "FROM a\nRUN x", "FROM", "FROM a <<E\nE", "FROM ${A:-${B:-c}}", "# escape=`\nFROM a`\n"} {
 		f.Add([]byte(seed))

@@ -119,8 +119,8 @@ func (l Loader) loadPause(ctx context.Context) error {
 	if err := l.load(ctx, pause); err != nil {
 		return err
 	}
-	// The plugin gets an event about the image. It would look in a registry for a pod that starts
-	// before.
+	// The plugin gets an event about the image. Without it, a pod that starts earlier would make it
+	// search a registry.
 	return poll(ctx, func() bool {
 		status, err := cri.ImageStatus(ctx, &criapi.ImageStatusRequest{Image: &criapi.ImageSpec{Image: PauseName}})
 		return err == nil && status.GetImage() != nil

@@ -18,9 +18,9 @@ type memory struct {
 	limit int64
 	// idle is when the last layer was removed.
 	idle time.Time
-	// ended is when exceeds has ended a layer. peak is the memory at that time.
-	ended time.Time
-	peak  int64
+	// end is when exceeds has ended a layer. peak is the memory at that time.
+	end  time.Time
+	peak int64
 }
 
 // layerMemory is a layer that is unpacked.
@@ -60,7 +60,7 @@ func (m *memory) remove(layer *layerMemory) {
 }
 
 // exceeds reports whether a layer must end, because the resident memory of the process exceeds the
-// limit. The last layer that started ends first, and the next one only if memory goes on growing,
+// limit. The last layer that started ends first, and the next one only if memory continues to grow,
 // so that the layers of others survive.
 func (m *memory) exceeds(layer *layerMemory, resident int64) bool {
 	m.mutex.Lock()
@@ -69,10 +69,10 @@ func (m *memory) exceeds(layer *layerMemory, resident int64) bool {
 		m.peak = 0
 		return false
 	}
-	if m.layers[len(m.layers)-1] != layer || time.Since(m.ended) < returnTime || resident <= m.peak {
+	if m.layers[len(m.layers)-1] != layer || time.Since(m.end) < returnTime || resident <= m.peak {
 		return false
 	}
 	m.layers = m.layers[:len(m.layers)-1]
-	m.ended, m.peak = time.Now(), resident
+	m.end, m.peak = time.Now(), resident
 	return true
 }

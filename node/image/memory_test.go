@@ -33,7 +33,7 @@ func TestLastLayerEndsIfMemoryGrows(t *testing.T) {
 			t.Errorf("%s: exceeds is %t", step.name, got)
 		}
 	}
-	m.ended = m.ended.Add(-2 * returnTime)
+	m.end = m.end.Add(-2 * returnTime)
 	if m.exceeds(first, limit+50) {
 		t.Error("a layer ends although memory has not grown since the last one ended")
 	}

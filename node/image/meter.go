@@ -12,7 +12,7 @@ type meter struct {
 	mutex     sync.Mutex
 	requests  int
 	openSince time.Time
-	waited    time.Duration
+	waitTime  time.Duration
 	bytes     int64
 }
 
@@ -38,7 +38,7 @@ func (m *meter) close() {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	if m.requests--; m.requests == 0 {
-		m.waited += time.Since(m.openSince)
+		m.waitTime += time.Since(m.openSince)
 	}
 }
 
@@ -52,7 +52,7 @@ func (m *meter) add(bytes int) {
 func (m *meter) total() (elapsed time.Duration, bytes int64) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	elapsed = m.waited
+	elapsed = m.waitTime
 	if m.requests > 0 {
 		elapsed += time.Since(m.openSince)
 	}

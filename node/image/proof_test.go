@@ -38,7 +38,7 @@ func TestImageInStoreIsNotPulledWithoutItsContent(t *testing.T) {
 	}
 	at := func(desc ocispec.Descriptor) string { return hostile.host + "/x@" + desc.Digest.String() }
 	copyBlob := func(name digest.Digest) { hostile.add(victim.blobs[name].mediaType, victim.blobs[name].data) }
-	refused := func(name, image string) {
+	expectRejected := func(name, image string) {
 		if id, err := f.pull(t, image); err == nil {
 			t.Errorf("%s: the image %s is pulled", name, id)
 		}
@@ -48,30 +48,30 @@ func TestImageInStoreIsNotPulledWithoutItsContent(t *testing.T) {
 		if r.Method != http.MethodHead {
 			return false
 		}
-		// It has everything, but gives nothing.
+		// It has everything, but serves nothing.
 		desc := victim.blobs[digest.Digest(r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:])]
 		w.Header().Set("Content-Type", desc.mediaType)
 		w.Header().Set("Docker-Content-Digest", digest.FromBytes(desc.data).String())
 		w.Header().Set("Content-Length", "1")
 		return true
 	}
-	refused("the digest of the manifest", at(manifest))
+	expectRejected("the digest of the manifest", at(manifest))
 	hostile.intercept = nil
 
 	copyBlob(manifest.Digest)
-	refused("the manifest", at(manifest))
+	expectRejected("the manifest", at(manifest))
 	copyBlob(secret.manifest.Config.Digest)
 	copyBlob(secret.layers[0].Digest)
-	refused("all but one layer", at(manifest))
+	expectRejected("all but one layer", at(manifest))
 
 	// A layer of her own in place of the secret one. The names of the snapshots are the victim's.
 	forged := hostile.newImage(t, "base", "junk")
 	forged.config.RootFS.DiffIDs = secret.config.RootFS.DiffIDs
-	refused("the names of the layers' content", at(hostile.publish(t, forged)))
+	expectRejected("the names of the layers' content", at(hostile.publish(t, forged)))
 	forged.layers = forged.layers[:1]
-	refused("fewer layers", at(hostile.publish(t, forged)))
-	// The second attempt must not find what the first one wrote.
-	refused("the names of the layers' content again", at(hostile.publish(t, &fakeImage{config: secret.config, layers: secret.layers})))
+	expectRejected("fewer layers", at(hostile.publish(t, forged)))
+	// The second attempt must not find content of the first one.
+	expectRejected("the names of the layers' content again", at(hostile.publish(t, &fakeImage{config: secret.config, layers: secret.layers})))
 
 	// What is for a platform is not part of an image.
 	elsewhere := &ocispec.Platform{OS: "windows", Architecture: "amd64"}
@@ -80,7 +80,7 @@ func TestImageInStoreIsNotPulledWithoutItsContent(t *testing.T) {
 		layer.Platform = elsewhere
 		filtered.layers = append(filtered.layers, layer)
 	}
-	refused("layers for another platform", at(hostile.publish(t, filtered)))
+	expectRejected("layers for another platform", at(hostile.publish(t, filtered)))
 
 	copyBlob(secret.layers[1].Digest)
 	if _, err := f.pull(t, at(manifest)); err != nil {
@@ -115,14 +115,14 @@ func TestLayersAreDownloadedOnceForEachRepository(t *testing.T) {
 	if n := registry.count(image.manifest.Config.Digest); n != 3 {
 		t.Errorf("the configuration was downloaded %d times, want once for each pull", n)
 	}
-	// The registry gives the manifest to the caller, but not a layer in this repository.
+	// The registry serves the manifest to the caller, but not a layer in this repository.
 	if _, err := f.pull(t, registry.host+"/evil/app:1"); err == nil {
 		t.Error("an image is pulled without a layer that the registry denies")
 	}
 }
 
-// TestHeadIsNoProof has a registry that gives a layer in one repository, and in another one claims
-// to have it, as a registry does that passes requests on to a foreign server.
+// TestHeadIsNoProof uses a registry that serves a layer in one repository, and only claims to have
+// it in another one, like a registry that forwards requests to a foreign server.
 func TestHeadIsNoProof(t *testing.T) {
 	registry := newBlobRegistry(t)
 	f := newPullFixture(t, registry.host)

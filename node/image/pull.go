@@ -170,8 +170,8 @@ func (p *puller) unpacker(ctx context.Context, namespace string) (*unpack.Unpack
 // repository with the digest, and the tag if it has one.
 func recordNames(ref reference.Named, id, digest string) []string {
 	list := []string{id, ref.Name() + "@" + digest}
-	if tagged, ok := ref.(reference.NamedTagged); ok {
-		list = append(list, reference.TagNameOnly(tagged).String())
+	if withTag, ok := ref.(reference.NamedTagged); ok {
+		list = append(list, reference.TagNameOnly(withTag).String())
 	}
 	return list
 }

@@ -78,7 +78,7 @@ type reading struct {
 	base      string
 	commands  []instructions.Command
 	arguments map[string]string // from the caller, and defaults of ARGs before FROM
-	declared  map[string]string // ARG after FROM
+	args      map[string]string // ARG after FROM
 	names     map[string]bool   // names of both
 	lex       *shell.Lex
 }
@@ -102,7 +102,7 @@ func (r Recipe) read() (*reading, error) {
 		return nil, fmt.Errorf("it has %d stages; without a builder, a recipe must have one", len(stages))
 	}
 	read := &reading{
-		commands: stages[0].Commands, arguments: map[string]string{}, declared: map[string]string{}, names: map[string]bool{},
+		commands: stages[0].Commands, arguments: map[string]string{}, args: map[string]string{}, names: map[string]bool{},
 		lex: shell.NewLex(parsed.EscapeToken),
 	}
 	for _, arg := range before {
@@ -118,7 +118,7 @@ func (r Recipe) read() (*reading, error) {
 		if !ok {
 			continue
 		}
-		if err := read.argument(read.declared, arg.Args, r.Arguments); err != nil {
+		if err := read.argument(read.args, arg.Args, r.Arguments); err != nil {
 			return nil, fmt.Errorf("line %d: %w", line(command), err)
 		}
 	}
@@ -163,7 +163,7 @@ func (r *reading) expand(word string, values map[string]string) (string, error) 
 func (r *reading) apply(img *Image, dir string) error {
 	for _, command := range r.commands {
 		if expandable, ok := command.(instructions.SupportsSingleWordExpansion); ok {
-			values := maps.Clone(r.declared)
+			values := maps.Clone(r.args)
 			for _, variable := range img.config.Env { // environment variables override arguments
 				name, value, _ := strings.Cut(variable, "=")
 				values[name] = value

@@ -93,12 +93,12 @@ func (s *Service) Run(ctx context.Context, ready func()) error {
 	stop := context.AfterFunc(ctx, server.Stop)
 	defer stop()
 	ctx, cancel := context.WithCancel(ctx)
-	cleaned := make(chan struct{})
+	done := make(chan struct{})
 	go func() {
-		defer close(cleaned)
+		defer close(done)
 		_ = poll(ctx, func() bool { return puller.removeFormer(ctx) == nil })
 	}()
-	defer func() { cancel(); <-cleaned }()
+	defer func() { cancel(); <-done }()
 	ready()
 	if err := server.Serve(listener); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("serve images on %q: %w", s.Socket, err)
@@ -151,7 +151,7 @@ func (s *imageServer) PullImage(ctx context.Context, req *criapi.PullImageReques
 	return &criapi.PullImageResponse{ImageRef: id}, nil
 }
 
-// pull pulls an image for a pod of a namespace when its turn comes.
+// pull pulls an image for a pod of a namespace when it gets a slot.
 func (s *imageServer) pull(ctx context.Context, namespace string, ref reference.Named, credentials credentialsFunc) (id string, err error) {
 	release, err := s.queue.wait(ctx, namespace, ref.String())
 	if err != nil {
@@ -173,7 +173,7 @@ func (s *imageServer) pull(ctx context.Context, namespace string, ref reference.
 	return id, err
 }
 
-// knownTimeout limits waitKnown. Another pull can give the name to another image.
+// knownTimeout limits waitKnown. Another pull can assign the name to another image.
 const knownTimeout = time.Minute
 
 // waitKnown waits until the CRI plugin, which gets events, has the image under its name.

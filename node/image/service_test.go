@@ -27,7 +27,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/outbound"
 )
 
-// insideSecret is what a server responds that no author of a pod may reach.
+// insideSecret is a response that no author of a pod must be able to read.
 const insideSecret = "inside-secret"
 
 // pullFixture is a service in front of a real containerd.
@@ -176,20 +176,21 @@ func TestServiceReachesNoServerOfHostForPods(t *testing.T) {
 			fmt.Fprint(w, insideSecret)
 		},
 	}
-	refused := []string{inside + "/x", "localhost:" + port + "/x", "127.8.8.8:" + port + "/x:1", "0.0.0.0:" + port + "/x", "169.254.169.254/x", "[::1]:" + port + "/x"}
+	rejected := []string{inside + "/x", "localhost:" + port + "/x", "127.8.8.8:" + port + "/x:1", "0.0.0.0:" + port + "/x", "169.254.169.254/x", "[::1]:" + port + "/x"}
 	var allowed, peers []string
 	for does, handle := range hostile {
 		host := httpServer(t, handle)
 		allowed = append(allowed, host)
 		if does == "redirects" || does == "wants a token from" {
-			refused = append(refused, host+"/team/app:1")
+			rejected = append(rejected, host+"/team/app:1")
 		} else {
 			peers = append(peers, host+"/team/app:1")
 		}
 	}
 	f := newPullFixture(t, allowed...)
-	f.mirror(t, "_default", httpServer(t, http.NotFoundHandler())) // the registry itself is asked next
-	for _, image := range append(peers, refused...) {
+	// The registry itself is the next candidate.
+	f.mirror(t, "_default", httpServer(t, http.NotFoundHandler()))
+	for _, image := range append(peers, rejected...) {
 		_, err := f.pull(t, image)
 		if err == nil || strings.Contains(err.Error(), insideSecret) || strings.Contains(err.Error(), "teapot") {
 			t.Errorf("%s: %v", image, err)
@@ -198,7 +199,7 @@ func TestServiceReachesNoServerOfHostForPods(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(f.service.RegistryConfigDir, "_default")); err != nil {
 		t.Fatal(err)
 	}
-	for _, image := range refused {
+	for _, image := range rejected {
 		if _, err := f.pull(t, image); status.Code(err) != codes.PermissionDenied || !strings.Contains(err.Error(), "slipway.outbound") {
 			t.Errorf("%s: %v, want a refusal", image, err)
 		}

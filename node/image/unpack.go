@@ -34,7 +34,7 @@ type unpacking struct {
 	memory  *memory
 }
 
-// run unpacks a layer when its turn comes, and ends the work if it takes too long or needs too much
+// run unpacks a layer when it gets a slot, and ends the work if it takes too long or needs too much
 // memory.
 func (u unpacking) run(ctx context.Context, namespace string, store content.Store, layer ocispec.Descriptor, work func(ctx context.Context) error) error {
 	release, err := u.queue.wait(ctx, namespace, "")

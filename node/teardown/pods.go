@@ -21,7 +21,7 @@ const parallel = 8
 // Pods stops and removes all pods of the container runtime whose CRI socket is at path. The
 // processes of each container get SIGTERM, and SIGKILL after the grace period. If no runtime
 // listens, it does nothing; use Processes for the remaining processes.
-func Pods(ctx context.Context, socket string, grace time.Duration) error {
+func Pods(ctx context.Context, socket string, gracePeriod time.Duration) error {
 	probe, err := net.Dial("unix", socket)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ECONNREFUSED) {
 		return nil
@@ -49,7 +49,7 @@ func Pods(ctx context.Context, socket string, grace time.Duration) error {
 		group.Go(func() {
 			limit <- struct{}{}
 			defer func() { <-limit }()
-			if err := removePod(ctx, runtime, pod.GetId(), grace); err != nil {
+			if err := removePod(ctx, runtime, pod.GetId(), gracePeriod); err != nil {
 				name := pod.GetMetadata().GetNamespace() + "/" + pod.GetMetadata().GetName()
 				errs[i] = fmt.Errorf("pod %s (sandbox %s) remains: %w", name, pod.GetId(), err)
 			}
@@ -61,7 +61,7 @@ func Pods(ctx context.Context, socket string, grace time.Duration) error {
 
 // removePod stops all containers of a pod at the same time, each within the grace period, and
 // removes the pod.
-func removePod(ctx context.Context, runtime criapi.RuntimeServiceClient, id string, grace time.Duration) error {
+func removePod(ctx context.Context, runtime criapi.RuntimeServiceClient, id string, gracePeriod time.Duration) error {
 	resp, err := runtime.ListContainers(ctx, &criapi.ListContainersRequest{Filter: &criapi.ContainerFilter{PodSandboxId: id}})
 	if err != nil {
 		return fmt.Errorf("list containers: %w", err)
@@ -73,7 +73,7 @@ func removePod(ctx context.Context, runtime criapi.RuntimeServiceClient, id stri
 		group.Go(func() {
 			_, err := runtime.StopContainer(ctx, &criapi.StopContainerRequest{
 				ContainerId: container.GetId(),
-				Timeout:     int64(grace.Round(time.Second) / time.Second),
+				Timeout:     int64(gracePeriod.Round(time.Second) / time.Second),
 			})
 			if err != nil {
 				errs[i] = fmt.Errorf("stop container %s: %w", container.GetMetadata().GetName(), err)

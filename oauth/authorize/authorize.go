@@ -76,7 +76,7 @@ func (s *Server) ServeAuthorize(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, request.refusal("access_denied", login.Explain(err), err))
 		return
 	}
-	granted, err := s.granted(r, request, user)
+	granted, err := s.hasGrant(r, request, user)
 	switch {
 	case err != nil:
 		s.refuse(w, r, request.refusal(token.ServerError().Code, token.ServerError().Description, err))
@@ -104,29 +104,29 @@ func (s *Server) method(c *client.Client) oauthv1.GrantHandlerType {
 	return s.GrantMethod
 }
 
-func (s *Server) granted(r *http.Request, asked *request, user *userv1.User) (bool, error) {
-	if s.method(asked.client) == oauthv1.GrantHandlerAuto {
+func (s *Server) hasGrant(r *http.Request, req *request, user *userv1.User) (bool, error) {
+	if s.method(req.client) == oauthv1.GrantHandlerAuto {
 		return true, nil
 	}
-	scopes, err := s.Grants.Scopes(r.Context(), user, asked.client)
-	return scope.Covers(scopes, asked.scopes), err
+	scopes, err := s.Grants.Scopes(r.Context(), user, req.client)
+	return scope.Covers(scopes, req.scopes), err
 }
 
 // answer redirects the user to the client with a code or a token.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, asked *request, user *userv1.User) {
-	grant := token.To(asked.client, user, asked.scopes, asked.redirect)
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, req *request, user *userv1.User) {
+	grant := token.To(req.client, user, req.scopes, req.redirect)
 	var location string
 	var err error
-	if asked.responseType == "code" {
-		location, err = s.code(r, asked, grant)
+	if req.responseType == "code" {
+		location, err = s.code(r, req, grant)
 	} else {
-		location, err = s.token(r, asked, grant)
+		location, err = s.token(r, req, grant)
 	}
-	if asked.client.Account != nil {
-		s.Notice(client.Notice{Account: asked.client.Account})
+	if req.client.Account != nil {
+		s.Notice(client.Notice{Account: req.client.Account})
 	}
 	if err != nil {
-		s.refuse(w, r, asked.refusal(token.ServerError().Code, token.ServerError().Description, err))
+		s.refuse(w, r, req.refusal(token.ServerError().Code, token.ServerError().Description, err))
 		return
 	}
 	w.Header().Set("Location", location)
@@ -134,15 +134,15 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, asked *request, 
 	w.WriteHeader(http.StatusFound)
 }
 
-func (s *Server) code(r *http.Request, asked *request, grant token.Grant) (string, error) {
-	code, err := s.Issuer.Code(r.Context(), grant, asked.state, asked.challenge, asked.method)
+func (s *Server) code(r *http.Request, req *request, grant token.Grant) (string, error) {
+	code, err := s.Issuer.Code(r.Context(), grant, req.state, req.challenge, req.method)
 	if err != nil {
 		return "", err
 	}
-	return withQuery(asked.redirect, asked.state, url.Values{"code": {code}}), nil
+	return withQuery(req.redirect, req.state, url.Values{"code": {code}}), nil
 }
 
-func (s *Server) token(r *http.Request, asked *request, given token.Grant) (string, error) {
+func (s *Server) token(r *http.Request, req *request, given token.Grant) (string, error) {
 	issued, err := s.Issuer.Access(r.Context(), given)
 	if err != nil {
 		return "", err
@@ -151,10 +151,10 @@ func (s *Server) token(r *http.Request, asked *request, given token.Grant) (stri
 	if issued.ExpiresIn > 0 {
 		values.Set("expires_in", strconv.FormatInt(issued.ExpiresIn, 10))
 	}
-	if asked.state != "" {
-		values.Set("state", asked.state)
+	if req.state != "" {
+		values.Set("state", req.state)
 	}
-	return asked.redirect + "#" + values.Encode(), nil
+	return req.redirect + "#" + values.Encode(), nil
 }
 
 // withQuery adds values, and the state if there is one, to the query of a redirect URI.

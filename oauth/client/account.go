@@ -110,7 +110,7 @@ func (a *Accounts) find(ctx context.Context, namespace, name string) (*Client, e
 }
 
 // Owns reports whether the client of a token still exists. It needs no valid redirect URI. A client
-// that is no service account always exists.
+// that is not a service account always exists.
 func (a *Accounts) Owns(ctx context.Context, id string, token metav1.Object) (bool, error) {
 	namespace, name, err := serviceaccount.SplitUsername(id)
 	if err != nil {

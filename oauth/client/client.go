@@ -70,14 +70,14 @@ const (
 // Public reports whether the client has no secret: every program can pretend to be the client.
 func (c *Client) Public() bool { return c.Account == nil && slices.Contains(c.secrets, "") }
 
-// verify tells whether a client secret is the client's. A client without secrets, which every
-// program can be, has the empty one.
+// verify reports whether a client secret is valid. A client without secrets, which every program
+// can be, has the empty secret.
 func (c *Client) verify(secret string) bool {
-	given := sha256.Sum256([]byte(secret))
+	sum := sha256.Sum256([]byte(secret))
 	count := 0
 	for _, value := range c.secrets {
 		hash := sha256.Sum256([]byte(value))
-		count |= subtle.ConstantTimeCompare(given[:], hash[:])
+		count |= subtle.ConstantTimeCompare(sum[:], hash[:])
 	}
 	return count == 1
 }
@@ -99,7 +99,7 @@ func (r *Registry) Authenticate(ctx context.Context, id, secret string) (*Client
 	}
 	c, err := r.Find(ctx, id)
 	if errors.Is(err, ErrUnknown) {
-		c = &Client{secrets: []string{rand.Text()}} // which nobody knows
+		c = &Client{secrets: []string{rand.Text()}} // a secret that no client has
 	} else if err != nil {
 		return nil, err
 	}

@@ -58,8 +58,8 @@ func parseRedirect(text string) (*url.URL, error) {
 // folder's name: some take a backslash as a slash, and some drop what follows a semicolon.
 func separator(r rune) bool { return r == '/' || r == '\\' || r == ';' }
 
-// below tells whether target is base or lies below it, as folders do: https://host/app has /app/x
-// below it, and not /apple.
+// below reports whether target is base or a path below it: /app/x is below https://host/app, /apple
+// is not.
 func below(base, target *url.URL) bool {
 	if base.Scheme != target.Scheme || base.Host != target.Host {
 		return false

@@ -7,7 +7,7 @@ import (
 )
 
 // CSRFHeader is required in a request to get a challenge. Pages of other sites cannot make a
-// browser send it, so they cannot make it ask for a password and store it.
+// browser send it, so they cannot make the browser prompt for a password and store it.
 const CSRFHeader = "X-CSRF-Token"
 
 // Demand responds to an unauthenticated request: with 401 to a program that supports challenges,
@@ -20,7 +20,7 @@ func (s *Server) Demand(w http.ResponseWriter, r *http.Request, challenges bool)
 	s.choose(w, r)
 }
 
-// challenge responds to a program. Its texts tell users what to do.
+// challenge responds to a program. Its texts are instructions for users.
 func (s *Server) challenge(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	var elsewhere string

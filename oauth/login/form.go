@@ -127,7 +127,7 @@ func (s *Server) showForm(w http.ResponseWriter, r *http.Request, provider Provi
 // takeForm logs a user in and redirects the browser to its target, or back to the form.
 func (s *Server) takeForm(w http.ResponseWriter, r *http.Request, provider Provider) {
 	then, name := Local(r.PostFormValue("then"), "/"), r.PostFormValue("username")
-	again := func(reason string) {
+	showAgain := func(reason string) {
 		values := url.Values{"then": {then}, "reason": {reason}}
 		if len(name) <= maxShown {
 			values.Set("username", name)
@@ -136,15 +136,15 @@ func (s *Server) takeForm(w http.ResponseWriter, r *http.Request, provider Provi
 	}
 	switch {
 	case !session.CheckCSRF(r, r.PostFormValue("csrf")):
-		again("token_expired")
+		showAgain("token_expired")
 		return
 	case name == "":
-		again("user_required")
+		showAgain("user_required")
 		return
 	}
 	end, err := s.Throttle.Try(name, clientaddr.Network(r.RemoteAddr))
 	if err != nil {
-		again(codeOf(err))
+		showAgain(codeOf(err))
 		return
 	}
 	user, err := func() (user *userv1.User, err error) {
@@ -155,7 +155,7 @@ func (s *Server) takeForm(w http.ResponseWriter, r *http.Request, provider Provi
 	note(r, name, user != nil, err)
 	if err != nil {
 		s.report(err)
-		again(codeOf(err))
+		showAgain(codeOf(err))
 		return
 	}
 	if err := s.startSession(w, user); err != nil {

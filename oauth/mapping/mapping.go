@@ -60,9 +60,9 @@ const attempts = 5
 
 // User returns the user of an authenticated identity.
 func (m *Mapper) User(ctx context.Context, provider string, method Method,
-	who *idp.Identity) (user *userv1.User, err error) {
+	identity *idp.Identity) (user *userv1.User, err error) {
 	for range attempts {
-		user, err = m.try(ctx, provider, method, who)
+		user, err = m.try(ctx, provider, method, identity)
 		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
 			return user, err
 		}
@@ -71,24 +71,24 @@ func (m *Mapper) User(ctx context.Context, provider string, method Method,
 }
 
 func (m *Mapper) try(ctx context.Context, provider string, method Method,
-	who *idp.Identity) (*userv1.User, error) {
-	name := IdentityName(provider, who.UserName)
+	id *idp.Identity) (*userv1.User, error) {
+	name := IdentityName(provider, id.UserName)
 	identity, err := m.Identities.Get(ctx, name)
 	switch {
 	case err == nil:
-		return m.mapped(ctx, identity)
+		return m.userOf(ctx, identity)
 	case !apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("find identity: %w", err)
 	case method == Lookup:
 		return nil, ErrLookup
 	}
-	user, err := m.assign(ctx, method, name, who)
+	user, err := m.assign(ctx, method, name, id)
 	if err != nil {
 		return nil, err
 	}
 	_, err = m.Identities.Create(ctx, &userv1.Identity{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, ProviderName: provider, ProviderUserName: strings.TrimPrefix(name, provider+":"),
-		User: corev1.ObjectReference{Name: user.Name, UID: user.UID}, Extra: who.Extra(),
+		User: corev1.ObjectReference{Name: user.Name, UID: user.UID}, Extra: id.Extra(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("create identity: %w", err)
@@ -96,8 +96,8 @@ func (m *Mapper) try(ctx context.Context, provider string, method Method,
 	return user, nil
 }
 
-// mapped returns the user of an existing identity if both name each other.
-func (m *Mapper) mapped(ctx context.Context, identity *userv1.Identity) (*userv1.User, error) {
+// userOf returns the user of an existing identity if both name each other.
+func (m *Mapper) userOf(ctx context.Context, identity *userv1.Identity) (*userv1.User, error) {
 	if identity.User.Name == "" {
 		return nil, ErrLookup
 	}
@@ -120,8 +120,8 @@ const maxGenerated = 1000
 // creates the identity afterwards. After an interruption, the next login finds the identity's name
 // in the list.
 func (m *Mapper) assign(ctx context.Context, method Method, identity string,
-	who *idp.Identity) (*userv1.User, error) {
-	preferred := who.Preferred()
+	id *idp.Identity) (*userv1.User, error) {
+	preferred := id.Preferred()
 	for number := 1; number < maxGenerated; number++ {
 		name := preferred
 		if number > 1 {
@@ -130,7 +130,7 @@ func (m *Mapper) assign(ctx context.Context, method Method, identity string,
 		user, err := m.Users.Get(ctx, name)
 		switch {
 		case apierrors.IsNotFound(err):
-			return m.Users.Create(ctx, &userv1.User{ObjectMeta: metav1.ObjectMeta{Name: name}, FullName: who.Name, Identities: []string{identity}})
+			return m.Users.Create(ctx, &userv1.User{ObjectMeta: metav1.ObjectMeta{Name: name}, FullName: id.Name, Identities: []string{identity}})
 		case err != nil:
 			return nil, fmt.Errorf("find user: %w", err)
 		case slices.Contains(user.Identities, identity):

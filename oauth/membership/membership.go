@@ -52,7 +52,7 @@ func (g *Groups) WaitReady(ctx context.Context) error {
 func (g *Groups) Of(user string) []string {
 	groups, err := g.informer.GetIndexer().ByIndex(byUser, user)
 	if err != nil {
-		return nil // there is no other index
+		return nil // There is no other index.
 	}
 	names := make([]string, 0, len(groups)+1)
 	for _, object := range groups {

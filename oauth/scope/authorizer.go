@@ -62,9 +62,9 @@ func (a *Authorizer) EvaluateConditions(context.Context, authorizer.ConditionsAw
 }
 
 func (a *Authorizer) allows(ctx context.Context, text string, request authorizer.Attributes,
-	asked []rbacv1.PolicyRule) (bool, error) {
+	required []rbacv1.PolicyRule) (bool, error) {
 	if rules, ok := userRules(text); ok {
-		return covers(rules, asked), nil
+		return covers(rules, required), nil
 	}
 	role, err := ParseRole(text)
 	if err != nil {
@@ -80,11 +80,11 @@ func (a *Authorizer) allows(ctx context.Context, text string, request authorizer
 	if err != nil {
 		return false, err
 	}
-	return covers(rules, asked), nil
+	return covers(rules, required), nil
 }
 
-func covers(rules, asked []rbacv1.PolicyRule) bool {
-	all, _ := rbac.Covers(rules, asked)
+func covers(rules, required []rbacv1.PolicyRule) bool {
+	all, _ := rbac.Covers(rules, required)
 	return all
 }
 

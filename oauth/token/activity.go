@@ -23,33 +23,33 @@ type Activity struct {
 	// Report receives errors.
 	Report func(error)
 
-	used chan *oauthv1.OAuthAccessToken
+	activity chan *oauthv1.OAuthAccessToken
 }
 
 // NewActivity returns an Activity, which needs a running Run.
 func NewActivity(tokens store.Objects[*oauthv1.OAuthAccessToken], clients *client.Registry,
 	timeout func() int32, report func(error)) *Activity {
-	return &Activity{Tokens: tokens, Clients: clients, Timeout: timeout, Report: report, used: make(chan *oauthv1.OAuthAccessToken, 1000)}
+	return &Activity{Tokens: tokens, Clients: clients, Timeout: timeout, Report: report, activity: make(chan *oauthv1.OAuthAccessToken, 1000)}
 }
 
 // Used records the use of a token. It never blocks: under load, a later use is recorded.
 func (a *Activity) Used(token *oauthv1.OAuthAccessToken) {
 	select {
-	case a.used <- token:
+	case a.activity <- token:
 	default:
 	}
 }
 
 // Run extends tokens until ctx ends.
 func (a *Activity) Run(ctx context.Context) {
-	// what stands in the store now, as long as the cache may be behind
-	written := map[types.UID]int32{}
+	// current values in the store, because the cache can be behind
+	timeouts := map[types.UID]int32{}
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case token := <-a.used:
-			if token.InactivityTimeoutSeconds < written[token.UID] {
+		case token := <-a.activity:
+			if token.InactivityTimeoutSeconds < timeouts[token.UID] {
 				continue
 			}
 			end, err := a.extend(ctx, token, time.Now())
@@ -59,10 +59,10 @@ func (a *Activity) Run(ctx context.Context) {
 			if end == 0 {
 				continue
 			}
-			if len(written) > maxWritten {
-				clear(written)
+			if len(timeouts) > maxWritten {
+				clear(timeouts)
 			}
-			written[token.UID] = end
+			timeouts[token.UID] = end
 		}
 	}
 }

@@ -50,7 +50,7 @@ func TestTheEndOfATokenThatIsUsedIsPutOff(t *testing.T) {
 				t.Fatal(err)
 			}
 			activity.Used(token)
-			eventually.True(t, "the use is noted", func() bool { return len(activity.used) == 0 && end() >= tt.min })
+			eventually.True(t, "the use is noted", func() bool { return len(activity.activity) == 0 && end() >= tt.min })
 			stop()
 			<-done
 			if tt.min == tt.end && end() != tt.end {

@@ -52,7 +52,7 @@ func (a *Authenticator) AuthenticateToken(ctx context.Context,
 	if !ok {
 		return nil, false, nil
 	}
-	found, err := a.Tokens.Cached(ctx, name)
+	match, err := a.Tokens.Cached(ctx, name)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, false, nil
@@ -61,29 +61,29 @@ func (a *Authenticator) AuthenticateToken(ctx context.Context,
 		return nil, false, errors.New("find access token: the store cannot be read")
 	}
 	now := time.Now()
-	if expired(found.CreationTimestamp, found.ExpiresIn, now) {
+	if expired(match.CreationTimestamp, match.ExpiresIn, now) {
 		return nil, false, ErrExpired
 	}
-	if timeout := found.InactivityTimeoutSeconds; expired(found.CreationTimestamp, int64(timeout), now) {
+	if timeout := match.InactivityTimeoutSeconds; expired(match.CreationTimestamp, int64(timeout), now) {
 		return nil, false, ErrInactive
 	} else if timeout > 0 && a.Used != nil {
-		a.Used(found)
+		a.Used(match)
 	}
-	if owned, err := a.Accounts.Owns(ctx, found.ClientName, found); err != nil {
+	if owned, err := a.Accounts.Owns(ctx, match.ClientName, match); err != nil {
 		return nil, false, err
 	} else if !owned {
 		return nil, false, ErrNoClient
 	}
-	who, err := a.Users.Cached(ctx, found.UserName)
+	owner, err := a.Users.Cached(ctx, match.UserName)
 	switch {
-	case apierrors.IsNotFound(err) || err == nil && string(who.UID) != found.UserUID:
+	case apierrors.IsNotFound(err) || err == nil && string(owner.UID) != match.UserUID:
 		return nil, false, ErrNoUser
 	case err != nil:
-		return nil, false, fmt.Errorf("find user %q of access token: %w", found.UserName, err)
+		return nil, false, fmt.Errorf("find user %q of access token: %w", match.UserName, err)
 	}
-	info := &user.DefaultInfo{Name: who.Name, UID: string(who.UID), Groups: append(a.Groups(who.Name), GroupOAuth)}
-	if len(found.Scopes) > 0 {
-		info.Extra = map[string][]string{scope.ExtraKey: found.Scopes}
+	info := &user.DefaultInfo{Name: owner.Name, UID: string(owner.UID), Groups: append(a.Groups(owner.Name), GroupOAuth)}
+	if len(match.Scopes) > 0 {
+		info.Extra = map[string][]string{scope.ExtraKey: match.Scopes}
 	}
 	return &authenticator.Response{User: info}, true, nil
 }

@@ -79,9 +79,9 @@ func onBehalf(ctx context.Context, grant Grant) context.Context {
 }
 
 // or returns the client's own value or the default.
-func or(own *int32, usual int32) int32 {
-	if own != nil {
-		return *own
+func or(value *int32, usual int32) int32 {
+	if value != nil {
+		return *value
 	}
 	return usual
 }

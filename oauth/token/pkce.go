@@ -55,8 +55,8 @@ func CheckMethod(c *client.Client, method string) error {
 	return errors.New("a client without a secret must send a code_challenge with code_challenge_method S256, or use response_type token")
 }
 
-// Verifies tells whether a code verifier answers the challenge with which a code was asked for. A
-// code without a challenge takes no verifier.
+// Verifies reports whether a code verifier matches the challenge of a code's request. A code
+// without a challenge accepts no verifier.
 func Verifies(challenge, method, verifier string) bool {
 	if challenge == "" {
 		return verifier == ""

@@ -9,9 +9,9 @@ func TestSecretsStandForTheirObjects(t *testing.T) {
 	seen := map[string]bool{}
 	for range 100 {
 		secret, name := New()
-		found, ok := Name(secret)
-		if !ok || found != name || seen[secret] {
-			t.Fatalf("the name of a secret is %q, %v, want %q; seen %v", found, ok, name, seen[secret])
+		match, ok := Name(secret)
+		if !ok || match != name || seen[secret] {
+			t.Fatalf("the name of a secret is %q, %v, want %q; seen %v", match, ok, name, seen[secret])
 		}
 		seen[secret] = true
 		if strings.Contains(name, strings.TrimPrefix(secret, prefix)) {
@@ -35,8 +35,8 @@ func TestTextsThatAreNoTokensAreNotLookedUp(t *testing.T) {
 		"a kilobyte":       strings.Repeat("x", 1024),
 		"a hash of others": strings.Repeat("a", 40) + "~b",
 	} {
-		if found, ok := Name(text); ok {
-			t.Errorf("%s: taken for the token %q", name, found)
+		if match, ok := Name(text); ok {
+			t.Errorf("%s: taken for the token %q", name, match)
 		}
 	}
 	if name, ok := Name(strings.Repeat("a", MinLength)); !ok || name != strings.Repeat("a", MinLength) {
@@ -44,7 +44,7 @@ func TestTextsThatAreNoTokensAreNotLookedUp(t *testing.T) {
 	}
 }
 
-// The example is that of RFC 7636, appendix B.
+// The example is from RFC 7636, appendix B.
 const (
 	verifier  = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
 	challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"

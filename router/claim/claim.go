@@ -88,7 +88,7 @@ func (c *claims) judge(route *routev1.Route) (reason, message string) {
 	if reason, message = c.acceptable(route); reason != "" {
 		return reason, message
 	}
-	name, domain := served(route), Domain(route.Spec.Host)
+	name, domain := hostOf(route), Domain(route.Spec.Host)
 	if !c.policy.AnyNamespace {
 		if message := c.ownedByOther(route, name, domain); message != "" {
 			return HostAlreadyClaimed, message
@@ -114,12 +114,12 @@ func (c *claims) judge(route *routev1.Route) (reason, message string) {
 	return "", ""
 }
 
-func note(claimed map[string]owned, name, namespace string) {
-	switch owners := claimed[name]; {
+func note(claims map[string]owned, name, namespace string) {
+	switch owners := claims[name]; {
 	case owners == nil:
-		claimed[name] = owned{namespace}
+		claims[name] = owned{namespace}
 	case !slices.Contains(owners, namespace):
-		claimed[name] = append(owners, namespace)
+		claims[name] = append(owners, namespace)
 	}
 }
 
@@ -197,8 +197,8 @@ func (c *claims) ownedByOther(route *routev1.Route, name, domain string) string 
 	return ""
 }
 
-// served returns the name that a route serves: its host, or "*.domain".
-func served(route *routev1.Route) string {
+// hostOf returns the name that a route serves: its host, or "*.domain".
+func hostOf(route *routev1.Route) string {
 	if IsWildcard(route) {
 		return "*." + Domain(route.Spec.Host)
 	}

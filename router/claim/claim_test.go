@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// route parses "namespace/name host/path". The host of a wildcard begins with "*.". An exact path
-// ends with "=". alone, without what is below it, ends with "=".
+// route parses "namespace/name host/path". A wildcard host begins with "*.". A path that ends with
+// "=" matches exactly, without the paths below it.
 func route(age int, text string) *routev1.Route {
 	who, where, _ := strings.Cut(text, " ")
 	result := &routev1.Route{}
@@ -42,15 +42,15 @@ func judged(policy Policy, texts ...string) string {
 		routes = append(routes, route(age, text))
 	}
 	rand.Shuffle(len(routes), func(i, j int) { routes[i], routes[j] = routes[j], routes[i] })
-	var shown []string
+	var lines []string
 	for _, verdict := range Judge(routes, policy) {
 		text := verdict.Route.Name
 		if !verdict.Admitted() {
 			text += ":" + verdict.Reason
 		}
-		shown = append(shown, text)
+		lines = append(lines, text)
 	}
-	return strings.Join(shown, " ")
+	return strings.Join(lines, " ")
 }
 
 func TestOldestClaimApplies(t *testing.T) {
@@ -136,15 +136,15 @@ func TestClaimsAreUnique(t *testing.T) {
 				continue
 			}
 			r := verdict.Route
-			key := served(r) + path(r)
+			key := hostOf(r) + path(r)
 			if exact[key] {
 				t.Fatalf("%s is served twice of %q", key, texts)
 			}
 			exact[key] = true
-			if before := owner[served(r)]; before != "" && before != r.Namespace {
-				t.Fatalf("%s belongs to %s and %s of %q", served(r), before, r.Namespace, texts)
+			if before := owner[hostOf(r)]; before != "" && before != r.Namespace {
+				t.Fatalf("%s belongs to %s and %s of %q", hostOf(r), before, r.Namespace, texts)
 			}
-			owner[served(r)] = r.Namespace
+			owner[hostOf(r)] = r.Namespace
 		}
 		for name, namespace := range owner {
 			if wild := owner["*."+Domain(name)]; wild != "" && wild != namespace {

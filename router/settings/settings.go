@@ -167,4 +167,4 @@ func text() kind {
 	return kind{"one line of text", func(v string) bool { return !strings.ContainsAny(v, "\n\r\x00") }}
 }
 
-func anything() kind { return kind{"", func(string) bool { return true }} }
+func anyText() kind { return kind{"", func(string) bool { return true }} }

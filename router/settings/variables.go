@@ -11,14 +11,14 @@ const alphanumeric = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345
 // Variables returns all variables of a router.
 func Variables() []Variable {
 	var all []Variable
-	for _, group := range [][]Variable{served(), certificates(), listening(), balancing(), observing(), timeouts()} {
+	for _, group := range [][]Variable{supported(), certificates(), listening(), balancing(), observing(), timeouts()} {
 		all = append(all, group...)
 	}
 	return all
 }
 
-// served are the variables that decide which routes a router serves, and with which host.
-func served() []Variable {
+// supported are the variables that decide which routes a router serves, and with which host.
+func supported() []Variable {
 	return []Variable{
 		{"ROUTE_LABELS", "", "Selector of the routes that are served", selector()},
 		{"NAMESPACE_LABELS", "", "Selector of the namespaces whose routes are served", selector()},
@@ -40,7 +40,7 @@ func served() []Variable {
 
 func certificates() []Variable {
 	return []Variable{
-		{"DEFAULT_CERTIFICATE", "", "Certificate and key in PEM of routes that have none", anything()},
+		{"DEFAULT_CERTIFICATE", "", "Certificate and key in PEM of routes that have none", anyText()},
 		{"DEFAULT_CERTIFICATE_PATH", "", "File of the default certificate and its key", text()},
 		{"DEFAULT_CERTIFICATE_DIR", "", "Directory with tls.crt and tls.key of the default certificate", text()},
 		{"ROUTER_CIPHERS", "intermediate", "Ciphers: modern, intermediate, old, or a list as openssl ciphers prints it", letters("modern, intermediate, old, or names of ciphers between colons", alphanumeric+":-_+!@=")},

@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/register"
 )
 
-// Embedded runs a driver in this process, with all that a driver in a pod has beside it: its
+// Embedded runs a driver in this process, together with what a driver in a pod has: its
 // registration with the kubelet, and its controller.
 type Embedded struct {
 	// Driver serves at Socket.

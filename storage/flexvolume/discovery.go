@@ -82,7 +82,7 @@ func (r *Registry) Run(ctx context.Context, ready func()) error {
 		case <-ctx.Done():
 			return nil
 		case <-r.watch.changed:
-			due = earlier(due, later(r.watch.last.Add(scanInterval), time.Now().Add(scanDelay)))
+			due = earlier(due, latest(r.watch.last.Add(scanInterval), time.Now().Add(scanDelay)))
 		case result := <-results:
 			r.finishInit(result)
 		case <-timer.C:
@@ -112,7 +112,7 @@ func (r *Registry) scan(watch *watch) time.Time {
 		return time.Now().Add(pollInterval)
 	}
 	for _, file := range files {
-		if errors.Is(file.err, errUntrusted) { // what has to change may lie above what is watched
+		if errors.Is(file.err, errUntrusted) { // The missing directory can be above the watched ones.
 			return time.Now().Add(pollInterval)
 		}
 	}
@@ -127,11 +127,11 @@ func (r *Registry) waitForFirst(ctx context.Context, scanned <-chan struct{}, re
 	case <-ctx.Done():
 		return
 	}
-	grace, cancel := context.WithTimeout(ctx, initTimeout)
+	initCtx, cancel := context.WithTimeout(ctx, initTimeout)
 	defer cancel()
 	for _, e := range r.List() {
 		if r.delaysReady(e) {
-			_, _ = r.Ready(grace, e.Name)
+			_, _ = r.Ready(initCtx, e.Name)
 		}
 	}
 	if ctx.Err() == nil {
@@ -170,8 +170,8 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// later returns the later of two times.
-func later(a, b time.Time) time.Time {
+// latest returns the later of two times.
+func latest(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
 	}

@@ -101,8 +101,8 @@ func (o orphan) alive() bool {
 // does not wait for a process that stays in a system call.
 func killAll(orphans []orphan) {
 	for _, step := range []struct {
-		signal syscall.Signal
-		grace  time.Duration
+		signal      syscall.Signal
+		gracePeriod time.Duration
 	}{{syscall.SIGTERM, termTimeout}, {syscall.SIGKILL, killTimeout}} {
 		var alive []orphan
 		for _, o := range orphans {
@@ -113,7 +113,7 @@ func killAll(orphans []orphan) {
 			_ = syscall.Kill(-o.pid, step.signal)
 			alive = append(alive, o)
 		}
-		for deadline := time.Now().Add(step.grace); anyAlive(alive) && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(step.gracePeriod); anyAlive(alive) && time.Now().Before(deadline); {
 			time.Sleep(10 * time.Millisecond)
 		}
 		orphans = alive

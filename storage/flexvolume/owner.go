@@ -24,12 +24,12 @@ func startTrusted(path string, args []string) (*process, error) {
 	return startProcess(path, args)
 }
 
-// checkOwner returns an error if another user than root, or this process's own, can change the file
-// at path or put another one in its place. It looks at the file, at every directory above it, and
-// at those that symbolic links lead through.
+// checkOwner returns an error if a user other than root and this process's user can change or
+// replace the file at path. It checks the file, every directory above it, and those of symbolic
+// links in the path.
 //
-// A driver is checked before each call. Nothing can happen between the check and the call: where
-// the check succeeds, root alone can change any of what it has looked at.
+// A driver is checked before each call. Nothing can happen between the check and the call: if the
+// check succeeds, only root can change any of the checked files.
 func checkOwner(path string) error {
 	return checkComponents("/", strings.Split(filepath.Clean(path), "/"), 0)
 }
@@ -75,7 +75,7 @@ func checkComponents(dir string, rest []string, links int) error {
 }
 
 // checkMode checks one file or directory. In a directory with the sticky bit, such as /tmp, users
-// can't replace what is another's.
+// can't replace files of other users.
 func checkMode(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {

@@ -35,9 +35,9 @@ func redactor(secrets map[string][]byte) func(string) string {
 		return func(text string) string { return text }
 	}
 	// Replace longer forms first, so that a form that contains another leaves no remainder.
-	ordered := slices.SortedFunc(maps.Keys(forms), func(a, b string) int { return len(b) - len(a) })
+	byLength := slices.SortedFunc(maps.Keys(forms), func(a, b string) int { return len(b) - len(a) })
 	var pairs []string
-	for _, form := range ordered {
+	for _, form := range byLength {
 		pairs = append(pairs, form, "[secret]")
 	}
 	return strings.NewReplacer(pairs...).Replace

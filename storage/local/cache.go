@@ -157,8 +157,8 @@ func (d *Driver) CollectCaches(inUse map[Cache]bool) error {
 	}
 	var errs []error
 	type unused struct {
-		file string
-		used time.Time
+		file    string
+		lastUse time.Time
 	}
 	var candidates []unused
 	for file, v := range d.volumes.all(&errs) {
@@ -166,7 +166,7 @@ func (d *Driver) CollectCaches(inUse map[Cache]bool) error {
 			candidates = append(candidates, unused{file, v.Used})
 		}
 	}
-	slices.SortFunc(candidates, func(a, b unused) int { return b.used.Compare(a.used) })
+	slices.SortFunc(candidates, func(a, b unused) int { return b.lastUse.Compare(a.lastUse) })
 	budget := int64(float64(disk.Bytes) * maxCacheFraction)
 	for _, cache := range candidates {
 		usage, err := image.Allocated(d.volumes.image(cache.file))
@@ -174,7 +174,7 @@ func (d *Driver) CollectCaches(inUse map[Cache]bool) error {
 			errs = append(errs, err)
 		}
 		budget -= usage
-		age := time.Since(cache.used)
+		age := time.Since(cache.lastUse)
 		if age > unusedCacheTTL || age > unnamedCacheTTL && !keep[cache.file] || budget < 0 {
 			budget += usage
 			errs = append(errs, d.removeVolume(cache.file))

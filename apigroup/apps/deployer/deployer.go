@@ -109,12 +109,12 @@ func (r *run) markFailed(ctx context.Context, err error) error {
 
 // end marks the result of the deployment. It does not change a deployment that is canceled or has
 // ended.
-func (r *run) end(ctx context.Context, how func(*corev1.ReplicationController, time.Time)) error {
+func (r *run) end(ctx context.Context, record func(*corev1.ReplicationController, time.Time)) error {
 	_, err := r.change(ctx, r.to, func(rc *corev1.ReplicationController) bool {
 		if rollout.Cancelled(rc) || rollout.Ended(rc) {
 			return false
 		}
-		how(rc, time.Now())
+		record(rc, time.Now())
 		return true
 	})
 	return err

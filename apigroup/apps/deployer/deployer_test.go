@@ -23,9 +23,9 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// site is a cluster with the deployment web-1, which serves with two pods, and web-2, which shall.
-// Its ReplicationControllers are obeyed at once; the pods of web-1 end when the deployer waits for
-// that.
+// site is a cluster with the deployment web-1, which serves with two pods, and web-2, which has
+// none yet. It applies the scale of ReplicationControllers immediately; the pods of web-1 end when
+// the deployer waits for that.
 type site struct {
 	client *fake.Clientset
 	out    bytes.Buffer
@@ -38,10 +38,11 @@ type site struct {
 	// stuck: the pods of web-1 never end; broken: those of web-2 are never available.
 	stuck, broken bool
 
-	// journal is what the deployer did.
+	// journal contains the actions of the deployer.
 	journal []string
-	// left is how many requests the deployer makes before it is killed; negative: it is not.
-	left atomic.Int64
+	// failures is the number of requests after which the deployer is killed. A negative number kills
+	// nothing.
+	failures atomic.Int64
 }
 
 func (s *site) note(format string, values ...any) {
@@ -76,44 +77,44 @@ func newSite(t *testing.T, strategy appsv1.DeploymentStrategy) *site {
 	s.client.PrependReactor("update", "replicationcontrollers", s.scale)
 	s.client.PrependReactor("create", "pods", s.hook)
 	s.client.PrependWatchReactor("pods", s.end)
-	s.left.Store(-1)
+	s.failures.Store(-1)
 	s.client.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) { return s.dead(), nil, errKilled })
 	s.client.PrependWatchReactor("*", func(clienttesting.Action) (bool, watch.Interface, error) { return s.dead(), nil, errKilled })
 	return s
 }
 
-// errKilled is what a killed deployer would not see any more.
+// errKilled is returned to a killed deployer.
 var errKilled = errors.New("killed")
 
-// dead counts a request and says whether the deployer was killed before it.
+// dead counts a request and reports whether the deployer was killed before it.
 func (s *site) dead() bool {
-	if s.left.Load() < 0 {
+	if s.failures.Load() < 0 {
 		return false
 	}
-	if s.left.Load() == 0 {
+	if s.failures.Load() == 0 {
 		s.kill()
 		return true
 	}
-	s.left.Add(-1)
+	s.failures.Add(-1)
 	return false
 }
 
-// scale lets a ReplicationController have the pods that it wants.
+// scale creates the pods that the ReplicationController requests.
 func (s *site) scale(action clienttesting.Action) (bool, runtime.Object, error) {
 	rc := action.(clienttesting.UpdateAction).GetObject().(*corev1.ReplicationController)
-	wanted := *rc.Spec.Replicas
-	if wanted == rc.Status.Replicas { // an annotation
+	desired := *rc.Spec.Replicas
+	if desired == rc.Status.Replicas { // an annotation
 		return false, nil, nil
 	}
-	rc.Status.Replicas, rc.Status.AvailableReplicas = wanted, wanted
+	rc.Status.Replicas, rc.Status.AvailableReplicas = desired, desired
 	if rc.Name == "web-2" && s.broken {
 		rc.Status.AvailableReplicas = 0
 	}
-	left := ""
+	rest := ""
 	if pods := s.old(); rc.Name == "web-2" && pods > 0 {
-		left = fmt.Sprintf(" with %d old pods", pods)
+		rest = fmt.Sprintf(" with %d old pods", pods)
 	}
-	s.note("%s %d%s", rc.Name, wanted, left)
+	s.note("%s %d%s", rc.Name, desired, rest)
 	return false, nil, nil
 }
 
@@ -131,7 +132,7 @@ func (s *site) old() (count int) {
 	return count
 }
 
-// hook lets the pod of a hook end.
+// hook completes the pod of a hook.
 func (s *site) hook(action clienttesting.Action) (bool, runtime.Object, error) {
 	pod := action.(clienttesting.CreateAction).GetObject().(*corev1.Pod)
 	name := strings.TrimPrefix(pod.Labels[rollout.PodTypeLabel], "hook-")
@@ -147,13 +148,13 @@ func (s *site) hook(action clienttesting.Action) (bool, runtime.Object, error) {
 	return false, nil, nil
 }
 
-// end removes the pods of web-1 if it shall have none, once the deployer watches pods.
+// end removes the pods of web-1 if it is scaled to zero, after the deployer watches pods.
 func (s *site) end(clienttesting.Action) (bool, watch.Interface, error) {
 	pods := corev1.SchemeGroupVersion.WithResource("pods")
 	seen, err := s.client.Tracker().Watch(pods, "shop")
 	if err == nil && !s.stuck && slices.Contains(s.journal, "web-1 0") {
 		for _, name := range []string{"web-1-a", "web-1-b"} {
-			_ = s.client.Tracker().Delete(pods, "shop", name) // it may be gone
+			_ = s.client.Tracker().Delete(pods, "shop", name) // It might be deleted.
 		}
 	}
 	return true, seen, err

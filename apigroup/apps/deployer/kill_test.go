@@ -12,24 +12,24 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// deployKilled deploys with a deployer that is killed after a number of requests, and says whether
-// it was.
+// deployKilled runs a deployer that is killed after a number of requests, and reports whether it
+// was.
 func (s *site) deployKilled(t *testing.T, after int64) bool {
 	t.Helper()
 	ctx, kill := context.WithCancel(t.Context())
 	defer kill()
 	s.kill = kill
-	s.left.Store(after)
+	s.failures.Store(after)
 	err := s.deploy(ctx)
-	s.left.Store(-1)
+	s.failures.Store(-1)
 	if killed := ctx.Err() != nil; killed != (err != nil) {
 		t.Errorf("after %d requests: killed %t, but %v", after, killed, err)
 	}
 	return ctx.Err() != nil
 }
 
-// TestKilledDeployerIsContinuedByNext kills deployers before each of their requests.
-// The next one does what is left, and nothing twice.
+// TestKilledDeployerIsContinuedByNext kills deployers before each of their requests. The next one
+// completes the remaining steps and repeats none.
 func TestKilledDeployerIsContinuedByNext(t *testing.T) {
 	t.Parallel()
 	const abort = appsv1.LifecycleHookFailurePolicyAbort
@@ -73,11 +73,11 @@ func TestFailedDeployerMarksDeploymentAsFailed(t *testing.T) {
 		s.hooks["mid"] = corev1.PodFailed
 		ctx, kill := context.WithCancel(t.Context())
 		s.kill = kill
-		s.left.Store(after)
+		s.failures.Store(after)
 		first := s.deploy(ctx)
 		killed := ctx.Err() != nil
 		kill()
-		s.left.Store(-1)
+		s.failures.Store(-1)
 		next := s.deploy(t.Context())
 		if first == nil || next == nil {
 			t.Errorf("killed after %d requests: %v, and the next deployer: %v", after, first, next)

@@ -16,10 +16,10 @@ import (
 
 // count contains the pod counts of one side of a rolling deployment.
 type count struct {
-	// wanted is the number of pods in the specification.
-	wanted, available int32
-	// settled means that the status is up to date.
-	settled bool
+	// desired is the number of pods in the specification.
+	desired, available int32
+	// complete means that the status is up to date.
+	complete bool
 }
 
 // limits extends rollout.Limits.
@@ -28,17 +28,17 @@ type limits struct{ rollout.Limits }
 // next returns the number of pods for each side. The number of new pods never decreases, and that
 // of old pods never increases.
 func (l limits) next(old, new count) (oldWanted, newWanted int32) {
-	oldWanted, newWanted = old.wanted, l.Grow(old.wanted, new.wanted)
+	oldWanted, newWanted = old.desired, l.Grow(old.desired, new.desired)
 	// All unavailable old pods can be deleted, and the available ones that exceed the minimum.
-	if spare := old.wanted + new.available - l.Minimum(); spare > 0 && old.settled {
-		oldWanted = max(0, old.wanted-spare)
+	if spare := old.desired + new.available - l.Minimum(); spare > 0 && old.complete {
+		oldWanted = max(0, old.desired-spare)
 	}
 	return oldWanted, newWanted
 }
 
 // done reports whether the new pods have replaced the old ones.
 func (l limits) done(old, new count) bool {
-	return old.wanted == 0 && new.wanted >= l.Desired && new.settled && new.available >= max(l.Minimum(), min(1, l.Desired))
+	return old.desired == 0 && new.desired >= l.Desired && new.complete && new.available >= max(l.Minimum(), min(1, l.Desired))
 }
 
 // rolling replaces old pods by new ones in steps.
@@ -112,7 +112,7 @@ func (u *update) roll(ctx context.Context) error {
 		switch {
 		case u.done(old, new):
 			return true, nil
-		case oldWanted == old.wanted && newWanted == new.wanted:
+		case oldWanted == old.desired && newWanted == new.desired:
 			return false, nil
 		}
 		timeout.Stop()
@@ -156,7 +156,7 @@ func (u *update) step(ctx context.Context, byName map[string]*corev1.Replication
 // countOf returns the pod counts of a deployment, which can be nil.
 func countOf(rc *corev1.ReplicationController) count {
 	if rc == nil {
-		return count{settled: true}
+		return count{complete: true}
 	}
-	return count{wanted: ptr.Deref(rc.Spec.Replicas, 1), available: rc.Status.AvailableReplicas, settled: settled(rc)}
+	return count{desired: ptr.Deref(rc.Spec.Replicas, 1), available: rc.Status.AvailableReplicas, complete: isSettled(rc)}
 }

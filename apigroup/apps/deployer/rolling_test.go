@@ -32,8 +32,8 @@ func TestRollingDeploymentStaysWithinLimits(t *testing.T) {
 	}
 }
 
-// play makes one new pod available after each step; broken old ones, which do not serve, are the
-// first to go.
+// play makes one new pod available after each step. Broken old pods, which do not serve, are
+// removed first.
 func play(t *testing.T, l limits, original, broken int32) {
 	t.Helper()
 	served := min(original-broken, l.Minimum())
@@ -43,18 +43,18 @@ func play(t *testing.T, l limits, original, broken int32) {
 			return
 		}
 		oldWanted, newWanted := l.next(old, new)
-		if newWanted < new.wanted || oldWanted > old.wanted || newWanted > l.Desired {
+		if newWanted < new.desired || oldWanted > old.desired || newWanted > l.Desired {
 			t.Fatalf("%+v: from %+v, %+v to %d, %d", l, old, new, oldWanted, newWanted)
 		}
-		if total := oldWanted + newWanted; newWanted > new.wanted && total > l.Desired+l.Surge && old.wanted+newWanted > l.Desired+l.Surge {
+		if total := oldWanted + newWanted; newWanted > new.desired && total > l.Desired+l.Surge && old.desired+newWanted > l.Desired+l.Surge {
 			t.Fatalf("%+v: %d pods at once", l, total)
 		}
 		old.available = min(old.available, oldWanted)
-		old.wanted, new.wanted = oldWanted, newWanted
+		old.desired, new.desired = oldWanted, newWanted
 		if old.available+new.available < served {
 			t.Fatalf("%+v: %d pods serve, %d did before", l, old.available+new.available, served)
 		}
-		new.available = min(new.wanted, new.available+1)
+		new.available = min(new.desired, new.available+1)
 	}
 	t.Fatalf("%+v with %d old pods, %d of them broken, does not end: %+v, %+v", l, original, broken, old, new)
 }

@@ -33,8 +33,8 @@ func rolling(policy appsv1.LifecycleHookFailurePolicy) appsv1.DeploymentStrategy
 	}}
 }
 
-// recreated returns all that a deployment by Recreate does: the new pods come when the old ones are
-// gone.
+// recreated returns all actions of a Recreate deployment: the new pods start after the old ones are
+// deleted.
 func recreated() []string {
 	return []string{"pre hook", "web-1 0", "mid hook", "web-2 1", "web-2 2", "post hook"}
 }

@@ -20,9 +20,9 @@ import (
 // errTimeout means that there was no progress within the strategy's timeout.
 var errTimeout = errors.New("timed out")
 
-// settled reports whether the status of a ReplicationController is up to date, and it has no
+// isSettled reports whether the status of a ReplicationController is up to date, and it has no
 // surplus pods.
-func settled(rc *corev1.ReplicationController) bool {
+func isSettled(rc *corev1.ReplicationController) bool {
 	return rc.Status.ObservedGeneration >= rc.Generation && rc.Status.Replicas <= ptr.Deref(rc.Spec.Replicas, 1)
 }
 

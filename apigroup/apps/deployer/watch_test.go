@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// TestStaleEventsAreSkipped: a step that was made by what is known must not be
-// made once more because the server tells of the time before.
+// TestStaleEventsAreSkipped proves that an event from before a step does not cause the step a
+// second time.
 func TestStaleEventsAreSkipped(t *testing.T) {
 	t.Parallel()
 	of := func(uid types.UID, generation int64) *corev1.ReplicationController {
@@ -29,7 +29,7 @@ func TestStaleEventsAreSkipped(t *testing.T) {
 		rc := byName["web-1"]
 		values = append(values, fmt.Sprint(rc.UID, rc.Generation))
 		if len(values) == 1 {
-			byName["web-1"] = of("a", 3) // what a step has made of it
+			byName["web-1"] = of("a", 3) // result of a step
 		}
 		return false, nil
 	})

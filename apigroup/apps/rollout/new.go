@@ -24,9 +24,9 @@ func New(dc *appsv1.DeploymentConfig) (*corev1.ReplicationController, error) {
 	}
 	version := strconv.FormatInt(dc.Status.LatestVersion, 10)
 	name := Name(dc.Name, dc.Status.LatestVersion)
-	own := map[string]string{ConfigLabel: dc.Name, DeploymentLabel: name}
+	labels := map[string]string{ConfigLabel: dc.Name, DeploymentLabel: name}
 	template := dc.Spec.Template.DeepCopy()
-	template.Labels = mergeMaps(template.Labels, own)
+	template.Labels = mergeMaps(template.Labels, labels)
 	template.Annotations = mergeMaps(template.Annotations, map[string]string{
 		DeploymentAnnotation: name, appsv1.DeploymentConfigAnnotation: dc.Name, appsv1.DeploymentVersionAnnotation: version,
 	})
@@ -50,7 +50,7 @@ func New(dc *appsv1.DeploymentConfig) (*corev1.ReplicationController, error) {
 		},
 		Spec: corev1.ReplicationControllerSpec{
 			Replicas: ptr.To[int32](0), MinReadySeconds: dc.Spec.MinReadySeconds,
-			Selector: mergeMaps(dc.Spec.Selector, own), Template: template,
+			Selector: mergeMaps(dc.Spec.Selector, labels), Template: template,
 		},
 	}, nil
 }

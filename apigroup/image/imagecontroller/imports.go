@@ -20,8 +20,8 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// checked is an annotation of streams with the time of the last import.
-const checked = "openshift.io/image.dockerRepositoryCheck"
+// checkAnnotation is an annotation of streams with the time of the last import.
+const checkAnnotation = "openshift.io/image.dockerRepositoryCheck"
 
 // importing imports the images that tags point at: after a change of the tag, and periodically if
 // the tag requires it.
@@ -96,7 +96,7 @@ func (s *Streams) reconcileImports(ctx context.Context, client imageclient.Image
 	if due && !limit.TryAccept() {
 		wait, due = postponeDelay, false
 	}
-	for _, spec := range wanted(stream, due) {
+	for _, spec := range importSpecs(stream, due) {
 		_, err := client.ImageStreamImports(stream.Namespace).Create(ctx, &imagev1.ImageStreamImport{
 			ObjectMeta: metav1.ObjectMeta{Namespace: stream.Namespace, Name: stream.Name, UID: stream.UID, Generation: stream.Generation},
 			Spec:       spec,
@@ -114,10 +114,10 @@ func (s *Streams) reconcileImports(ctx context.Context, client imageclient.Image
 	return nil
 }
 
-// wanted returns the imports that a stream requires. due includes scheduled tags. A repository is
-// imported alone, because it changes the tags.
-func wanted(stream *imagev1.ImageStream, due bool) (specs []imagev1.ImageStreamImportSpec) {
-	if repository := stream.Spec.DockerImageRepository; repository != "" && stream.Annotations[checked] == "" {
+// importSpecs returns the imports that a stream requires. due includes scheduled tags. A repository
+// is imported alone, because it changes the tags.
+func importSpecs(stream *imagev1.ImageStream, due bool) (specs []imagev1.ImageStreamImportSpec) {
+	if repository := stream.Spec.DockerImageRepository; repository != "" && stream.Annotations[checkAnnotation] == "" {
 		from := corev1.ObjectReference{Kind: "DockerImage", Name: repository}
 		return []imagev1.ImageStreamImportSpec{{Import: true, Repository: &imagev1.RepositoryImportSpec{From: from}}}
 	}
@@ -167,7 +167,7 @@ func (s *Streams) due(stream *imagev1.ImageStream, now time.Time) (wait time.Dur
 	if !any || s.Interval == 0 {
 		return 0, false
 	}
-	last, err := time.Parse(time.RFC3339, stream.Annotations[checked])
+	last, err := time.Parse(time.RFC3339, stream.Annotations[checkAnnotation])
 	if err != nil {
 		return s.Interval, true
 	}

@@ -18,15 +18,15 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// importer is an API server that notes imports and answers them with err.
+// importer returns a client that records imports and responds to them with err.
 func importer(err error) (*imagefake.Clientset, *[]*imagev1.ImageStreamImport) {
-	client, asked := imagefake.NewSimpleClientset(), &[]*imagev1.ImageStreamImport{}
+	client, request := imagefake.NewSimpleClientset(), &[]*imagev1.ImageStreamImport{}
 	client.PrependReactor("create", "imagestreamimports", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		made := action.(clienttesting.CreateAction).GetObject().(*imagev1.ImageStreamImport)
-		*asked = append(*asked, made)
-		return true, made, err
+		result := action.(clienttesting.CreateAction).GetObject().(*imagev1.ImageStreamImport)
+		*request = append(*request, result)
+		return true, result, err
 	})
-	return client, asked
+	return client, request
 }
 
 // app returns a stream with tags that are to be imported: as many new ones, and scheduled ones that
@@ -46,15 +46,15 @@ func app(pending, scheduled int) *imagev1.ImageStream {
 }
 
 func TestImportRequestContainsFewTagsOfCachedStream(t *testing.T) {
-	client, asked := importer(nil)
+	client, request := importer(nil)
 	if err := (&Streams{}).reconcileImports(t.Context(), client.ImageV1(), flowcontrol.NewFakeAlwaysRateLimiter(), app(2*maxTags+1, 0)); err != nil {
 		t.Fatal(err)
 	}
 	tags := 0
-	for _, made := range *asked {
-		tags += len(made.Spec.Images)
-		if len(made.Spec.Images) > maxTags || made.UID != "u" || made.Generation != 3 || !made.Spec.Import {
-			t.Errorf("%d tags into stream %q, generation %d", len(made.Spec.Images), made.UID, made.Generation)
+	for _, result := range *request {
+		tags += len(result.Spec.Images)
+		if len(result.Spec.Images) > maxTags || result.UID != "u" || result.Generation != 3 || !result.Spec.Import {
+			t.Errorf("%d tags into stream %q, generation %d", len(result.Spec.Images), result.UID, result.Generation)
 		}
 	}
 	if tags != 2*maxTags+1 {
@@ -68,7 +68,7 @@ func TestImportRequestContainsTagsOfOneRegistry(t *testing.T) {
 		stream.Spec.Tags[i].From.Name = []string{"a.example.com/app", "b.example.com/app"}[i%2]
 	}
 	var got []string
-	for _, spec := range wanted(stream, false) {
+	for _, spec := range importSpecs(stream, false) {
 		of := ""
 		for _, image := range spec.Images {
 			of += image.From.Name[:1] + image.To.Name + " "
@@ -86,7 +86,7 @@ func TestCompleteIndexesCountForSeveralTags(t *testing.T) {
 		stream.Spec.Tags[i].ImportPolicy.ImportMode = imagev1.ImportModePreserveOriginal
 	}
 	var got []int
-	for _, spec := range wanted(stream, false) {
+	for _, spec := range importSpecs(stream, false) {
 		got = append(got, len(spec.Images))
 	}
 	if want := []int{maxTags / perIndex, 3}; !slices.Equal(got, want) {
@@ -95,38 +95,38 @@ func TestCompleteIndexesCountForSeveralTags(t *testing.T) {
 }
 
 func TestChangedStreamIsRequeued(t *testing.T) {
-	client, asked := importer(apierrors.NewConflict(imagev1.Resource("imagestreams"), "app", nil))
+	client, request := importer(apierrors.NewConflict(imagev1.Resource("imagestreams"), "app", nil))
 	err := (&Streams{}).reconcileImports(t.Context(), client.ImageV1(), flowcontrol.NewFakeAlwaysRateLimiter(), app(2*maxTags, 0))
-	if err == nil || err.Error() != controller.RequeueAfter(requeueDelay).Error() || len(*asked) != 1 {
-		t.Errorf("%v after %d imports", err, len(*asked))
+	if err == nil || err.Error() != controller.RequeueAfter(requeueDelay).Error() || len(*request) != 1 {
+		t.Errorf("%v after %d imports", err, len(*request))
 	}
 }
 
 func TestScheduledImportsAreRateLimited(t *testing.T) {
-	client, asked := importer(nil)
+	client, request := importer(nil)
 	streams := &Streams{Interval: time.Hour}
 	err := streams.reconcileImports(t.Context(), client.ImageV1(), flowcontrol.NewFakeNeverRateLimiter(), app(1, 1))
 	if err == nil || err.Error() != controller.RequeueAfter(postponeDelay).Error() {
 		t.Errorf("%v", err)
 	}
-	if len(*asked) != 1 || len((*asked)[0].Spec.Images) != 1 || (*asked)[0].Spec.Images[0].To.Name != "v0" {
-		t.Errorf("imports %v", *asked)
+	if len(*request) != 1 || len((*request)[0].Spec.Images) != 1 || (*request)[0].Spec.Images[0].To.Name != "v0" {
+		t.Errorf("imports %v", *request)
 	}
-	*asked = nil
+	*request = nil
 	err = streams.reconcileImports(t.Context(), client.ImageV1(), flowcontrol.NewFakeAlwaysRateLimiter(), app(1, 1))
-	if err == nil || err.Error() != controller.RequeueAfter(time.Hour).Error() || len(*asked) != 1 || len((*asked)[0].Spec.Images) != 2 {
-		t.Errorf("within the limit: %v, imports %v", err, *asked)
+	if err == nil || err.Error() != controller.RequeueAfter(time.Hour).Error() || len(*request) != 1 || len((*request)[0].Spec.Images) != 2 {
+		t.Errorf("within the limit: %v, imports %v", err, *request)
 	}
 }
 
 func TestRepositoryIsImportedAlone(t *testing.T) {
 	stream := app(1, 0)
 	stream.Spec.DockerImageRepository = "registry.example.com/app"
-	if specs := wanted(stream, false); len(specs) != 1 || specs[0].Repository == nil || len(specs[0].Images) != 0 {
+	if specs := importSpecs(stream, false); len(specs) != 1 || specs[0].Repository == nil || len(specs[0].Images) != 0 {
 		t.Errorf("first %+v", specs)
 	}
-	stream.Annotations = map[string]string{checked: "2026-01-01T11:45:00Z"}
-	if specs := wanted(stream, false); len(specs) != 1 || specs[0].Repository != nil || len(specs[0].Images) != 1 {
+	stream.Annotations = map[string]string{checkAnnotation: "2026-01-01T11:45:00Z"}
+	if specs := importSpecs(stream, false); len(specs) != 1 || specs[0].Repository != nil || len(specs[0].Images) != 1 {
 		t.Errorf("then %+v", specs)
 	}
 }

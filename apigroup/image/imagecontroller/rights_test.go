@@ -11,9 +11,9 @@ import (
 )
 
 func TestTriggerOnOtherProjectRequiresAccess(t *testing.T) {
-	checked := 0
+	checks := 0
 	triggering := &triggering{workload: workloads()[0], check: func(_ context.Context, account user.Info, verb, namespace, stream string) (bool, error) {
-		checked++
+		checks++
 		return account.GetName() == "system:serviceaccount:shop:web" && verb == "get" && namespace == "base" && stream == "app", nil
 	}}
 	object := &unstructured.Unstructured{}
@@ -25,13 +25,13 @@ func TestTriggerOnOtherProjectRequiresAccess(t *testing.T) {
 		item.From.Namespace, item.From.Name = namespace, name
 		return item
 	}
-	own, granted, other := of("", "db:latest"), of("base", "app:latest"), of("bank", "app:latest")
-	allowed, forbidden, err := triggering.allowed(t.Context(), object, []trigger{own, granted, other})
-	if err != nil || len(allowed) != 2 || allowed[0] != own || allowed[1] != granted {
+	local, granted, other := of("", "db:latest"), of("base", "app:latest"), of("bank", "app:latest")
+	allowed, forbidden, err := triggering.allowed(t.Context(), object, []trigger{local, granted, other})
+	if err != nil || len(allowed) != 2 || allowed[0] != local || allowed[1] != granted {
 		t.Errorf("allowed are %v, %v", allowed, err)
 	}
-	if !strings.Contains(forbidden, "system:serviceaccount:shop:web") || !strings.Contains(forbidden, `"bank"`) || checked != 2 {
-		t.Errorf("after %d checks: %s", checked, forbidden)
+	if !strings.Contains(forbidden, "system:serviceaccount:shop:web") || !strings.Contains(forbidden, `"bank"`) || checks != 2 {
+		t.Errorf("after %d checks: %s", checks, forbidden)
 	}
 }
 
@@ -41,8 +41,8 @@ func TestMissingRightSetsCondition(t *testing.T) {
 	if len(with) != 2 || with[1].(map[string]any)["status"] != string(corev1.ConditionFalse) || with[1].(map[string]any)["message"] != "grant it" {
 		t.Fatalf("conditions are %v", with)
 	}
-	if again := conditions(with, "grant it"); len(again) != 2 || again[1].(map[string]any)["lastTransitionTime"] != with[1].(map[string]any)["lastTransitionTime"] {
-		t.Errorf("after a second report they are %v", again)
+	if second := conditions(with, "grant it"); len(second) != 2 || second[1].(map[string]any)["lastTransitionTime"] != with[1].(map[string]any)["lastTransitionTime"] {
+		t.Errorf("after a second report they are %v", second)
 	}
 	if changed := conditions(with, "grant another"); len(changed) != 2 || changed[1].(map[string]any)["message"] != "grant another" {
 		t.Errorf("with another message they are %v", changed)

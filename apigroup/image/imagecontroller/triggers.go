@@ -66,9 +66,9 @@ type triggering struct {
 	objects dynamic.Interface
 	check   pull.Check
 	events  record.EventRecorder
-	// reported contains the keys of objects with a condition about a missing right, so that the
+	// reports contains the keys of objects with a condition about a missing right, so that the
 	// condition is removed with the triggers.
-	reported sync.Map
+	reports sync.Map
 }
 
 // byStream is the index of objects by the streams that their triggers name, as "namespace/name".
@@ -154,7 +154,7 @@ func (t *triggering) reconcile(ctx context.Context, key controller.Key) error {
 		return nil // until the annotation changes
 	}
 	triggers = slices.DeleteFunc(triggers, func(item trigger) bool { return item.Paused || item.From.Kind != "ImageStreamTag" })
-	if _, ok := t.reported.Load(key); len(triggers) == 0 && !ok {
+	if _, ok := t.reports.Load(key); len(triggers) == 0 && !ok {
 		return nil
 	}
 	client := t.objects.Resource(t.resource).Namespace(key.Namespace)
@@ -184,10 +184,10 @@ func (t *triggering) reconcile(ctx context.Context, key controller.Key) error {
 		return err
 	}
 	if forbidden != "" {
-		t.reported.Store(key, true)
+		t.reports.Store(key, true)
 		return controller.RequeueAfter(pull.RecheckInterval)
 	}
-	t.reported.Delete(key)
+	t.reports.Delete(key)
 	return nil
 }
 

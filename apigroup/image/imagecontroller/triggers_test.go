@@ -41,7 +41,7 @@ func TestScheduledTagsAreDueAfterTheInterval(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	streams := &Streams{Interval: 15 * time.Minute}
 	at := func(last string, scheduled bool) *imagev1.ImageStream {
-		stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{checked: last}}}
+		stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{checkAnnotation: last}}}
 		stream.Spec.Tags = []imagev1.TagReference{{Name: "v1", From: &corev1.ObjectReference{Kind: "DockerImage"}, ImportPolicy: imagev1.TagImportPolicy{Scheduled: scheduled}}}
 		return stream
 	}

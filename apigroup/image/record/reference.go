@@ -24,8 +24,8 @@ func ParseReference(text string) (Reference, error) {
 		return Reference{}, fmt.Errorf("read image reference %q: %w", text, err)
 	}
 	parsed := Reference{Registry: reference.Domain(ref), Repository: reference.Path(ref)}
-	if tagged, ok := ref.(reference.Tagged); ok {
-		parsed.Tag = tagged.Tag()
+	if withTag, ok := ref.(reference.Tagged); ok {
+		parsed.Tag = withTag.Tag()
 	}
 	if digested, ok := ref.(reference.Digested); ok {
 		parsed.Digest = digested.Digest().String()

@@ -16,7 +16,7 @@ import (
 // Stores are the signature stores in a directory with files in the format of registries.d.
 type Stores struct {
 	general string            // default store; can be empty
-	named   map[string]string // by registry, or registry and prefix of a repository
+	byName  map[string]string // by registry, or registry and prefix of a repository
 }
 
 // place is a store for reading and writing; this package only reads. The older field name is that
@@ -43,7 +43,7 @@ func Read(directory string) (*Stores, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list %q: %w", directory, err)
 	}
-	stores := &Stores{named: map[string]string{}}
+	stores := &Stores{byName: map[string]string{}}
 	from := map[string]string{}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -73,12 +73,12 @@ func Read(directory string) (*Stores, error) {
 				return nil, fmt.Errorf("read signature stores %q: %w", file, err)
 			}
 			if address != "" {
-				stores.named[name] = address
+				stores.byName[name] = address
 			}
 		}
 	}
-	stores.general = stores.named[""]
-	delete(stores.named, "")
+	stores.general = stores.byName[""]
+	delete(stores.byName, "")
 	return stores, nil
 }
 
@@ -95,7 +95,7 @@ func valid(address string) error {
 }
 
 // Empty reports whether there are no stores.
-func (s *Stores) Empty() bool { return s.general == "" && len(s.named) == 0 }
+func (s *Stores) Empty() bool { return s.general == "" && len(s.byName) == 0 }
 
 // Address returns the URL of an image's signatures without the number at the end, or "" if there is
 // no store. The most specific store applies.
@@ -109,7 +109,7 @@ func (s *Stores) Address(image record.Reference) string {
 
 func (s *Stores) of(image record.Reference) string {
 	for name := image.Name(); name != ""; {
-		if store, ok := s.named[name]; ok {
+		if store, ok := s.byName[name]; ok {
 			return store
 		}
 		at := strings.LastIndex(name, "/")
@@ -117,7 +117,7 @@ func (s *Stores) of(image record.Reference) string {
 	}
 	for domain := image.Registry; domain != ""; { // *.example.com
 		_, after, _ := strings.Cut(domain, ".")
-		if store, ok := s.named["*."+after]; ok && after != "" {
+		if store, ok := s.byName["*."+after]; ok && after != "" {
 			return store
 		}
 		domain = after

@@ -30,14 +30,14 @@ func (r *resolved) check(pod *corev1.Pod, at *field.Path) field.ErrorList {
 
 func (r *resolved) checkHost(spec *corev1.PodSpec, at *field.Path) (errs field.ErrorList) {
 	for _, host := range []struct {
-		used, allowed bool
-		field, text   string
+		inUse, allowed bool
+		field, text    string
 	}{
 		{spec.HostNetwork, r.AllowHostNetwork, "hostNetwork", "the host's network is not allowed to be used"},
 		{spec.HostPID, r.AllowHostPID, "hostPID", "the host's process IDs are not allowed to be used"},
 		{spec.HostIPC, r.AllowHostIPC, "hostIPC", "the host's interprocess communication is not allowed to be used"},
 	} {
-		if host.used && !host.allowed {
+		if host.inUse && !host.allowed {
 			errs = append(errs, field.Invalid(at.Child(host.field), true, host.text))
 		}
 	}

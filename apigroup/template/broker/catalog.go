@@ -69,25 +69,25 @@ func bindable(template *templatev1.Template) bool {
 }
 
 func serviceOf(template *templatev1.Template) service {
-	offered := service{
+	svc := service{
 		ID: string(template.UID), Name: template.Name, Description: template.Annotations["description"],
 		Bindable: bindable(template), Metadata: map[string]string{},
 	}
-	if offered.Description == "" {
-		offered.Description = "No description provided."
+	if svc.Description == "" {
+		svc.Description = "No description provided."
 	}
 	for _, entry := range services {
-		if value := template.Annotations[entry.annotation]; value != "" && offered.Metadata[entry.name] == "" {
-			offered.Metadata[entry.name] = value
+		if value := template.Annotations[entry.annotation]; value != "" && svc.Metadata[entry.name] == "" {
+			svc.Metadata[entry.name] = value
 		}
 	}
 	for tag := range strings.SplitSeq(template.Annotations["tags"], ",") {
 		if tag = strings.TrimSpace(tag); tag != "" {
-			offered.Tags = append(offered.Tags, tag)
+			svc.Tags = append(svc.Tags, tag)
 		}
 	}
-	offered.Plans = []plan{planOf(template)}
-	return offered
+	svc.Plans = []plan{planOf(template)}
+	return svc
 }
 
 func planOf(template *templatev1.Template) plan {

@@ -3,7 +3,7 @@ package process
 import (
 	"crypto/rand"
 	"fmt"
-	random "math/rand/v2"
+	mathrand "math/rand/v2"
 	"regexp"
 	"strconv"
 	"strings"
@@ -37,7 +37,7 @@ var (
 // range runs backwards, if a count is not between 1 and 255, or if the value has more than 65,536
 // characters. The same seed generates the same value.
 func Expression(pattern string, seed [32]byte) (string, error) {
-	source := random.New(random.NewChaCha8(seed))
+	source := mathrand.New(mathrand.NewChaCha8(seed))
 	var failure error
 	total := 0
 	value := generator.ReplaceAllStringFunc(pattern, func(match string) string {
@@ -84,7 +84,7 @@ func expand(text string) (string, error) {
 	return unique.String(), failure
 }
 
-func pick(alphabet string, count int, source *random.Rand) string {
+func pick(alphabet string, count int, source *mathrand.Rand) string {
 	chars := make([]byte, count)
 	for i := range chars {
 		chars[i] = alphabet[source.IntN(len(alphabet))]

@@ -107,12 +107,12 @@ func (f *filler) object(object *runtime.RawExtension, labels map[string]string) 
 		return fmt.Errorf("read object: %w", err)
 	}
 	stripNamespace(content)
-	replaced, _ := f.fill(content).(map[string]any)
+	result, _ := f.fill(content).(map[string]any)
 	if f.remaining < 0 {
 		return errTooLarge
 	}
-	addLabels(replaced, labels)
-	data, err := json.Marshal(replaced)
+	addLabels(result, labels)
+	data, err := json.Marshal(result)
 	if err != nil {
 		return fmt.Errorf("write object: %w", err)
 	}
@@ -156,26 +156,26 @@ func Replace(text, by string) string { return reference.ReplaceAllLiteralString(
 func (f *filler) fill(value any) any {
 	switch typed := value.(type) {
 	case map[string]any:
-		filled := make(map[string]any, len(typed))
+		result := make(map[string]any, len(typed))
 		for key, item := range typed {
-			filled[f.text(key)] = f.fill(item)
+			result[f.text(key)] = f.fill(item)
 		}
-		return filled
+		return result
 	case []any:
 		for i, item := range typed {
 			typed[i] = f.fill(item)
 		}
 		return typed
 	case string:
-		return f.whole(typed)
+		return f.wholeValue(typed)
 	default:
 		return value
 	}
 }
 
-// whole replaces references in a string. If the string is a single ${{NAME}}, the result is the
-// value as JSON, or as a string if it is not valid JSON.
-func (f *filler) whole(text string) any {
+// wholeValue replaces references in a string. If the string is a single ${{NAME}}, the result is
+// the value as JSON, or as a string if it is not valid JSON.
+func (f *filler) wholeValue(text string) any {
 	match := full.FindStringSubmatch(text)
 	if match == nil {
 		return f.text(text)

@@ -33,7 +33,7 @@ func (r *Request) Objects() (objects []runtime.Object, notes []string, err error
 	objects = append(p.rights(), p.statistics())
 	if p.certificate != nil {
 		objects = append(objects, &corev1.Secret{
-			TypeMeta: kind("v1", "Secret"), ObjectMeta: p.named(p.certificates()), Type: corev1.SecretTypeTLS,
+			TypeMeta: kind("v1", "Secret"), ObjectMeta: p.meta(p.certificates()), Type: corev1.SecretTypeTLS,
 			Data: map[string][]byte{corev1.TLSCertKey: p.certificate, corev1.TLSPrivateKeyKey: p.key},
 		})
 	}
@@ -42,7 +42,7 @@ func (r *Request) Objects() (objects []runtime.Object, notes []string, err error
 		if p.revoked != nil {
 			data["crl.pem"] = string(p.revoked)
 		}
-		objects = append(objects, &corev1.ConfigMap{TypeMeta: kind("v1", "ConfigMap"), ObjectMeta: p.named(p.Name + "-client-ca"), Data: data})
+		objects = append(objects, &corev1.ConfigMap{TypeMeta: kind("v1", "ConfigMap"), ObjectMeta: p.meta(p.Name + "-client-ca"), Data: data})
 	}
 	objects = append(objects, p.service(), p.config())
 	if p.hostNetwork || p.hostPorts {
@@ -73,8 +73,8 @@ func kind(version, name string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: version, Kind: name}
 }
 
-// named returns the metadata of one of the router's objects.
-func (p *plan) named(name string) metav1.ObjectMeta {
+// meta returns the metadata of one of the router's objects.
+func (p *plan) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Namespace: p.Namespace, Labels: maps.Clone(p.labels)}
 }
 
@@ -117,7 +117,7 @@ func (p *plan) rights() []runtime.Object {
 // statistics returns the secret with values that must not be in the pods' template.
 func (p *plan) statistics() *corev1.Secret {
 	secret := &corev1.Secret{
-		TypeMeta: kind("v1", "Secret"), ObjectMeta: p.named(p.Name + "-stats"), Type: corev1.SecretTypeOpaque,
+		TypeMeta: kind("v1", "Secret"), ObjectMeta: p.meta(p.Name + "-stats"), Type: corev1.SecretTypeOpaque,
 		StringData: map[string]string{"username": p.statsUser, "password": p.statsPassword},
 	}
 	if p.externalPassword != "" {
@@ -131,7 +131,7 @@ func (p *plan) statistics() *corev1.Secret {
 
 func (p *plan) service() *corev1.Service {
 	service := &corev1.Service{
-		TypeMeta: kind("v1", "Service"), ObjectMeta: p.named(p.Name), Spec: corev1.ServiceSpec{Selector: maps.Clone(p.labels)},
+		TypeMeta: kind("v1", "Service"), ObjectMeta: p.meta(p.Name), Spec: corev1.ServiceSpec{Selector: maps.Clone(p.labels)},
 	}
 	service.Annotations = map[string]string{"prometheus.io/port": strconv.Itoa(p.listen()), "prometheus.io/scrape": "true"}
 	if p.certificate == nil {
@@ -158,7 +158,7 @@ func (p *plan) config() *appsv1.DeploymentConfig {
 		rolling.MaxSurge = &surge
 	}
 	return &appsv1.DeploymentConfig{
-		TypeMeta: kind(appsv1.GroupVersion.String(), "DeploymentConfig"), ObjectMeta: p.named(p.Name),
+		TypeMeta: kind(appsv1.GroupVersion.String(), "DeploymentConfig"), ObjectMeta: p.meta(p.Name),
 		Spec: appsv1.DeploymentConfigSpec{
 			Replicas: p.replicas, Selector: maps.Clone(p.labels),
 			Strategy: appsv1.DeploymentStrategy{Type: appsv1.DeploymentStrategyTypeRolling, RollingParams: rolling},

@@ -67,8 +67,8 @@ func (i *Image) Builder() bool {
 
 // Hidden reports whether an image stream's author hides a tag from users who search.
 func Hidden(stream *imagev1.ImageStream, tag string) bool {
-	return slices.ContainsFunc(stream.Spec.Tags, func(one imagev1.TagReference) bool {
-		return one.Name == tag && slices.Contains(strings.Split(one.Annotations["tags"], ","), "hidden")
+	return slices.ContainsFunc(stream.Spec.Tags, func(item imagev1.TagReference) bool {
+		return item.Name == tag && slices.Contains(strings.Split(item.Annotations["tags"], ","), "hidden")
 	})
 }
 

@@ -91,7 +91,7 @@ func New(ctx context.Context, finder *Finder, request Request) (*Plan, error) {
 	if err := plan.Options.findSource(ctx, finder); err != nil {
 		return nil, err
 	}
-	components, err := paired(ctx, finder, request)
+	components, err := pair(ctx, finder, request)
 	if err != nil {
 		return nil, err
 	}
@@ -112,8 +112,8 @@ func New(ctx context.Context, finder *Finder, request Request) (*Plan, error) {
 	return plan, errors.Join(problems...)
 }
 
-// paired combines sources without a builder with the only builder without a source.
-func paired(ctx context.Context, finder *Finder, request Request) ([]Component, error) {
+// pair combines sources without a builder with the only builder without a source.
+func pair(ctx context.Context, finder *Finder, request Request) ([]Component, error) {
 	components, sources := []Component{}, slices.Clone(request.Sources)
 	for _, component := range request.Components {
 		if component.From == "" {

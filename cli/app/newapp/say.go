@@ -43,11 +43,11 @@ func (p *Plan) describeImage(out io.Writer, part Part) {
 		fmt.Fprintf(out, "    Tags: %s\n\n", strings.ReplaceAll(tags, ",", ", "))
 	}
 	if image.Stream == "" {
-		what := "this image"
+		subject := "this image"
 		if part.Build != nil {
-			what = "the source image"
+			subject = "the source image"
 		}
-		fmt.Fprintf(out, "    * An image stream tag will be created as %q that will track %s\n", p.tracked(part)+":"+image.Tag, what)
+		fmt.Fprintf(out, "    * An image stream tag will be created as %q that will track %s\n", p.tracked(part)+":"+image.Tag, subject)
 	}
 }
 

@@ -9,9 +9,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/ldap"
 )
 
-// one returns the entry whose attribute has a value: for `dn` by its name, otherwise by a search.
-// It returns nil if there is none.
-func one(conn *ldap.Conn, q ldap.Query, attribute, value string, attributes []string) (*goldap.Entry, error) {
+// findOne returns the entry whose attribute has a value: for `dn` by its name, otherwise by a
+// search. It returns nil if there is none.
+func findOne(conn *ldap.Conn, q ldap.Query, attribute, value string, attributes []string) (*goldap.Entry, error) {
 	if attribute == "dn" {
 		q = q.Entry(value)
 	} else {
@@ -58,7 +58,7 @@ func (r *rfc2307) entry(uid string) (*goldap.Entry, error) {
 		return nil, fmt.Errorf("group %q is outside the base %q: %w", uid, all.BaseDN, ErrNoGroup)
 	}
 	attributes := append([]string{r.c.GroupUIDAttribute}, r.c.GroupNameAttributes...)
-	entry, err := one(r.conn, all, r.c.GroupUIDAttribute, uid, append(attributes, r.c.GroupMembershipAttributes...))
+	entry, err := findOne(r.conn, all, r.c.GroupUIDAttribute, uid, append(attributes, r.c.GroupMembershipAttributes...))
 	if err == nil && entry == nil {
 		err = fmt.Errorf("group %q: %w", uid, ErrNoGroup)
 	}
@@ -121,7 +121,7 @@ func (r *rfc2307) user(uid string) (string, error) {
 		}
 		return "", fmt.Errorf("member %q is outside the base %q; to ignore it, set tolerateMemberOutOfScopeErrors", uid, all.BaseDN)
 	}
-	entry, err := one(r.conn, all, r.c.UserUIDAttribute, uid, r.c.UserNameAttributes)
+	entry, err := findOne(r.conn, all, r.c.UserUIDAttribute, uid, r.c.UserNameAttributes)
 	if err != nil {
 		return "", err
 	}

@@ -126,7 +126,7 @@ func (a *appending) base(registries *registries) (v1.Image, error) {
 		if err != nil {
 			return nil, err
 		}
-		return a.filter.one(desc, true)
+		return a.filter.single(desc, true)
 	}
 	config, err := empty.Image.ConfigFile()
 	if err != nil {
@@ -200,10 +200,10 @@ func (a *appending) push(registries *registries, to name.Reference, image v1.Ima
 		fmt.Fprintf(a.Out, "Would push image %s with %d layers to %s\n", digest, len(layers), to)
 		return nil
 	}
-	defer registries.shown.end()
+	defer registries.progress.end()
 	if err := remote.Write(to, image, registries.options...); err != nil {
 		return explain("push to", a.to, err)
 	}
-	registries.shown.line(a.Out, fmt.Sprintf("Pushed image %s to %s", digest, to))
+	registries.progress.line(a.Out, fmt.Sprintf("Pushed image %s to %s", digest, to))
 	return nil
 }

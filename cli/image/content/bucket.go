@@ -31,23 +31,23 @@ const s3Scheme = "s3://"
 //
 // Source: `oc image mirror` of OpenShift Container Platform 3.11, "s3://".
 type bucket struct {
-	name    string
-	client  func() (*minio.Client, error)
-	sources []string // --s3-source-bucket
-	force   bool
-	alone   bool
-	slots   chan struct{}
-	shown   *progress
-	sending singleflight.Group // by object
-	sent    sync.Map           // objects by the digest of their blob
+	name     string
+	client   func() (*minio.Client, error)
+	sources  []string // --s3-source-bucket
+	force    bool
+	alone    bool
+	slots    chan struct{}
+	progress *progress
+	sending  singleflight.Group // by object
+	blobs    sync.Map           // objects by the digest of their blob
 }
 
 // buckets contains the destination buckets, by host, region and name.
 type buckets struct {
-	access  *access
-	sources []string
-	shown   *progress
-	known   map[string]*bucket
+	access   *access
+	sources  []string
+	progress *progress
+	buckets  map[string]*bucket
 }
 
 // of returns the bucket of a destination whose repository is REGION/BUCKET/REPOSITORY. The first
@@ -56,13 +56,13 @@ func (b *buckets) of(to name.Reference) *bucket {
 	region, rest, _ := strings.Cut(to.Context().RepositoryStr(), "/")
 	bucketName, _, _ := strings.Cut(rest, "/")
 	key := path.Join(to.Context().RegistryStr(), region, bucketName)
-	in := b.known[key]
+	in := b.buckets[key]
 	if in == nil {
 		in = &bucket{
-			name: bucketName, sources: b.sources, force: b.access.force, alone: b.access.alone, slots: make(chan struct{}, b.access.jobs), shown: b.shown,
+			name: bucketName, sources: b.sources, force: b.access.force, alone: b.access.alone, slots: make(chan struct{}, b.access.jobs), progress: b.progress,
 			client: sync.OnceValues(func() (*minio.Client, error) { return connect(to.Context().RegistryStr(), region, b.access.client()) }),
 		}
-		b.known[key] = in
+		b.buckets[key] = in
 	}
 	return in
 }
@@ -92,7 +92,7 @@ func (b *bucket) push(ctx context.Context, to name.Reference, artifact remote.Ta
 		tag = ref.TagStr()
 	}
 	// Clients recognize a registry by these headers.
-	if err := b.put(ctx, "v2/", "application/json", nil); err != nil {
+	if err := b.putObject(ctx, "v2/", "application/json", nil); err != nil {
 		return err
 	}
 	return b.pushManifest(ctx, repository, tag, artifact)
@@ -122,7 +122,7 @@ func (b *bucket) pushManifest(ctx context.Context, repository, tag string, artif
 		if reference == "" {
 			continue
 		}
-		if err := b.put(ctx, path.Join("v2", repository, "manifests", reference), string(desc.MediaType), manifest); err != nil {
+		if err := b.putObject(ctx, path.Join("v2", repository, "manifests", reference), string(desc.MediaType), manifest); err != nil {
 			return err
 		}
 	}
@@ -171,9 +171,9 @@ func childOf(index v1.ImageIndex, entry v1.Descriptor) (remote.Taggable, error) 
 	return nil, fmt.Errorf("the manifest list has %s, a %q: only images and lists can be copied to S3", entry.Digest, entry.MediaType)
 }
 
-// put writes a small object. It does not sign the content: without TLS, the signature of an empty
-// body has an unknown length, which few servers accept.
-func (b *bucket) put(ctx context.Context, key, mediaType string, content []byte) error {
+// putObject writes a small object. It does not sign the content: without TLS, the signature of an
+// empty body has an unknown length, which few servers accept.
+func (b *bucket) putObject(ctx context.Context, key, mediaType string, content []byte) error {
 	return b.use(func(client *minio.Client) error {
 		options := minio.PutObjectOptions{ContentType: mediaType, DisableContentSha256: true}
 		_, err := client.PutObject(ctx, b.name, key, bytes.NewReader(content), int64(len(content)), options)
@@ -214,8 +214,8 @@ func (b *bucket) pushBlob(ctx context.Context, repository string, blob v1.Layer)
 			if err := b.send(ctx, client, blob, key); err != nil {
 				return fmt.Errorf("write object %q: %w", key, err)
 			}
-			b.sent.Store(digest, key)
-			b.shown.arrived(repository, digest.String())
+			b.blobs.Store(digest, key)
+			b.progress.arrived(repository, digest.String())
 			return nil
 		})
 	})
@@ -233,8 +233,8 @@ func (b *bucket) has(ctx context.Context, client *minio.Client, key string) bool
 // take makes S3 copy a blob that is in another repository or in one of the source buckets.
 func (b *bucket) take(ctx context.Context, client *minio.Client, digest v1.Hash, key string) bool {
 	var places []string
-	if there, ok := b.sent.Load(digest); ok && !b.alone && !b.force {
-		places = append(places, b.name+"/"+there.(string))
+	if entry, ok := b.blobs.Load(digest); ok && !b.alone && !b.force {
+		places = append(places, b.name+"/"+entry.(string))
 	}
 	for _, source := range b.sources {
 		if registry, ok := strings.CutSuffix(source, "[store]"); ok {
@@ -263,6 +263,6 @@ func (b *bucket) send(ctx context.Context, client *minio.Client, blob v1.Layer, 
 		return err
 	}
 	defer content.Close()
-	_, err = client.PutObject(ctx, b.name, key, &countedBody{content, b.shown}, size, minio.PutObjectOptions{ContentType: string(types.OCILayer)})
+	_, err = client.PutObject(ctx, b.name, key, &countedBody{content, b.progress}, size, minio.PutObjectOptions{ContentType: string(types.OCILayer)})
 	return err
 }

@@ -56,8 +56,8 @@ func (a *access) client() registryclient.Client { return registryclient.Client{I
 type registries struct {
 	names   []name.Option
 	options []remote.Option
-	// shown reports progress.
-	shown *progress
+	// progress reports progress.
+	progress *progress
 }
 
 // open validates the flags and returns a client that reports its progress on out.
@@ -75,7 +75,7 @@ func (a *access) open(ctx context.Context, out io.Writer) (*registries, error) {
 		keychain = chain
 	}
 	progress := newProgress(out)
-	return &registries{names: client.Names(), shown: progress, options: []remote.Option{
+	return &registries{names: client.Names(), progress: progress, options: []remote.Option{
 		remote.WithContext(ctx), remote.WithAuthFromKeychain(keychain), remote.WithJobs(a.jobs),
 		remote.WithTransport(&insisting{watching{client.Carrier(), progress}, a.force, a.alone}),
 	}}, nil

@@ -71,7 +71,7 @@ func (e *extract) run(ctx context.Context, arg string) error {
 	if err != nil {
 		return err
 	}
-	wants, err := e.wanted()
+	wants, err := e.wants()
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (e *extract) run(ctx context.Context, arg string) error {
 	if err != nil {
 		return err
 	}
-	image, err := e.filter.one(desc, true)
+	image, err := e.filter.single(desc, true)
 	if err != nil {
 		return err
 	}
@@ -109,11 +109,11 @@ type want struct {
 	// directory is the destination. single means that the source must be an existing file.
 	directory string
 	single    bool
-	found     bool
+	matched   bool
 }
 
-// wanted parses --path and --file, and checks the directories.
-func (e *extract) wanted() (all []*want, err error) {
+// wants parses --path and --file, and checks the directories.
+func (e *extract) wants() (all []*want, err error) {
 	paths := e.paths
 	if len(paths) == 0 && len(e.files) == 0 {
 		paths = []string{"/:."}

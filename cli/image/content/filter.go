@@ -68,14 +68,14 @@ func (f *filter) among(desc *remote.Descriptor) (index v1.ImageIndex, manifests,
 
 // errSeveral reports that a manifest list is not one image.
 type errSeveral struct {
-	why     string
+	reason  string
 	entries []v1.Descriptor
 }
 
 // Error lists the images.
 func (e errSeveral) Error() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "the image is a manifest list and %s - use --filter-by-os to select from:\n\n", e.why)
+	fmt.Fprintf(&text, "the image is a manifest list and %s - use --filter-by-os to select from:\n\n", e.reason)
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "  OS\tDIGEST")
 	for _, entry := range e.entries {
@@ -85,10 +85,10 @@ func (e errSeveral) Error() string {
 	return text.String()
 }
 
-// one returns the single image of a manifest or of the selected entries of a manifest list. With
+// single returns the single image of a manifest or of the selected entries of a manifest list. With
 // own and without a filter, it selects the image for Linux on this machine's architecture. It fails
 // if the manifest is neither an image nor a manifest list.
-func (f *filter) one(desc *remote.Descriptor, own bool) (v1.Image, error) {
+func (f *filter) single(desc *remote.Descriptor, isOwn bool) (v1.Image, error) {
 	if !desc.MediaType.IsIndex() {
 		if !desc.MediaType.IsImage() {
 			return nil, fmt.Errorf("read image %q: media type %q is not an image of Docker schema 2 or OCI; push it again with a current client", desc.Digest, desc.MediaType)
@@ -99,7 +99,7 @@ func (f *filter) one(desc *remote.Descriptor, own bool) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	if own && f.match == nil {
+	if isOwn && f.match == nil {
 		manifests = nil
 		for _, entry := range all {
 			if entry.Platform != nil && entry.Platform.OS == "linux" && entry.Platform.Architecture == runtime.GOARCH {
@@ -110,7 +110,7 @@ func (f *filter) one(desc *remote.Descriptor, own bool) (v1.Image, error) {
 	switch {
 	case len(manifests) == 0:
 		return nil, errSeveral{"has no matching image", all}
-	case len(manifests) > 1 && !own:
+	case len(manifests) > 1 && !isOwn:
 		return nil, errSeveral{"contains multiple images", manifests}
 	}
 	return index.Image(manifests[0].Digest)

@@ -49,8 +49,8 @@ func newInfo(streams genericiooptions.IOStreams) *cobra.Command {
 	return command
 }
 
-// described is the format of --output=json.
-type described struct {
+// description is the format of --output=json.
+type description struct {
 	Name       string          `json:"name"`
 	Digest     v1.Hash         `json:"digest"`
 	ListDigest *v1.Hash        `json:"listDigest,omitempty"`
@@ -86,16 +86,16 @@ func (i *info) run(registries *registries, references []string) error {
 	return nil
 }
 
-func (i *info) describe(registries *registries, reference string) (*described, error) {
+func (i *info) describe(registries *registries, reference string) (*description, error) {
 	desc, _, err := registries.get(reference)
 	if err != nil {
 		return nil, err
 	}
-	image, err := i.filter.one(desc, false)
+	image, err := i.filter.single(desc, false)
 	if err != nil {
 		return nil, err
 	}
-	result := &described{Name: reference}
+	result := &description{Name: reference}
 	if result.Digest, err = image.Digest(); err != nil {
 		return nil, explain("read image", reference, err)
 	}
@@ -117,7 +117,7 @@ func (i *info) describe(registries *registries, reference string) (*described, e
 }
 
 // print prints an image as columns of names and values.
-func (d *described) print(out io.Writer, now time.Time) error {
+func (d *description) print(out io.Writer, now time.Time) error {
 	table := tabwriter.NewWriter(out, 0, 4, 1, ' ', 0)
 	line := func(name string, value any) {
 		if name != "" {
@@ -170,7 +170,7 @@ func printMany(line func(name string, value any), name string, values []string) 
 	}
 }
 
-func (d *described) printLayers(line func(name string, value any)) {
+func (d *description) printLayers(line func(name string, value any)) {
 	var total int64
 	var layers []string
 	for _, layer := range d.Layers {

@@ -71,17 +71,17 @@ func (m mapping) check() error {
 	if strings.Contains(m.destination, "@") {
 		return fmt.Errorf("destination %q: set a tag, or nothing to copy by digest only; a digest is not allowed", m.destination)
 	}
-	if !tagged(m.source) {
+	if !hasTag(m.source) {
 		return fmt.Errorf("source %q: set a tag or a digest", m.source)
 	}
-	if strings.Contains(m.source, "*") && tagged(m.destination) {
+	if strings.Contains(m.source, "*") && hasTag(m.destination) {
 		return fmt.Errorf("destination %q must not have a tag, because the source %q matches several", m.destination, m.source)
 	}
 	return nil
 }
 
-// tagged reports whether a reference has a tag or a digest.
-func tagged(reference string) bool {
+// hasTag reports whether a reference has a tag or a digest.
+func hasTag(reference string) bool {
 	return strings.ContainsAny(path.Base(reference), ":@")
 }
 
@@ -89,12 +89,12 @@ func tagged(reference string) bool {
 // input. Lines that start with # are comments.
 func readMappings(file string, in io.Reader) (all []mapping, err error) {
 	if file != "-" {
-		opened, err := os.Open(file)
+		f, err := os.Open(file)
 		if err != nil {
 			return nil, fmt.Errorf("read images to copy: %w", err)
 		}
-		defer opened.Close()
-		in = opened
+		defer f.Close()
+		in = f
 	}
 	lines := bufio.NewScanner(in)
 	var problems []error

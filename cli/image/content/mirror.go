@@ -83,7 +83,7 @@ func (m *mirror) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	m.buckets.access, m.buckets.shown, m.buckets.known = &m.access, registries.shown, map[string]*bucket{}
+	m.buckets.access, m.buckets.progress, m.buckets.buckets = &m.access, registries.progress, map[string]*bucket{}
 	if all, err = registries.expand(all); err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (m *mirror) mappings(args []string) ([]mapping, error) {
 
 // copy copies everything. If one image fails, it continues with the others.
 func (m *mirror) copy(ctx context.Context, registries *registries, all plan) error {
-	progress := registries.shown
+	progress := registries.progress
 	defer progress.end()
 	pusher, err := remote.NewPusher(registries.options...)
 	if err != nil {
@@ -145,9 +145,9 @@ func (m *mirror) copy(ctx context.Context, registries *registries, all plan) err
 
 func (c *copying) send(ctx context.Context, pusher *remote.Pusher) error {
 	if c.bucket != nil {
-		return c.bucket.push(ctx, c.to, c.what)
+		return c.bucket.push(ctx, c.to, c.artifact)
 	}
-	return pusher.Push(ctx, c.to, c.what)
+	return pusher.Push(ctx, c.to, c.artifact)
 }
 
 // place returns the destination for messages: without the digest if there is a tag.

@@ -18,12 +18,12 @@ import (
 
 // copying is the copy of one manifest, with its blobs, to a repository.
 type copying struct {
-	from   name.Reference
-	to     name.Reference
-	digest v1.Hash
-	what   remote.Taggable
-	blobs  []v1.Descriptor
-	bucket *bucket // in S3, where the repository of to is REGION/BUCKET/REPOSITORY; nil for a registry
+	from     name.Reference
+	to       name.Reference
+	digest   v1.Hash
+	artifact remote.Taggable
+	blobs    []v1.Descriptor
+	bucket   *bucket // in S3, where the repository of to is REGION/BUCKET/REPOSITORY; nil for a registry
 }
 
 // plan contains the copies, sorted by destination.
@@ -59,19 +59,19 @@ func (m *mirror) prepare(registries *registries, item mapping) (*copying, error)
 		return nil, err
 	}
 	result := &copying{from: from, digest: desc.Digest}
-	if result.what, err = m.choose(desc); err != nil {
+	if result.artifact, err = m.choose(desc); err != nil {
 		return nil, fmt.Errorf("select images of %q: %w", item.source, err)
 	}
-	if image, ok := result.what.(interface{ Digest() (v1.Hash, error) }); ok {
+	if image, ok := result.artifact.(interface{ Digest() (v1.Hash, error) }); ok {
 		if result.digest, err = image.Digest(); err != nil {
 			return nil, err
 		}
 	}
-	if result.blobs, err = blobsOf(result.what); err != nil {
+	if result.blobs, err = blobsOf(result.artifact); err != nil {
 		return nil, explain("read image", item.source, err)
 	}
 	destination, inS3 := strings.CutPrefix(item.destination, s3Scheme)
-	if !tagged(destination) {
+	if !hasTag(destination) {
 		destination += "@" + result.digest.String()
 	}
 	if result.to, err = name.ParseReference(destination, registries.names...); err != nil {
@@ -85,7 +85,7 @@ func (m *mirror) prepare(registries *registries, item mapping) (*copying, error)
 
 func (m *mirror) choose(desc *remote.Descriptor) (remote.Taggable, error) {
 	if !desc.MediaType.IsIndex() {
-		return m.filter.one(desc, false)
+		return m.filter.single(desc, false)
 	}
 	index, manifests, all, err := m.filter.among(desc)
 	switch {

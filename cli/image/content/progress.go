@@ -22,9 +22,9 @@ type progress struct {
 	out      io.Writer
 	terminal bool
 
-	lock  sync.Mutex
-	sent  int64
-	drawn time.Time
+	lock     sync.Mutex
+	size     int64
+	lastDraw time.Time
 }
 
 func newProgress(out io.Writer) *progress {
@@ -35,7 +35,7 @@ func newProgress(out io.Writer) *progress {
 // watching is a transport that reports layers to progress.
 type watching struct {
 	http.RoundTripper
-	shown *progress
+	progress *progress
 }
 
 // RoundTrip sends a request.
@@ -43,34 +43,34 @@ func (w watching) RoundTrip(request *http.Request) (*http.Response, error) {
 	repository, _, upload := strings.Cut(strings.TrimPrefix(request.URL.Path, "/v2/"), "/blobs/uploads/")
 	if upload && request.Body != nil && (request.Method == http.MethodPatch || request.Method == http.MethodPut) {
 		request = request.Clone(request.Context())
-		request.Body = &countedBody{request.Body, w.shown}
+		request.Body = &countedBody{request.Body, w.progress}
 	}
 	answer, err := w.RoundTripper.RoundTrip(request)
 	if digest := request.URL.Query().Get("digest"); err == nil && upload && digest != "" && answer.StatusCode == http.StatusCreated {
-		w.shown.arrived(repository, digest)
+		w.progress.arrived(repository, digest)
 	}
 	return answer, err
 }
 
 type countedBody struct {
 	io.ReadCloser
-	shown *progress
+	progress *progress
 }
 
 // Read reads and counts bytes.
 func (c *countedBody) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
-	c.shown.add(n)
+	c.progress.add(n)
 	return n, err
 }
 
 func (p *progress) add(n int) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
-	p.sent += int64(n)
-	if p.terminal && time.Since(p.drawn) > drawEvery {
-		p.drawn = time.Now()
-		fmt.Fprintf(p.out, "\r\x1b[Kuploading: %s sent", units.HumanSize(float64(p.sent)))
+	p.size += int64(n)
+	if p.terminal && time.Since(p.lastDraw) > drawEvery {
+		p.lastDraw = time.Now()
+		fmt.Fprintf(p.out, "\r\x1b[Kuploading: %s sent", units.HumanSize(float64(p.size)))
 	}
 }
 
@@ -96,8 +96,8 @@ func (p *progress) end() {
 }
 
 func (p *progress) clear() {
-	if !p.drawn.IsZero() {
+	if !p.lastDraw.IsZero() {
 		fmt.Fprint(p.out, "\r\x1b[K")
-		p.drawn = time.Time{}
+		p.lastDraw = time.Time{}
 	}
 }

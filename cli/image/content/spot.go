@@ -19,7 +19,7 @@ type spot struct {
 }
 
 func (u *unpacking) places(name string) (all []spot) {
-	for _, w := range u.wanted {
+	for _, w := range u.wants {
 		if target, ok := w.target(name); ok {
 			all = append(all, spot{u.roots[w.directory], target, w})
 		}
@@ -46,7 +46,7 @@ func (u *unpacking) files(names []string, header *tar.Header, content io.Reader)
 		return err
 	}
 	for _, p := range places {
-		problem := u.own(p, header)
+		problem := u.chown(p, header)
 		if problem == nil {
 			problem = p.root.Chmod(p.name, u.mode(header))
 		}
@@ -75,16 +75,16 @@ func (u *unpacking) special(p spot, header *tar.Header) error {
 		if err != nil {
 			return err
 		}
-		return u.own(p, header)
+		return u.chown(p, header)
 	}
 	if err := p.root.MkdirAll(p.name, 0o755); err != nil {
 		return err
 	}
 	u.modes = append(u.modes, directoryMode{p.root, p.name, u.mode(header)})
-	return u.own(p, header)
+	return u.chown(p, header)
 }
 
-func (u *unpacking) own(p spot, header *tar.Header) error {
+func (u *unpacking) chown(p spot, header *tar.Header) error {
 	if !u.ownership {
 		return nil
 	}

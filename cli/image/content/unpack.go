@@ -28,11 +28,11 @@ const (
 // later layer wrote or removed, so that existing files on the disk are never removed.
 type unpacking struct {
 	*extract
-	wanted []*want
-	roots  map[string]*os.Root
-	// taken contains paths of the image that later layers have decided. hidden contains directories
+	wants []*want
+	roots map[string]*os.Root
+	// paths contains paths of the image that later layers have decided. hidden contains directories
 	// whose content in earlier layers is removed.
-	taken, hidden map[string]bool
+	paths, hidden map[string]bool
 	// links contains hard links of the current layer, by their targets.
 	links map[string][]string
 	// modes contains the modes of directories. They are set at the end, because a mode can forbid
@@ -48,7 +48,7 @@ type directoryMode struct {
 
 // unpack writes the wanted entries of layers. Later layers have precedence.
 func (e *extract) unpack(layers []v1.Layer, wants []*want) (err error) {
-	u := &unpacking{extract: e, wanted: wants, roots: map[string]*os.Root{}, taken: map[string]bool{}, hidden: map[string]bool{}}
+	u := &unpacking{extract: e, wants: wants, roots: map[string]*os.Root{}, paths: map[string]bool{}, hidden: map[string]bool{}}
 	defer func() {
 		for _, root := range u.roots {
 			err = errors.Join(err, root.Close())
@@ -76,7 +76,7 @@ func (e *extract) unpack(layers []v1.Layer, wants []*want) (err error) {
 		}
 	}
 	for _, w := range wants {
-		if !w.found && w.source != "." {
+		if !w.matched && w.source != "." {
 			return fmt.Errorf("the image does not have /%s", w.source)
 		}
 	}
@@ -85,7 +85,7 @@ func (e *extract) unpack(layers []v1.Layer, wants []*want) (err error) {
 
 // complete reports whether only single files are wanted, and all are written.
 func (u *unpacking) complete() bool {
-	return !slices.ContainsFunc(u.wanted, func(w *want) bool { return !w.single || !w.found })
+	return !slices.ContainsFunc(u.wants, func(w *want) bool { return !w.single || !w.matched })
 }
 
 // layer writes the entries of a layer.
@@ -99,8 +99,8 @@ func (u *unpacking) layer(layer v1.Layer) error {
 			emptied = append(emptied, path.Clean(directory))
 		case strings.HasPrefix(base, whiteout):
 			removed = append(removed, path.Join(directory, strings.TrimPrefix(base, whiteout)))
-		case !u.covered(name):
-			u.taken[name] = true
+		case !u.isCovered(name):
+			u.paths[name] = true
 			u.hidden[name] = header.Typeflag != tar.TypeDir
 			return u.entry(name, header, content)
 		}
@@ -110,7 +110,7 @@ func (u *unpacking) layer(layer v1.Layer) error {
 		return err
 	}
 	for _, name := range removed {
-		u.taken[name], u.hidden[name] = true, true
+		u.paths[name], u.hidden[name] = true, true
 	}
 	for _, name := range emptied {
 		u.hidden[name] = true
@@ -155,9 +155,9 @@ func each(layer v1.Layer, do func(name string, header *tar.Header, content io.Re
 	return nil
 }
 
-// covered reports whether a later layer, or an earlier entry of this one, has decided a path.
-func (u *unpacking) covered(name string) bool {
-	if u.taken[name] {
+// isCovered reports whether a later layer, or an earlier entry of this one, has decided a path.
+func (u *unpacking) isCovered(name string) bool {
+	if u.paths[name] {
 		return true
 	}
 	for at := name; at != "."; {
@@ -178,7 +178,7 @@ func (u *unpacking) entry(name string, header *tar.Header, content io.Reader) er
 			}
 			return errors.New("is not a file: use --path")
 		}
-		p.want.found = true
+		p.want.matched = true
 		if u.dryRun {
 			fmt.Fprintln(u.Out, printers.EscapeTerminal(fmt.Sprintf("%s -> %s", name, path.Join(p.want.directory, p.name))))
 		}

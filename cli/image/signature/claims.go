@@ -74,14 +74,14 @@ func open(content []byte, keys openpgp.EntityList) (*claims, error) {
 func parse(text []byte) (*claims, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
-	var signed signedText
-	if err := decoder.Decode(&signed); err != nil {
+	var doc signedText
+	if err := decoder.Decode(&doc); err != nil {
 		return nil, fmt.Errorf("read signed text: %w", err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("read signed text: more than one document")
 	}
-	critical := signed.Critical
+	critical := doc.Critical
 	if critical.Type != kind {
 		return nil, fmt.Errorf("read signed text: type %q must be %q", critical.Type, kind)
 	}
@@ -89,8 +89,8 @@ func parse(text []byte) (*claims, error) {
 		return nil, errors.New("read signed text: it contains no image or no identity")
 	}
 	read := &claims{digest: critical.Image.Digest, identity: critical.Identity.Reference}
-	read.creator, _ = signed.Optional["creator"].(string)
-	if seconds, ok := signed.Optional["timestamp"].(float64); ok {
+	read.creator, _ = doc.Optional["creator"].(string)
+	if seconds, ok := doc.Optional["timestamp"].(float64); ok {
 		read.at = time.Unix(int64(seconds), 0)
 	}
 	return read, nil

@@ -76,10 +76,10 @@ func publish(ctx context.Context, h *platform.Host, name, to string) (published,
 	if err != nil {
 		return "", "", err
 	}
-	pushed, err := image.Store{Socket: h.ContainerdSocket()}.Push(ctx, name, to, image.Registry{
+	id, err := image.Store{Socket: h.ContainerdSocket()}.Push(ctx, name, to, image.Registry{
 		Address: settings.BindAddress, Authorities: admin.CAData, User: publisher, Password: token,
 	})
-	return to, pushed.String(), err
+	return to, id.String(), err
 }
 
 // publisherToken returns a token of the service account that can push into a project.

@@ -49,8 +49,8 @@ func (p *Provider) AuthenticatePassword(ctx context.Context,
 	}
 	request.SetBasicAuth(user, password)
 	request.Header.Set("Accept", "application/json")
-	var who answer
-	reply, err := remote.JSON(ctx, p.Client, request, &who)
+	var resp answer
+	reply, err := remote.JSON(ctx, p.Client, request, &resp)
 	switch {
 	case err != nil:
 		return nil, err
@@ -58,10 +58,10 @@ func (p *Provider) AuthenticatePassword(ctx context.Context,
 		return nil, idp.ErrRefused
 	case reply.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("identity provider %s answers %s", request.URL.Host, reply.Status)
-	case who.Error != "":
+	case resp.Error != "":
 		return nil, fmt.Errorf("identity provider %s answers with an error", request.URL.Host)
-	case who.Subject == "":
+	case resp.Subject == "":
 		return nil, errors.New("the answer of the identity provider names nobody: sub is missing")
 	}
-	return &idp.Identity{UserName: who.Subject, PreferredUserName: who.PreferredUserName, Name: who.Name, Email: who.Email}, nil
+	return &idp.Identity{UserName: resp.Subject, PreferredUserName: resp.PreferredUserName, Name: resp.Name, Email: resp.Email}, nil
 }

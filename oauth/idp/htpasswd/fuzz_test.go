@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzFile proves that a line without a valid hash accepts no password, and that no file makes the
-// provider panic.
+// FuzzFile proves that a line without a valid hash accepts no password, and that no file causes a
+// panic.
 func FuzzFile(f *testing.F) {
 	for _, seed := range []string{
 		"ann:$2y$05$abcdefghijklmnopqrstuuBJ0p6x4kU8G0jQ0kq8m6m7Q5cVf0uLy", "ann:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=", "ann:$apr1$x$", "ann:$apr1$", "ann:{SHA}", "ann:", ":x", "#a:b", "a\r\nb:c",

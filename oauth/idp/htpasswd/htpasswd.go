@@ -24,7 +24,7 @@ type Provider struct {
 	turns chan struct{}
 	// cache keeps the content of the file; nil reads it at each login.
 	cache *cache
-	// compare is bcrypt's comparison; nil is that of the library.
+	// compare is bcrypt's comparison; nil selects the library's.
 	compare func(hash, password []byte) error
 }
 
@@ -67,8 +67,8 @@ func (p Provider) read() (table, error) {
 	return p.cache.read(p.File)
 }
 
-// matches compares the password of a user with the file's. It makes one comparison of bcrypt
-// whoever the user is, so that the time does not tell who is in the file.
+// matches compares the password of a user with the file's. It always runs one bcrypt comparison, so
+// that the time does not disclose which users are in the file.
 func (p Provider) matches(t table, user, password string) bool {
 	hash := t.hash(user)
 	compare := p.compare
@@ -82,8 +82,8 @@ func (p Provider) matches(t table, user, password string) bool {
 	return matchesOld(hash, password)
 }
 
-// nobody is the hash of a discarded password.
-const nobody = "$2a$10$/q7tUbEHOdutIYuEmc3OQezMcI0LwqPaMdadrFlBK2zC2wdk8oWKi"
+// dummyHash is the hash of a discarded password.
+const dummyHash = "$2a$10$/q7tUbEHOdutIYuEmc3OQezMcI0LwqPaMdadrFlBK2zC2wdk8oWKi"
 
 // isBcrypt reports whether a hash is from bcrypt: $2a$, $2b$, $2x$, $2y$.
 func isBcrypt(hash string) bool { return strings.HasPrefix(hash, "$2") }

@@ -14,8 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp/conformance"
 )
 
-// The password of each is "secret". Each has the form that Apache's htpasswd gives it with -B, -m
-// and -s.
+// The password of each is "secret". Apache's htpasswd created them with -B, -m and -s.
 const users = `# a comment
 bcrypt:$2y$05$hW2uSmk/btOEUfNaPjsmOOwQL2tf3R8B4hje3ZVc7M0tNBlHudLxq
 apr1:$apr1$mb0bpVDI$fDmOLawxCeMyAwPTOAwCT.
@@ -120,10 +119,10 @@ func TestEveryUserCostsOneComparison(t *testing.T) {
 	for name, tt := range map[string]struct{ file, user, compared string }{
 		"known":                     {"alice:$2y$05$one\nbob:$2y$05$two\n", "bob", "$2y$05$two"},
 		"unknown":                   {"carol:$apr1$x$y\nalice:$2y$05$one\nbob:$2y$12$two\n", "eve", "$2y$05$one"},
-		"unknown in an old file":    {"carol:$apr1$x$y\n", "eve", nobody},
-		"unknown in an empty file":  {"", "eve", nobody},
+		"unknown in an old file":    {"carol:$apr1$x$y\n", "eve", dummyHash},
+		"unknown in an empty file":  {"", "eve", dummyHash},
 		"with an old hash":          {"carol:$apr1$x$y\nalice:$2y$05$one\n", "carol", "$2y$05$one"},
-		"with a hash of other form": {"dave:secret\n", "dave", nobody},
+		"with a hash of other form": {"dave:secret\n", "dave", dummyHash},
 	} {
 		var compared []string
 		provider := Provider{File: write(t, tt.file), compare: func(hash, password []byte) error {
@@ -137,7 +136,7 @@ func TestEveryUserCostsOneComparison(t *testing.T) {
 			t.Errorf("%s: compared (-want +got):\n%s", name, diff)
 		}
 	}
-	if cost, err := bcrypt.Cost([]byte(nobody)); cost != bcrypt.DefaultCost || err != nil {
+	if cost, err := bcrypt.Cost([]byte(dummyHash)); cost != bcrypt.DefaultCost || err != nil {
 		t.Errorf("the hash of nobody has cost %d, %v, want %d, as new passwords", cost, err, bcrypt.DefaultCost)
 	}
 }

@@ -26,7 +26,7 @@ type table struct {
 	// Apache.
 	entries []entry
 	indexes map[string]int // in entries, by user
-	// decoy is the first bcrypt hash of the file, or that of nobody.
+	// decoy is the first bcrypt hash of the file, or dummyHash.
 	decoy string
 }
 
@@ -73,7 +73,7 @@ func load(path string) ([]byte, error) {
 }
 
 func parse(content []byte) (table, error) {
-	t := table{indexes: map[string]int{}, decoy: nobody}
+	t := table{indexes: map[string]int{}, decoy: dummyHash}
 	lines := bufio.NewScanner(bytes.NewReader(content))
 	lines.Buffer(nil, maxBytes)
 	for lines.Scan() {
@@ -85,7 +85,7 @@ func parse(content []byte) (table, error) {
 		if len(t.entries) == maxUsers {
 			return table{}, fmt.Errorf("it has more than %d users", maxUsers)
 		}
-		if t.decoy == nobody && isBcrypt(hash) {
+		if t.decoy == dummyHash && isBcrypt(hash) {
 			t.decoy = hash
 		}
 		t.indexes[user] = len(t.entries)
@@ -97,14 +97,14 @@ func parse(content []byte) (table, error) {
 // cache keeps the table of a file until the file changes. A login costs the same however long the
 // file is.
 type cache struct {
-	mu     sync.Mutex
-	table  table
-	info   os.FileInfo // of the file that table is from; nil before the first read
-	loaded time.Time
+	mu       sync.Mutex
+	table    table
+	info     os.FileInfo // of the file that table is from; nil before the first read
+	loadTime time.Time
 }
 
-// settled is the age from which on a change of a file also changes its modification time.
-const settled = time.Second
+// minFileAge is the age from which on a change of a file also changes its modification time.
+const minFileAge = time.Second
 
 // read returns the table of a file.
 func (c *cache) read(path string) (table, error) {
@@ -122,12 +122,12 @@ func (c *cache) read(path string) (table, error) {
 	if err != nil {
 		return table{}, err
 	}
-	c.table, c.info, c.loaded = t, info, start
+	c.table, c.info, c.loadTime = t, info, start
 	return t, nil
 }
 
-// current reports whether the table is that of the file that info describes.
+// current reports whether the table matches the file that info describes.
 func (c *cache) current(info os.FileInfo) bool {
 	return c.info != nil && os.SameFile(c.info, info) && c.info.ModTime().Equal(info.ModTime()) && c.info.Size() == info.Size() &&
-		c.loaded.Sub(info.ModTime()) > settled
+		c.loadTime.Sub(info.ModTime()) > minFileAge
 }

@@ -16,15 +16,15 @@ func TestFileIsReadAgainOnlyAfterAChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	var c cache
-	loaded := func() time.Time {
+	loadTime := func() time.Time {
 		t.Helper()
 		if _, err := c.read(path); err != nil {
 			t.Fatal(err)
 		}
-		return c.loaded
+		return c.loadTime
 	}
-	first := loaded()
-	if !loaded().Equal(first) {
+	first := loadTime()
+	if !loadTime().Equal(first) {
 		t.Error("the file is read twice")
 	}
 	// The same size, in the same file, at once.

@@ -123,29 +123,29 @@ func (v *verifier) describe(ctx context.Context, issuer string) (*description, e
 	if err != nil {
 		return nil, fmt.Errorf("ask issuer of ID tokens: %w", err)
 	}
-	described := &description{}
-	answer, err := remote.JSON(ctx, v.settings.Client, request, described)
+	d := &description{}
+	answer, err := remote.JSON(ctx, v.settings.Client, request, d)
 	if err != nil {
 		return nil, err
 	}
 	derived := v.settings.Keys.Issuer == ""
-	keys, err := url.Parse(described.KeysURL)
+	keys, err := url.Parse(d.KeysURL)
 	switch {
 	case answer.StatusCode >= http.StatusInternalServerError:
 		return nil, fmt.Errorf("the issuer of ID tokens answers %d", answer.StatusCode)
-	case answer.StatusCode != http.StatusOK, described.Issuer != issuer, err != nil, keys.Scheme != "https":
+	case answer.StatusCode != http.StatusOK, d.Issuer != issuer, err != nil, keys.Scheme != "https":
 		return nil, errUndescribed
-	case derived && described.TokenURL != v.settings.TokenURL:
+	case derived && d.TokenURL != v.settings.TokenURL:
 		return nil, errUndescribed // it is the issuer of another server
 	}
-	return described, nil
+	return d, nil
 }
 
 // asymmetric returns the algorithms with public keys. The default is RS256, which every server must
 // support.
 func asymmetric(names []string) []string {
-	known := []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA}
-	remaining := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(known, name) })
+	algorithms := []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA}
+	remaining := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(algorithms, name) })
 	if len(remaining) == 0 {
 		return []string{oidc.RS256}
 	}

@@ -24,7 +24,7 @@ type protection struct {
 	volumes map[string]protectedVolume // by name of the PersistentVolume, until it is deleted
 }
 
-// protectedVolume is what the cache does not tell about a PersistentVolume.
+// protectedVolume contains the fields of a PersistentVolume that the cache lacks.
 type protectedVolume struct {
 	uid           types.UID
 	removed       bool      // the finalizer was removed and not added again

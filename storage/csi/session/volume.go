@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	nodeaffinity "k8s.io/component-helpers/storage/volume"
+	storagehelpers "k8s.io/component-helpers/storage/volume"
 )
 
 // BoundVolume returns the PersistentVolume to which a claim is bound, as a CSI volume (see
@@ -46,5 +46,5 @@ func (s *Session) Accessible(volume *corev1.PersistentVolume) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("read Node %q: %w", s.Node, err)
 	}
-	return nodeaffinity.CheckNodeAffinity(volume, node.Labels) == nil, nil
+	return storagehelpers.CheckNodeAffinity(volume, node.Labels) == nil, nil
 }

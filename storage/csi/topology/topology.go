@@ -191,9 +191,9 @@ func flatten(terms []corev1.TopologySelectorTerm) (segments []Segment) {
 			var expanded []Segment
 			for _, segment := range combined {
 				for _, value := range expression.Values {
-					extended := maps.Clone(segment)
-					extended[expression.Key] = value
-					expanded = append(expanded, extended)
+					longer := maps.Clone(segment)
+					longer[expression.Key] = value
+					expanded = append(expanded, longer)
 				}
 			}
 			combined = expanded

@@ -47,9 +47,9 @@ func (c *checker) output(context.Context) {
 		}
 	}
 	for _, check := range []struct {
-		check   string
-		verdict Verdict
-		did, do string
+		check    string
+		verdict  Verdict
+		past, do string
 	}{
 		{"output-json", Risk, "each call prints one JSON object to standard output and nothing else",
 			"print the response once, to standard output, and let no other command print there"},
@@ -61,7 +61,7 @@ func (c *checker) output(context.Context) {
 		{"output-exit-one", Risk, "it exits with 1 for all other responses", "exit with 1"},
 		{"output-deadline", Risk, "each call ends", "return Failure before the deadline: make sure that no command waits forever, such as for a server that is down"},
 	} {
-		c.check(check.check, faults[check.check], check.verdict, check.did, check.do)
+		c.check(check.check, faults[check.check], check.verdict, check.past, check.do)
 	}
 }
 
