@@ -33,7 +33,8 @@ func (b below) List(ctx context.Context, path string) ([]string, error) {
 	return entries, err
 }
 
-// removedMeanwhile reports whether an error means that a directory was removed, even while it was read.
+// removedMeanwhile reports whether an error means that a directory was removed, even while it was
+// read.
 func removedMeanwhile(err error) bool {
 	var cause driver.Error // has no Unwrap
 	return missing(err) || errors.As(err, &cause) && errors.Is(cause.Detail, fs.ErrNotExist)

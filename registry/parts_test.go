@@ -13,7 +13,8 @@ import (
 )
 
 // TestPushReusesWhatStreamServes pushes images to a stream that refers to their base image in
-// another place. A client that asks for the base layer is told that it is there, and doesn't send it.
+// another place. A client that requests the base layer gets the response that it exists, and
+// doesn't send it.
 func TestPushReusesWhatStreamServes(t *testing.T) {
 	for name, place := range map[string]func(t *testing.T, g *testRegistry) (*testRegistry, source){
 		"another repository": func(_ *testing.T, g *testRegistry) (*testRegistry, source) {

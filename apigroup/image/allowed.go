@@ -120,8 +120,8 @@ func had(stream *imagev1.ImageStream, reference string) bool {
 }
 
 // checkTags returns errors for tags that point at registries that are not allowed, except for
-// images to which the stream referred before. As in OpenShift 3.11, a stream keeps an image that was
-// allowed once, whether the registry is insecure or not.
+// images to which the stream referred before. As in OpenShift 3.11, a stream keeps an image that
+// was allowed once, whether the registry is insecure or not.
 func (o Options) checkTags(stream, old *imagev1.ImageStream) (problems field.ErrorList) {
 	for i := range stream.Spec.Tags {
 		tag := &stream.Spec.Tags[i]

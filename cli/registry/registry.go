@@ -218,7 +218,8 @@ func (l *registryLogin) run(ctx context.Context, config *rest.Config, namespace 
 		var unresolved *net.DNSError
 		switch {
 		case err == nil:
-		case !chosen && errors.As(err, &unresolved): // other machines need not resolve the cluster's own name
+		case !chosen && errors.As(err, &unresolved):
+			// other machines need not resolve the cluster's own name
 			fmt.Fprintf(l.errOut, "note: the credentials are not checked, because %s does not resolve on this machine\n", l.host)
 		default:
 			return fmt.Errorf("unable to check your credentials - pass --skip-check to bypass this error: %w", err)

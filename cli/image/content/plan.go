@@ -23,7 +23,8 @@ type copying struct {
 	digest   v1.Hash
 	artifact remote.Taggable
 	blobs    []v1.Descriptor
-	bucket   *bucket // in S3, where the repository of to is REGION/BUCKET/REPOSITORY; nil for a registry
+	// cket   *bucket // in S3, where the repository of to is REGION/BUCKET/REPOSITORY; nil for a
+	// registry
 }
 
 // plan contains the copies, sorted by destination.

@@ -70,7 +70,8 @@ func create(t *testing.T, c *kit.Cluster, manifest string) error {
 	return err
 }
 
-// expectRejected fails the test unless the API server rejects a manifest with an error that has each text.
+// expectRejected fails the test unless the API server rejects a manifest with an error that has
+// each text.
 func expectRejected(t *testing.T, c *kit.Cluster, manifest string, texts ...string) {
 	t.Helper()
 	err := create(t, c, manifest)
