@@ -23,8 +23,8 @@ type copying struct {
 	digest   v1.Hash
 	artifact remote.Taggable
 	blobs    []v1.Descriptor
-	// cket   *bucket // in S3, where the repository of to is REGION/BUCKET/REPOSITORY; nil for a
-	// registry
+	// bucket is set if to is in S3. The repository of to is then REGION/BUCKET/REPOSITORY.
+	bucket *bucket
 }
 
 // plan contains the copies, sorted by destination.
