@@ -83,14 +83,6 @@ func TestAnExpansionThatFailsIsTriedAgain(t *testing.T) {
 	d.update()
 	waitGrown(d, "stuck")
 	d.remove("stuck")
-
-	absent := *d
-	absent.name = "absent.example.com/disk"
-	absent.claim("absent", large)
-	grow(c, "absent")
-	waitEvent(c, "VolumeResizeFailed", `the expansion waits for the driver: find FlexVolume driver "absent.example.com/disk": it is not installed`)
-	c.OC("delete", "pvc", "absent")
-	c.OC("delete", "pv", absent.volume("absent"))
 }
 
 // grow requests a larger claim.
