@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// lenient has no rule of Kubernetes: those are proved on a real cluster.
+// lenient applies none of Kubernetes' rules. Scenarios prove those on a real cluster.
 type lenient struct{}
 
 func (lenient) DefaultPodTemplate(*corev1.PodTemplateSpec)                          {}

@@ -13,8 +13,8 @@ import (
 type construct struct {
 	title   string
 	pattern *regexp.Regexp
-	// outside are prefixes of paths that are not counted: the places where the code belongs, and
-	// clients, each of which is a process of its own.
+	// outside are prefixes of paths that are not counted: the proper places of the code, and clients,
+	// which are separate processes.
 	outside []string
 }
 

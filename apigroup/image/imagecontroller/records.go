@@ -79,7 +79,7 @@ func (r *records) reconcile(ctx context.Context, project string) error {
 	if err != nil || len(created) == 0 {
 		return err
 	}
-	// The cache may be behind a new project.
+	// The cache might not have a new project yet.
 	_, err = r.kube.CoreV1().Namespaces().Get(ctx, project, metav1.GetOptions{})
 	if !apierrors.IsNotFound(err) {
 		return err

@@ -29,7 +29,7 @@ func (kinds) Reset() {}
 
 var review = schema.GroupVersionKind{Group: "authorization.k8s.io", Version: "v1", Kind: "LocalSubjectAccessReview"}
 
-// at returns a reconciler for a server with objects, on which reviews cannot be read.
+// at returns a reconciler for a server with objects, whose access reviews have no result.
 func at(instance *templatev1.TemplateInstance, objects ...runtime.Object) *reconciler {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for _, kind := range []schema.GroupVersionKind{review, batchv1.SchemeGroupVersion.WithKind("Job"), corev1.SchemeGroupVersion.WithKind("Secret")} {

@@ -29,7 +29,7 @@ func TestAQuotaThatRejectsPodsIsNamedEverywhere(t *testing.T) {
 		t.Errorf("the rollout's status is %q, %v", status, err)
 	}
 
-	// Of two pods, the quota allows one beside the deployer.
+	// The quota allows only one of two pods in addition to the deployer.
 	quota(2)
 	waitPhase(c, "over-1", running)
 	waitNamed(c, "a pod", `"over-1-[a-z0-9]{5}"`)
