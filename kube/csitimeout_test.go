@@ -23,10 +23,10 @@ const csiWaits = 2 * time.Minute
 
 // csiPlugin returns the attach-detach controller's plugin for CSI volumes. Its VolumeAttachments
 // are those of the index.
-func csiPlugin(t *testing.T, client kubernetes.Interface, seen cache.Indexer) volume.AttachableVolumePlugin {
+func csiPlugin(t *testing.T, client kubernetes.Interface, indexer cache.Indexer) volume.AttachableVolumePlugin {
 	t.Helper()
 	drivers := storagelisters.NewCSIDriverLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil))
-	host := volumetesting.NewFakeAttachDetachVolumeHostWithCSINodeName(t, t.TempDir(), client, csi.ProbeVolumePlugins(), "node", drivers, storagelisters.NewVolumeAttachmentLister(seen))
+	host := volumetesting.NewFakeAttachDetachVolumeHostWithCSINodeName(t, t.TempDir(), client, csi.ProbeVolumePlugins(), "node", drivers, storagelisters.NewVolumeAttachmentLister(indexer))
 	plugin, err := host.GetPluginMgr().FindAttachablePluginByName(csi.CSIPluginName)
 	if err != nil {
 		t.Fatal(err)
@@ -36,8 +36,8 @@ func csiPlugin(t *testing.T, client kubernetes.Interface, seen cache.Indexer) vo
 
 // The bubble's clock only advances while all goroutines wait: the test takes no real time.
 func TestCSIAttachAndDetachTimeOut(t *testing.T) {
-	client, seen := kubefake.NewClientset(), cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
-	plugin := csiPlugin(t, client, seen)
+	client, indexer := kubefake.NewClientset(), cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
+	plugin := csiPlugin(t, client, indexer)
 	attacher, err := plugin.NewAttacher()
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestCSIAttachAndDetachTimeOut(t *testing.T) {
 	}
 	attachment := attachments.Items[0]
 	attachment.Status.Attached = true
-	if err := seen.Add(&attachment); err != nil { // a finalizer keeps it
+	if err := indexer.Add(&attachment); err != nil { // a finalizer keeps it
 		t.Fatal(err)
 	}
 	timesOut(t, "CSI driver to detach volume disk-1", func() error { return detacher.Detach("csi.example.com^disk-1", "node") })

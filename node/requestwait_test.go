@@ -39,14 +39,14 @@ func TestRequestsWaitUntilKubeletHasItsPods(t *testing.T) {
 }
 
 func TestRequestsWaitOnlySoLong(t *testing.T) {
-	gone, leave := context.WithCancel(t.Context())
+	stale, leave := context.WithCancel(t.Context())
 	leave()
 	for name, tt := range map[string]struct {
 		ctx       context.Context
 		timeout   time.Duration
 		authentic bool
 	}{
-		"a client that gave up":   {gone, time.Hour, true},
+		"a client that gave up":   {stale, time.Hour, true},
 		"a timeout":               {t.Context(), time.Nanosecond, true},
 		"a client without a name": {t.Context(), time.Hour, false},
 	} {

@@ -45,7 +45,7 @@ func ensureClients(ctx context.Context, clients store.Objects[*oauthv1.OAuthClie
 
 func ensureClient(ctx context.Context, clients store.Objects[*oauthv1.OAuthClient],
 	desired *oauthv1.OAuthClient) error {
-	stored, err := clients.Get(ctx, desired.Name)
+	client, err := clients.Get(ctx, desired.Name)
 	if apierrors.IsNotFound(err) {
 		_, err = clients.Create(ctx, desired)
 		return err
@@ -53,7 +53,7 @@ func ensureClient(ctx context.Context, clients store.Objects[*oauthv1.OAuthClien
 	if err != nil {
 		return err
 	}
-	changed := stored.DeepCopy()
+	changed := client.DeepCopy()
 	for _, address := range desired.RedirectURIs {
 		if !slices.Contains(changed.RedirectURIs, address) {
 			// The first URI applies if a request names none, but only while it is the only one.
@@ -65,7 +65,7 @@ func ensureClient(ctx context.Context, clients store.Objects[*oauthv1.OAuthClien
 			metav1.SetMetaDataAnnotation(&changed.ObjectMeta, name, value)
 		}
 	}
-	if slices.Equal(changed.RedirectURIs, stored.RedirectURIs) && maps.Equal(changed.Annotations, stored.Annotations) {
+	if slices.Equal(changed.RedirectURIs, client.RedirectURIs) && maps.Equal(changed.Annotations, client.Annotations) {
 		return nil
 	}
 	_, err = clients.Update(ctx, changed)

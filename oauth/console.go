@@ -38,15 +38,15 @@ func (s *Server) Generation(ctx context.Context, secret string) (string, error) 
 // userOf returns the user of an access token. The watch cache is enough, as for the authentication
 // with the token. An error never names the token.
 func (s *Server) userOf(ctx context.Context, secret string) (*userv1.User, error) {
-	gone := apierrors.NewNotFound(oauthv1.Resource("oauthaccesstokens"), "")
+	stale := apierrors.NewNotFound(oauthv1.Resource("oauthaccesstokens"), "")
 	name, ok := token.Name(secret)
 	if !ok {
-		return nil, gone
+		return nil, stale
 	}
 	access, err := s.objects.tokens.Cached(ctx, name)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, gone
+		return nil, stale
 	case err != nil:
 		return nil, errors.New("read access token: the store cannot be read")
 	}
@@ -55,7 +55,7 @@ func (s *Server) userOf(ctx context.Context, secret string) (*userv1.User, error
 	case err != nil:
 		return nil, fmt.Errorf("read user %q of access token: %w", access.UserName, err)
 	case string(user.UID) != access.UserUID:
-		return nil, gone
+		return nil, stale
 	}
 	return user, nil
 }

@@ -82,11 +82,11 @@ func warn(ctx context.Context, kube kubernetes.Interface, notice client.Notice) 
 	hash := sha256.Sum256([]byte(string(account.UID) + notice.Reason + notice.Message))
 	name := account.Name + "." + hex.EncodeToString(hash[:8])
 	events, now := kube.CoreV1().Events(account.Namespace), metav1.Now()
-	stored, err := events.Get(ctx, name, metav1.GetOptions{})
+	event, err := events.Get(ctx, name, metav1.GetOptions{})
 	if err == nil {
-		stored.Count++
-		stored.LastTimestamp = now
-		if _, err = events.Update(ctx, stored, metav1.UpdateOptions{}); apierrors.IsConflict(err) {
+		event.Count++
+		event.LastTimestamp = now
+		if _, err = events.Update(ctx, event, metav1.UpdateOptions{}); apierrors.IsConflict(err) {
 			return nil // another API server has just counted
 		}
 		return err

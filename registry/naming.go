@@ -36,12 +36,12 @@ func (n *naming) Unwrap() http.ResponseWriter { return n.ResponseWriter }
 
 // rename replaces the digest in the header of a response, if there is one.
 func rename(header http.Header, name digest.Digest) {
-	stored := header.Get("Docker-Content-Digest")
-	if stored == "" {
+	current := header.Get("Docker-Content-Digest")
+	if current == "" {
 		return
 	}
 	header.Set("Docker-Content-Digest", name.String())
 	if at := header.Get("Location"); at != "" {
-		header.Set("Location", strings.Replace(at, stored, name.String(), 1))
+		header.Set("Location", strings.Replace(at, current, name.String(), 1))
 	}
 }

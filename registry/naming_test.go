@@ -79,10 +79,10 @@ func TestContentIsNamedByDigestOfClient(t *testing.T) {
 	config, layer := []byte(`{"architecture":"amd64","os":"linux"}`), []byte("a layer")
 	names := []digest.Digest{digest.SHA512.FromBytes(config), digest.SHA512.FromBytes(layer)}
 	for i, content := range [][]byte{config, layer} {
-		pushed := g.pushBlob("shop/app", names[i], content)
-		at, err := url.Parse(pushed.Header.Get("Location"))
-		if got := pushed.Header.Get("Docker-Content-Digest"); err != nil || got != names[i].String() || !strings.HasSuffix(at.Path, names[i].String()) {
-			t.Errorf("a pushed blob is called %q at %q", got, pushed.Header.Get("Location"))
+		resp := g.pushBlob("shop/app", names[i], content)
+		at, err := url.Parse(resp.Header.Get("Location"))
+		if got := resp.Header.Get("Docker-Content-Digest"); err != nil || got != names[i].String() || !strings.HasSuffix(at.Path, names[i].String()) {
+			t.Errorf("a pushed blob is called %q at %q", got, resp.Header.Get("Location"))
 		}
 		for _, method := range []string{http.MethodHead, http.MethodGet} {
 			read, body := g.do(method, "/v2/shop/app/blobs/"+names[i].String(), "", nil)
@@ -91,10 +91,10 @@ func TestContentIsNamedByDigestOfClient(t *testing.T) {
 			}
 		}
 	}
-	described := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageLayer, Digest: names[1], Size: int64(len(layer))}
-	manifest := manifestOf(t, config, described, digest.SHA512)
-	if pushed, body := g.do(http.MethodPut, "/v2/shop/app/manifests/latest", ocispec.MediaTypeImageManifest, manifest); pushed.StatusCode != http.StatusCreated {
-		t.Fatalf("push of a manifest: %s %s", pushed.Status, body)
+	desc := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageLayer, Digest: names[1], Size: int64(len(layer))}
+	manifest := manifestOf(t, config, desc, digest.SHA512)
+	if resp, body := g.do(http.MethodPut, "/v2/shop/app/manifests/latest", ocispec.MediaTypeImageManifest, manifest); resp.StatusCode != http.StatusCreated {
+		t.Fatalf("push of a manifest: %s %s", resp.Status, body)
 	}
 	mapping, err := mappingOf(t.Context(), g.store, target{namespace: "shop", stream: "app", reference: "latest"},
 		record.Content{MediaType: ocispec.MediaTypeImageManifest, Manifest: manifest})
@@ -107,12 +107,12 @@ func TestContentIsNamedByDigestOfClient(t *testing.T) {
 	// The record's digests keep the blobs, and its removal removes them.
 	images := map[string][]string{mapping.Image.Name: record.Blobs(&mapping.Image)}
 	later := time.Now().Add(2 * uploadAge)
-	if found := g.collect(collection{request: record.GarbageRequest{Everything: true}, images: images, now: later}); len(found.Blobs) > 0 {
-		t.Errorf("a prune removed %v of an image in use", found.Blobs)
+	if garbage := g.collect(collection{request: record.GarbageRequest{Everything: true}, images: images, now: later}); len(garbage.Blobs) > 0 {
+		t.Errorf("a prune removed %v of an image in use", garbage.Blobs)
 	}
 	request := record.GarbageRequest{Images: []record.GarbageImage{{Digest: mapping.Image.Name, Repositories: []string{"shop/app"}, Blobs: images[mapping.Image.Name]}}}
-	if found := g.collect(collection{request: request, now: later}); len(found.Blobs) != 3 {
-		t.Errorf("a prune of the image removed %v", found.Blobs)
+	if garbage := g.collect(collection{request: request, now: later}); len(garbage.Blobs) != 3 {
+		t.Errorf("a prune of the image removed %v", garbage.Blobs)
 	}
 }
 
@@ -147,20 +147,20 @@ func TestLayersElsewhereNeedNoContent(t *testing.T) {
 		URLs: []string{"https://layers.example.com/elsewhere"},
 	}
 	manifest := manifestOf(t, config, layer, digest.Canonical)
-	if pushed, body := g.do(http.MethodPut, "/v2/shop/app/manifests/latest", ocispec.MediaTypeImageManifest, manifest); pushed.StatusCode != http.StatusCreated {
-		t.Errorf("%s %s", pushed.Status, body)
+	if resp, body := g.do(http.MethodPut, "/v2/shop/app/manifests/latest", ocispec.MediaTypeImageManifest, manifest); resp.StatusCode != http.StatusCreated {
+		t.Errorf("%s %s", resp.Status, body)
 	}
 	if read, _ := g.do(http.MethodGet, "/v2/shop/app/blobs/"+layer.Digest.String(), "", nil); read.StatusCode != http.StatusNotFound {
 		t.Errorf("the layer itself: %s", read.Status)
 	}
 	later := time.Now().Add(2 * uploadAge)
 	images := map[string][]string{record.Digest(manifest): {digest.FromBytes(config).String(), layer.Digest.String()}}
-	if found := g.collect(collection{request: record.GarbageRequest{Everything: true}, images: images, now: later}); len(found.Blobs) > 0 {
-		t.Errorf("a prune removed %v", found.Blobs)
+	if garbage := g.collect(collection{request: record.GarbageRequest{Everything: true}, images: images, now: later}); len(garbage.Blobs) > 0 {
+		t.Errorf("a prune removed %v", garbage.Blobs)
 	}
 	layer.URLs = []string{"file:///etc/shadow"}
-	pushed, body := g.do(http.MethodPut, "/v2/shop/app/manifests/latest", ocispec.MediaTypeImageManifest, manifestOf(t, config, layer, digest.Canonical))
-	if pushed.StatusCode != http.StatusBadRequest || !strings.Contains(body, "MANIFEST_INVALID") {
-		t.Errorf("a URL that is not allowed: %s %s", pushed.Status, body)
+	resp, body := g.do(http.MethodPut, "/v2/shop/app/manifests/latest", ocispec.MediaTypeImageManifest, manifestOf(t, config, layer, digest.Canonical))
+	if resp.StatusCode != http.StatusBadRequest || !strings.Contains(body, "MANIFEST_INVALID") {
+		t.Errorf("a URL that is not allowed: %s %s", resp.Status, body)
 	}
 }

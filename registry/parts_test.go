@@ -23,47 +23,47 @@ func TestPushReusesWhatStreamServes(t *testing.T) {
 		"another registry": func(t *testing.T, _ *testRegistry) (*testRegistry, source) {
 			far := httptest.NewServer(other.New())
 			t.Cleanup(far.Close)
-			there := &testRegistry{t: t, host: strings.TrimPrefix(far.URL, "http://")}
-			return there, source{remote: there.host + "/base/image", insecure: true}
+			registry := &testRegistry{t: t, host: strings.TrimPrefix(far.URL, "http://")}
+			return registry, source{remote: registry.host + "/base/image", insecure: true}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, g, _ := project(t, Unlimited, diskspace.Reserve{}, t.TempDir())
 			s := serverWith(someDigest, "elsewhere.example.com/base/image@"+someDigest)
-			there, at := place(t, g)
+			registry, at := place(t, g)
 			base, own := g.layer(), g.layer()
-			there.push("base/image", base)
+			registry.push("base/image", base)
 			id := digestOf(t, base)
 			s.blobs.add("shop/app", []string{id}, at)
-			made := g.image(base, own)
-			raw, err := made.RawManifest()
+			image := g.image(base, own)
+			raw, err := image.RawManifest()
 			if err != nil {
 				t.Fatal(err)
 			}
-			config, err := made.RawConfigFile()
+			config, err := image.RawConfigFile()
 			if err != nil {
 				t.Fatal(err)
 			}
 			g.pushBlob("shop/app", digest.FromBytes(config), config)
 			g.push("shop/app", own)
-			mediaType, err := made.MediaType()
+			mediaType, err := image.MediaType()
 			if err != nil {
 				t.Fatal(err)
 			}
 			put := func() (*http.Response, string) {
 				return g.do(http.MethodPut, "/v2/shop/app/manifests/v1", string(mediaType), raw)
 			}
-			if pushed, body := put(); pushed.StatusCode != http.StatusNotFound && pushed.StatusCode != http.StatusBadRequest {
-				t.Fatalf("without the base layer: %s %s", pushed.Status, body)
+			if resp, body := put(); resp.StatusCode != http.StatusNotFound && resp.StatusCode != http.StatusBadRequest {
+				t.Fatalf("without the base layer: %s %s", resp.Status, body)
 			}
 			r := httptest.NewRequest(http.MethodPut, "/v2/shop/app/manifests/v1", nil)
 			if err := s.addParts(r, g.store, target{namespace: "shop", stream: "app", reference: "v1"}, raw); err != nil {
 				t.Fatal(err)
 			}
-			if pushed, body := put(); pushed.StatusCode != http.StatusCreated {
-				t.Errorf("push: %s %s", pushed.Status, body)
+			if resp, body := put(); resp.StatusCode != http.StatusCreated {
+				t.Errorf("push: %s %s", resp.Status, body)
 			}
-			if !g.has("shop/app", digestOf(t, made)) {
+			if !g.has("shop/app", digestOf(t, image)) {
 				t.Error("the image is not complete")
 			}
 		})

@@ -52,12 +52,12 @@ func (p *promises) remove(id digest.Digest, repository string) {
 }
 
 // forget ends the promises for which ended returns true.
-func (p *promises) forget(ended func(repository string, made time.Time) bool) {
+func (p *promises) forget(ended func(repository string, result time.Time) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for id, repositories := range p.blobs {
-		for repository, made := range repositories {
-			if ended(repository, made) {
+		for repository, result := range repositories {
+			if ended(repository, result) {
 				p.remove(id, repository)
 			}
 		}
@@ -72,8 +72,8 @@ func (p *promises) unless(repository string, id digest.Digest, remove func() err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for name, made := range p.blobs[id] {
-		if (repository == "" || name == repository) && time.Since(made) < uploadAge {
+	for name, result := range p.blobs[id] {
+		if (repository == "" || name == repository) && time.Since(result) < uploadAge {
 			return true, nil
 		}
 	}

@@ -43,9 +43,9 @@ func TestGarbageCollectionKeepsBlobsOfPushInProgress(t *testing.T) {
 			old, id := g.push("shop/app", layer), digestOf(t, layer)
 			rely(t, s, g, id)
 			request := record.GarbageRequest{Images: []record.GarbageImage{{Digest: old, Repositories: []string{"shop/app"}}}}
-			found := g.collect(collection{request: request, promises: &s.promises})
+			garbage := g.collect(collection{request: request, promises: &s.promises})
 			if !exists(t, g.store, id) {
-				t.Fatalf("the push lost its layer: %+v", found)
+				t.Fatalf("the push lost its layer: %+v", garbage)
 			}
 			if exists(t, g.store, old) {
 				t.Error("the manifest of the removed image is still there")

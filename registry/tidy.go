@@ -89,6 +89,6 @@ func (s *server) removeAbandoned(ctx context.Context, store *store) error {
 	search := collection{store: store, now: time.Now(), uploads: s.uploads}
 	err := search.abandoned(ctx)
 	s.uploads.forget(time.Now().Add(-2 * abandonAge))
-	s.promises.forget(func(_ string, made time.Time) bool { return time.Since(made) > uploadAge })
+	s.promises.forget(func(_ string, result time.Time) bool { return time.Since(result) > uploadAge })
 	return err
 }

@@ -79,8 +79,8 @@ func (m *metrics) handler(haproxy *collector) http.Handler {
 }
 
 // observe records that HAProxy serves a configuration.
-func (m *metrics) observe(written, reloaded time.Duration) {
-	m.write.Observe(written.Seconds())
+func (m *metrics) observe(size, reloaded time.Duration) {
+	m.write.Observe(size.Seconds())
 	m.reload.Observe(reloaded.Seconds())
 	m.failure.Set(0)
 }

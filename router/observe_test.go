@@ -77,9 +77,9 @@ func answers(tokens map[string]string, allowed string) *fake.Clientset {
 	})
 	reviews.PrependReactor("create", "subjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		review := action.(clienttesting.CreateAction).GetObject().(*kubeauthorizationv1.SubjectAccessReview).DeepCopy()
-		asked := review.Spec.ResourceAttributes
+		attributes := review.Spec.ResourceAttributes
 		review.Status.Allowed = review.Spec.User == allowed && len(review.Spec.Extra) == 1 &&
-			*asked == kubeauthorizationv1.ResourceAttributes{Verb: "get", Group: "route.openshift.io", Resource: "routers", Subresource: "metrics", Name: "gold"}
+			*attributes == kubeauthorizationv1.ResourceAttributes{Verb: "get", Group: "route.openshift.io", Resource: "routers", Subresource: "metrics", Name: "gold"}
 		return true, review, nil
 	})
 	return reviews
@@ -167,11 +167,11 @@ func TestRouterIsReadyWhenRoutesAreServed(t *testing.T) {
 func TestRouterServesDuringShutdownDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := session{Router: &Router{Settings: read(t, map[string]string{"ROUTER_GRACEFUL_SHUTDOWN_DELAY": "5s"})}}
-		toldCtx, tell := context.WithCancel(t.Context())
+		toldCtx, cancel := context.WithCancel(t.Context())
 		ctx, end := s.untilLeft(toldCtx)
 		defer end(nil)
 		start := time.Now()
-		tell()
+		cancel()
 		synctest.Wait()
 		if ctx.Err() != nil || !s.leaving.Load() {
 			t.Error("it does not serve on")

@@ -32,7 +32,7 @@ func (i *instantiate) store(resource string) *registry.Store {
 // Create starts a deployment and returns the configuration. If nothing has changed since the latest
 // deployment, the request must be forced.
 func (i *instantiate) Create(ctx context.Context, name string, body runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
-	asked, err := i.About(ctx, name, body, validate, func(r *appsv1.DeploymentRequest) string { return r.Name })
+	request, err := i.About(ctx, name, body, validate, func(r *appsv1.DeploymentRequest) string { return r.Name })
 	if err != nil {
 		return nil, err
 	}
@@ -45,12 +45,12 @@ func (i *instantiate) Create(ctx context.Context, name string, body runtime.Obje
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("cannot deploy the paused deployment config %q; resume it first: oc rollout resume dc/%[1]s", name))
 	}
 	before := dc.Generation
-	if asked.Latest {
-		if dc, err = i.updateImages(ctx, dc, asked); err != nil {
+	if request.Latest {
+		if dc, err = i.updateImages(ctx, dc, request); err != nil {
 			return nil, err
 		}
 	}
-	if !asked.Force && dc.Status.LatestVersion > 0 && dc.Generation == before {
+	if !request.Force && dc.Status.LatestVersion > 0 && dc.Generation == before {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("deployment config %q has not changed since deployment #%d: use force to deploy again", name, dc.Status.LatestVersion))
 	}
 	return i.incrementVersion(ctx, dc)
@@ -86,8 +86,8 @@ func (i *instantiate) updateImages(ctx context.Context, dc *appsv1.DeploymentCon
 		return dc, failure
 	}
 	changed, _, err := i.store("deploymentconfigs").Update(ctx, dc.Name, rest.DefaultUpdatedObjectInfo(nil,
-		func(_ context.Context, _, stored runtime.Object) (runtime.Object, error) {
-			current := stored.DeepCopyObject().(*appsv1.DeploymentConfig)
+		func(_ context.Context, _, object runtime.Object) (runtime.Object, error) {
+			current := object.DeepCopyObject().(*appsv1.DeploymentConfig)
 			rollout.UpdateImages(current, force, find)
 			return current, failure
 		}), nil, nil, false, &metav1.UpdateOptions{})
@@ -104,8 +104,8 @@ const manual appsv1.DeploymentTriggerType = "Manual"
 func (i *instantiate) incrementVersion(ctx context.Context, dc *appsv1.DeploymentConfig) (runtime.Object, error) {
 	latest := dc.Status.LatestVersion
 	updated, _, err := i.store("deploymentconfigs/status").Update(ctx, dc.Name, rest.DefaultUpdatedObjectInfo(nil,
-		func(_ context.Context, _, stored runtime.Object) (runtime.Object, error) {
-			current := stored.DeepCopyObject().(*appsv1.DeploymentConfig)
+		func(_ context.Context, _, object runtime.Object) (runtime.Object, error) {
+			current := object.DeepCopyObject().(*appsv1.DeploymentConfig)
 			if current.Status.LatestVersion == latest {
 				current.Status.LatestVersion++
 				current.Status.Details = &appsv1.DeploymentDetails{Message: "manual change", Causes: []appsv1.DeploymentCause{{Type: manual}}}

@@ -30,11 +30,11 @@ func newRollback(deps apiserver.Deps) *rollback {
 
 // Create returns the configuration of the rollback.
 func (r *rollback) Create(ctx context.Context, name string, body runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
-	asked, err := r.About(ctx, name, body, validate, func(b *appsv1.DeploymentConfigRollback) string { return b.Name })
+	rollback, err := r.About(ctx, name, body, validate, func(b *appsv1.DeploymentConfigRollback) string { return b.Name })
 	if err != nil {
 		return nil, err
 	}
-	return r.rolledBackConfig(ctx, asked)
+	return r.rolledBackConfig(ctx, rollback)
 }
 
 // rollbacks is the resource deploymentconfigrollbacks for older clients. The name of the
@@ -53,22 +53,22 @@ func (*rollbacks) GetSingularName() string { return "deploymentconfigrollback" }
 
 // Create returns the configuration of the rollback.
 func (r *rollbacks) Create(ctx context.Context, body runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
-	sent, ok := body.(*appsv1.DeploymentConfigRollback)
+	rollback, ok := body.(*appsv1.DeploymentConfigRollback)
 	if !ok {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the body is a %T, want a %s", body, r.Kind.Kind))
 	}
-	asked, err := r.About(ctx, sent.Name, body, validate, func(b *appsv1.DeploymentConfigRollback) string { return b.Name })
+	request, err := r.About(ctx, rollback.Name, body, validate, func(b *appsv1.DeploymentConfigRollback) string { return b.Name })
 	if err != nil {
 		return nil, err
 	}
-	return r.rolledBackConfig(ctx, asked)
+	return r.rolledBackConfig(ctx, request)
 }
 
-func (r *rollback) rolledBackConfig(ctx context.Context, asked *appsv1.DeploymentConfigRollback) (runtime.Object, error) {
-	if asked.Name == "" {
-		return nil, r.invalid(asked, field.Required(field.NewPath("name"), "set the name of the deployment config"))
+func (r *rollback) rolledBackConfig(ctx context.Context, rollback *appsv1.DeploymentConfigRollback) (runtime.Object, error) {
+	if rollback.Name == "" {
+		return nil, r.invalid(rollback, field.Required(field.NewPath("name"), "set the name of the deployment config"))
 	}
-	match, err := r.deps.Stores[appsv1.GroupVersion.WithResource("deploymentconfigs").GroupResource()].Get(ctx, asked.Name, &metav1.GetOptions{})
+	match, err := r.deps.Stores[appsv1.GroupVersion.WithResource("deploymentconfigs").GroupResource()].Get(ctx, rollback.Name, &metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -76,14 +76,14 @@ func (r *rollback) rolledBackConfig(ctx context.Context, asked *appsv1.Deploymen
 	if dc.Spec.Paused {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("cannot rollback the paused deployment config %q; resume it first: oc rollout resume dc/%[1]s", dc.Name))
 	}
-	deployment, err := r.target(dc, asked)
+	deployment, err := r.target(dc, rollback)
 	if err != nil {
 		return nil, err
 	}
 	core := r.deps.Kube.CoreV1()
 	rc, err := core.ReplicationControllers(request.NamespaceValue(ctx)).Get(ctx, deployment, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || err == nil && rollout.ConfigOf(rc) != dc.Name {
-		return nil, r.invalid(asked, field.Invalid(field.NewPath("spec", "from", "name"), deployment, "there is no such deployment of "+dc.Name))
+		return nil, r.invalid(rollback, field.Invalid(field.NewPath("spec", "from", "name"), deployment, "there is no such deployment of "+dc.Name))
 	}
 	if err != nil {
 		return nil, err
@@ -92,14 +92,14 @@ func (r *rollback) rolledBackConfig(ctx context.Context, asked *appsv1.Deploymen
 	if err != nil {
 		return nil, err
 	}
-	return applyRollback(dc, to, asked), nil
+	return applyRollback(dc, to, rollback), nil
 }
 
 // target returns the name of the deployment to roll back to: the named one, that of a revision, or
 // the previous one.
-func (r *rollback) target(dc *appsv1.DeploymentConfig, asked *appsv1.DeploymentConfigRollback) (string, error) {
-	revision, latest := asked.Spec.Revision, dc.Status.LatestVersion
-	name := asked.Spec.From.Name
+func (r *rollback) target(dc *appsv1.DeploymentConfig, rollback *appsv1.DeploymentConfigRollback) (string, error) {
+	revision, latest := rollback.Spec.Revision, dc.Status.LatestVersion
+	name := rollback.Spec.From.Name
 	switch {
 	case latest == 0:
 		return "", apierrors.NewBadRequest(fmt.Sprintf("cannot rollback the deployment config %q, which was never deployed", dc.Name))
@@ -112,19 +112,19 @@ func (r *rollback) target(dc *appsv1.DeploymentConfig, asked *appsv1.DeploymentC
 		name = rollout.Name(dc.Name, revision)
 	}
 	if name == rollout.Name(dc.Name, latest) {
-		return "", r.invalid(asked, field.Invalid(field.NewPath("spec", "revision"), latest, "this is the latest deployment already"))
+		return "", r.invalid(rollback, field.Invalid(field.NewPath("spec", "revision"), latest, "this is the latest deployment already"))
 	}
 	return name, nil
 }
 
-func (r *rollback) invalid(asked *appsv1.DeploymentConfigRollback, fieldErr *field.Error) error {
-	return apierrors.NewInvalid(appsv1.GroupVersion.WithKind(r.Kind.Kind).GroupKind(), asked.Name, field.ErrorList{fieldErr})
+func (r *rollback) invalid(rollback *appsv1.DeploymentConfigRollback, fieldErr *field.Error) error {
+	return apierrors.NewInvalid(appsv1.GroupVersion.WithKind(r.Kind.Kind).GroupKind(), rollback.Name, field.ErrorList{fieldErr})
 }
 
 // applyRollback copies the requested settings of an earlier deployment to a configuration. It
 // disables automatic image triggers, because the next image would undo the rollback.
-func applyRollback(dc, to *appsv1.DeploymentConfig, asked *appsv1.DeploymentConfigRollback) *appsv1.DeploymentConfig {
-	include := asked.Spec
+func applyRollback(dc, to *appsv1.DeploymentConfig, rollback *appsv1.DeploymentConfigRollback) *appsv1.DeploymentConfig {
+	include := rollback.Spec
 	if include.IncludeTemplate {
 		dc.Spec.Template = to.Spec.Template
 	}
@@ -142,11 +142,11 @@ func applyRollback(dc, to *appsv1.DeploymentConfig, asked *appsv1.DeploymentConf
 			trigger.ImageChangeParams.Automatic = false
 		}
 	}
-	if len(asked.UpdatedAnnotations) > 0 {
+	if len(rollback.UpdatedAnnotations) > 0 {
 		if dc.Annotations == nil {
 			dc.Annotations = map[string]string{}
 		}
-		maps.Copy(dc.Annotations, asked.UpdatedAnnotations)
+		maps.Copy(dc.Annotations, rollback.UpdatedAnnotations)
 	}
 	return dc
 }

@@ -158,8 +158,8 @@ func outcome(err error, image string) metav1.Status {
 		return withHistory.Status()
 	}
 	status := apierrors.NewInternalError(err).ErrStatus
-	if refused := (*outbound.Refused)(nil); stderrors.As(err, &refused) {
-		status = apierrors.NewForbidden(imagev1.Resource("dockerimage"), image, refused).ErrStatus
+	if rejection := (*outbound.Refused)(nil); stderrors.As(err, &rejection) {
+		status = apierrors.NewForbidden(imagev1.Resource("dockerimage"), image, rejection).ErrStatus
 	}
 	if stderrors.Is(err, registryclient.ErrBusy) {
 		status = apierrors.NewTooManyRequests(err.Error(), busyRetrySeconds).ErrStatus

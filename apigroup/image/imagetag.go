@@ -160,12 +160,12 @@ func (t *imageTags) Update(ctx context.Context, name string, object rest.Updated
 	if err := validate(ctx, desired, old); err != nil {
 		return nil, false, err
 	}
-	stored, _, err := t.streamTags.Update(ctx, name, rest.DefaultUpdatedObjectInfo(tag), rest.ValidateAllObjectFunc,
+	existing, _, err := t.streamTags.Update(ctx, name, rest.DefaultUpdatedObjectInfo(tag), rest.ValidateAllObjectFunc,
 		rest.ValidateAllObjectUpdateFunc, force, options)
 	if err != nil {
 		return nil, false, err
 	}
-	result, err := t.withHistory(ctx, stored.(*imagev1.ImageStreamTag))
+	result, err := t.withHistory(ctx, existing.(*imagev1.ImageStreamTag))
 	return result, false, err
 }
 

@@ -304,7 +304,7 @@ func TestImportRejectsOtherRegistries(t *testing.T) {
 	secure.Spec.Tags = []imagev1.TagReference{{Name: "latest", From: &corev1.ObjectReference{Kind: dockerKind, Name: "registry.example.com/app"}}}
 	insecure := secure.DeepCopy()
 	insecure.Spec.Tags[0].ImportPolicy.Insecure = true
-	for what, tt := range map[string]struct {
+	for name, tt := range map[string]struct {
 		now, before *imagev1.ImageStream
 		allowed     bool
 	}{
@@ -312,7 +312,7 @@ func TestImportRejectsOtherRegistries(t *testing.T) {
 		"an image that the stream has, now with --insecure": {insecure, secure, true},
 	} {
 		if problems := options.checkTags(tt.now, tt.before); (len(problems) == 0) != tt.allowed {
-			t.Errorf("%s: %v", what, problems)
+			t.Errorf("%s: %v", name, problems)
 		}
 	}
 	long := Options{Registry: options.Registry, Allowed: append(options.Allowed, AllowedRegistry{Domain: "a.example.com"}, AllowedRegistry{Domain: "b.example.com"})}

@@ -60,7 +60,7 @@ func (l *streamLayers) add(ctx context.Context, list *imagev1.ImageStreamLayers,
 	if _, known := list.Images[name]; known {
 		return nil
 	}
-	stored, err := l.images.Get(request.WithNamespace(ctx, ""), name, &metav1.GetOptions{})
+	object, err := l.images.Get(request.WithNamespace(ctx, ""), name, &metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		list.Images[name] = imagev1.ImageBlobReferences{ImageMissing: true}
 		return nil
@@ -68,7 +68,7 @@ func (l *streamLayers) add(ctx context.Context, list *imagev1.ImageStreamLayers,
 	if err != nil {
 		return fmt.Errorf("read image %q: %w", name, err)
 	}
-	image := stored.(*imagev1.Image)
+	image := object.(*imagev1.Image)
 	var blobs imagev1.ImageBlobReferences
 	for _, layer := range image.DockerImageLayers {
 		blobs.Layers = append(blobs.Layers, layer.Name)

@@ -49,11 +49,11 @@ func (l limits) strictest(namespace string, kind corev1.LimitType, of corev1.Res
 		return nil, fmt.Errorf("list LimitRanges of project %q: %w", namespace, err)
 	}
 	var existing *limit
-	for _, one := range all {
-		for _, item := range one.Spec.Limits {
+	for _, limitRange := range all {
+		for _, item := range limitRange.Spec.Limits {
 			most, limited := item.Max[of]
 			if item.Type == kind && limited && (existing == nil || most.Cmp(existing.most) < 0) {
-				existing = &limit{one.Name, kind, of, most}
+				existing = &limit{limitRange.Name, kind, of, most}
 			}
 		}
 	}

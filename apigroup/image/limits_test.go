@@ -133,9 +133,9 @@ func TestPushOverLimitIsRejected(t *testing.T) {
 	if err := many.checkLimits(stream, "latest", sized(1), imagev1.TagEvent{Image: "2"}); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `by LimitRange "strict"`) {
 		t.Errorf("one image too many: %v", err)
 	}
-	again := sized(1)
-	again.Name = "1"
-	if err := many.checkLimits(stream, "latest", again, imagev1.TagEvent{Image: "1", DockerImageReference: stream.Status.Tags[0].Items[0].DockerImageReference}); err != nil {
+	image := sized(1)
+	image.Name = "1"
+	if err := many.checkLimits(stream, "latest", image, imagev1.TagEvent{Image: "1", DockerImageReference: stream.Status.Tags[0].Items[0].DockerImageReference}); err != nil {
 		t.Errorf("an image that the stream has: %v", err)
 	}
 	if history(stream, "latest") != nil {

@@ -124,14 +124,14 @@ func (m *mappings) recordOf(ctx context.Context, mapping *imagev1.ImageStreamMap
 	case image != nil:
 		return image, nil
 	}
-	stored, err := m.images.Get(request.WithNamespace(ctx, ""), claimed.Name, &metav1.GetOptions{})
+	object, err := m.images.Get(request.WithNamespace(ctx, ""), claimed.Name, &metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return &imagev1.Image{DockerImageReference: claimed.DockerImageReference}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	image = stored.(*imagev1.Image).DeepCopy()
+	image = object.(*imagev1.Image).DeepCopy()
 	if may, err := m.mayRead(ctx, mapping, image); err != nil || may {
 		// Recreated if a prune deletes it.
 		image.UID, image.ResourceVersion, image.CreationTimestamp = "", "", metav1.Time{}
@@ -177,8 +177,8 @@ const tagAnnotation = "slipway.openshift.io/tagged"
 func (m *mappings) hold(ctx context.Context, image *imagev1.Image, options *metav1.CreateOptions) error {
 	project := request.NamespaceValue(ctx)
 	ctx = request.WithNamespace(ctx, "")
-	now := func(_ context.Context, _, stored runtime.Object) (runtime.Object, error) {
-		next := stored.DeepCopyObject().(*imagev1.Image)
+	now := func(_ context.Context, _, object runtime.Object) (runtime.Object, error) {
+		next := object.DeepCopyObject().(*imagev1.Image)
 		metav1.SetMetaDataAnnotation(&next.ObjectMeta, tagAnnotation, time.Now().UTC().Format(time.RFC3339Nano))
 		return next, nil
 	}

@@ -278,14 +278,14 @@ func (p *policy) image(ctx context.Context, names ...string) (*imagev1.Image, er
 		if !match {
 			continue
 		}
-		stored, err := p.deps.Stores[imagev1.Resource("images")].Get(request.WithNamespace(ctx, ""), id, &metav1.GetOptions{})
+		object, err := p.deps.Stores[imagev1.Resource("images")].Get(request.WithNamespace(ctx, ""), id, &metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil, nil
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read image %q: %w", id, err)
 		}
-		return stored.(*imagev1.Image), nil
+		return object.(*imagev1.Image), nil
 	}
 	return nil, nil
 }

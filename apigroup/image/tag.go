@@ -73,25 +73,25 @@ func (t *streamTags) tag(ctx context.Context, stream *imagev1.ImageStream, name 
 	if reference == nil && len(events) == 0 {
 		return nil, apierrors.NewNotFound(imagev1.Resource("imagestreamtags"), stream.Name+":"+name)
 	}
-	made := &imagev1.ImageStreamTag{
+	tag := &imagev1.ImageStreamTag{
 		ObjectMeta: metadata(stream, stream.Name+":"+name, stream.CreationTimestamp),
 		Tag:        reference.DeepCopy(), LookupPolicy: stream.Spec.LookupPolicy,
 	}
 	if reference != nil {
-		made.Annotations = reference.Annotations
+		tag.Annotations = reference.Annotations
 	}
 	for _, list := range stream.Status.Tags {
 		if list.Tag == name {
-			made.Conditions = list.Conditions
+			tag.Conditions = list.Conditions
 		}
 	}
 	if len(events) == 0 {
-		return made, nil
+		return tag, nil
 	}
-	made.Generation, made.CreationTimestamp = events[0].Generation, events[0].Created
+	tag.Generation, tag.CreationTimestamp = events[0].Generation, events[0].Created
 	var err error
-	made.Image, err = t.image(ctx, events[0])
-	return made, err
+	tag.Image, err = t.image(ctx, events[0])
+	return tag, err
 }
 
 // List returns the tags of all streams of a namespace, or of all namespaces, sorted by name.
@@ -110,11 +110,11 @@ func (t *streamTags) List(ctx context.Context, options *metainternalversion.List
 
 // each visits the tags of all streams that match options, and returns their resource version.
 func (t *streamTags) each(ctx context.Context, options *metainternalversion.ListOptions, visit func(stream *imagev1.ImageStream, name string) error) (version string, err error) {
-	found, err := t.streams.List(ctx, &metainternalversion.ListOptions{})
+	object, err := t.streams.List(ctx, &metainternalversion.ListOptions{})
 	if err != nil {
 		return "", err
 	}
-	streams := found.(*imagev1.ImageStreamList)
+	streams := object.(*imagev1.ImageStreamList)
 	for i := range streams.Items {
 		stream := &streams.Items[i]
 		if options != nil && options.LabelSelector != nil && !options.LabelSelector.Matches(labels.Set(stream.Labels)) {
@@ -143,35 +143,35 @@ func names(stream *imagev1.ImageStream) []string {
 
 // Create adds a tag to a stream, and creates a missing stream. An existing tag is a conflict.
 func (t *streamTags) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
-	wanted := object.(*imagev1.ImageStreamTag)
-	streamName, name, err := t.check(wanted)
+	tag := object.(*imagev1.ImageStreamTag)
+	streamName, name, err := t.check(tag)
 	if err != nil {
 		return nil, err
 	}
-	wanted.Namespace = request.NamespaceValue(ctx)
-	if len(wanted.Annotations) == 0 {
-		wanted.Annotations = wanted.Tag.Annotations // some clients set only these
+	tag.Namespace = request.NamespaceValue(ctx)
+	if len(tag.Annotations) == 0 {
+		tag.Annotations = tag.Tag.Annotations // some clients set only these
 	}
-	if err := validate(ctx, wanted); err != nil {
+	if err := validate(ctx, tag); err != nil {
 		return nil, err
 	}
 	stream, err := t.stream(ctx, streamName)
 	if apierrors.IsNotFound(err) {
-		stream = &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Name: streamName, Namespace: wanted.Namespace}}
-		setTag(stream, wanted, name)
-		made, err := t.streams.Create(ctx, stream, rest.ValidateAllObjectFunc, options)
+		stream = &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Name: streamName, Namespace: tag.Namespace}}
+		setTag(stream, tag, name)
+		object, err := t.streams.Create(ctx, stream, rest.ValidateAllObjectFunc, options)
 		if err != nil {
 			return nil, err
 		}
-		return t.tag(ctx, made.(*imagev1.ImageStream), name)
+		return t.tag(ctx, object.(*imagev1.ImageStream), name)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if specTag(stream, name) != nil {
-		return nil, apierrors.NewAlreadyExists(imagev1.Resource("imagestreamtags"), wanted.Name)
+		return nil, apierrors.NewAlreadyExists(imagev1.Resource("imagestreamtags"), tag.Name)
 	}
-	return t.change(ctx, stream, name, &metav1.UpdateOptions{DryRun: options.DryRun}, func(stream *imagev1.ImageStream) { setTag(stream, wanted, name) })
+	return t.change(ctx, stream, name, &metav1.UpdateOptions{DryRun: options.DryRun}, func(stream *imagev1.ImageStream) { setTag(stream, tag, name) })
 }
 
 // Update changes the target of a tag, or its annotations. It creates a missing tag.
@@ -181,27 +181,27 @@ func (t *streamTags) Update(ctx context.Context, fullName string, object rest.Up
 	if err != nil {
 		return nil, false, err
 	}
-	wanted := changed.(*imagev1.ImageStreamTag)
-	streamName, name, err := t.check(wanted)
+	tag := changed.(*imagev1.ImageStreamTag)
+	streamName, name, err := t.check(tag)
 	if err != nil {
 		return nil, false, err
 	}
 	if missing {
-		made, err := t.Create(ctx, wanted, create, &metav1.CreateOptions{DryRun: options.DryRun})
-		return made, true, err
+		object, err := t.Create(ctx, tag, create, &metav1.CreateOptions{DryRun: options.DryRun})
+		return object, true, err
 	}
-	if err := validate(ctx, wanted, old); err != nil {
+	if err := validate(ctx, tag, old); err != nil {
 		return nil, false, err
 	}
 	stream, err := t.stream(ctx, streamName)
 	if err != nil {
 		return nil, false, err
 	}
-	if wanted.ResourceVersion != "" {
-		stream.ResourceVersion = wanted.ResourceVersion // the store detects conflicts
+	if tag.ResourceVersion != "" {
+		stream.ResourceVersion = tag.ResourceVersion // the store detects conflicts
 	}
-	made, err := t.change(ctx, stream, name, options, func(stream *imagev1.ImageStream) { setTag(stream, wanted, name) })
-	return made, false, err
+	result, err := t.change(ctx, stream, name, options, func(stream *imagev1.ImageStream) { setTag(stream, tag, name) })
+	return result, false, err
 }
 
 // tagView is a view of the tags of streams.
@@ -211,7 +211,7 @@ type tagView interface {
 }
 
 // wantedTag returns a tag before and after an update. A missing tag is empty before the update.
-func wantedTag(ctx context.Context, v tagView, name string, object rest.UpdatedObjectInfo) (old, wanted runtime.Object, missing bool, err error) {
+func wantedTag(ctx context.Context, v tagView, name string, object rest.UpdatedObjectInfo) (old, desired runtime.Object, missing bool, err error) {
 	old, err = v.Get(ctx, name, &metav1.GetOptions{})
 	missing = apierrors.IsNotFound(err)
 	if err != nil && !missing {
@@ -220,8 +220,8 @@ func wantedTag(ctx context.Context, v tagView, name string, object rest.UpdatedO
 	if missing {
 		old = v.New()
 	}
-	wanted, err = object.UpdatedObject(ctx, old)
-	return old, wanted, missing, err
+	desired, err = object.UpdatedObject(ctx, old)
+	return old, desired, missing, err
 }
 
 // Delete deletes a tag and its history.
@@ -281,9 +281,9 @@ func (t *streamTags) check(tag *imagev1.ImageStreamTag) (stream, name string, er
 	return stream, name, nil
 }
 
-func setTag(stream *imagev1.ImageStream, wanted *imagev1.ImageStreamTag, name string) {
-	reference := *wanted.Tag.DeepCopy()
-	reference.Name, reference.Annotations = name, wanted.Annotations
+func setTag(stream *imagev1.ImageStream, tag *imagev1.ImageStreamTag, name string) {
+	reference := *tag.Tag.DeepCopy()
+	reference.Name, reference.Annotations = name, tag.Annotations
 	if existing := specTag(stream, name); existing != nil {
 		*existing = reference
 		return

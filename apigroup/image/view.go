@@ -82,8 +82,8 @@ func (v view) keep(ctx context.Context, image *imagev1.Image, dryRun []string) e
 	if image.DockerImageManifest == "" && image.Annotations[record.ManifestStored] != "true" {
 		return nil
 	}
-	complete := func(_ context.Context, _, stored runtime.Object) (runtime.Object, error) {
-		next, _ := record.Complete(stored.(*imagev1.Image), image)
+	complete := func(_ context.Context, _, object runtime.Object) (runtime.Object, error) {
+		next, _ := record.Complete(object.(*imagev1.Image), image)
 		return next, nil
 	}
 	_, _, err = v.images.Update(ctx, image.Name, rest.DefaultUpdatedObjectInfo(nil, complete), nil, rest.ValidateAllObjectUpdateFunc, false,

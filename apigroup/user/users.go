@@ -61,11 +61,11 @@ func (s *self) Get(ctx context.Context, name string, options *metav1.GetOptions)
 	}
 	result := &userv1.User{ObjectMeta: metav1.ObjectMeta{Name: u.GetName(), UID: types.UID(u.GetUID())}}
 	if len(userName(u.GetName(), false)) == 0 {
-		stored, err := s.Store.Get(ctx, u.GetName(), options)
+		existing, err := s.Store.Get(ctx, u.GetName(), options)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return nil, err
 		}
-		if object, ok := stored.(*userv1.User); ok && err == nil {
+		if object, ok := existing.(*userv1.User); ok && err == nil {
 			result = object.DeepCopy()
 		}
 	}

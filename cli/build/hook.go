@@ -73,12 +73,12 @@ func (h *Hook) Call(ctx context.Context, in io.Reader) (*buildv1.Build, error) {
 		return nil, fmt.Errorf("call webhook: %w", err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	said, _ := io.ReadAll(io.LimitReader(response.Body, maxResponse)) // the readable part
+	output, _ := io.ReadAll(io.LimitReader(response.Body, maxResponse)) // the readable part
 	if response.StatusCode/100 != 2 {
-		return nil, fmt.Errorf("server rejected our request %d: %s", response.StatusCode, said)
+		return nil, fmt.Errorf("server rejected our request %d: %s", response.StatusCode, output)
 	}
 	build := &buildv1.Build{}
-	if json.Unmarshal(said, build) != nil || build.Kind != "Build" {
+	if json.Unmarshal(output, build) != nil || build.Kind != "Build" {
 		return nil, nil
 	}
 	return build, nil

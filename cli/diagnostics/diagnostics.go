@@ -90,11 +90,11 @@ Without arguments it does all checks. slipway status reports the problems of the
 	}
 	addFlags(all)
 	command.AddCommand(all)
-	for _, one := range checks() {
+	for _, item := range checks() {
 		child := &cobra.Command{
-			Use: strings.ToLower(one.name), Aliases: []string{one.name}, Short: one.short,
+			Use: strings.ToLower(item.name), Aliases: []string{item.name}, Short: item.short,
 			Run: func(command *cobra.Command, args []string) {
-				util.CheckErr(start(command, factory, streams, args, []check{one}))
+				util.CheckErr(start(command, factory, streams, args, []check{item}))
 			},
 		}
 		addFlags(child)
@@ -131,20 +131,20 @@ var errProblems = errors.New("the diagnostics found problems")
 // too.
 func run(ctx context.Context, streams genericiooptions.IOStreams, env *environment, selected []check) error {
 	problems, skipped := 0, 0
-	for _, one := range selected {
-		if one.run == nil {
+	for _, check := range selected {
+		if check.run == nil {
 			skipped++
-			fmt.Fprintf(streams.Out, "[Note] Skipping diagnostic: %s\n       Description: %s\n       Because: %s\n\n", one.name, one.short, one.elsewhere)
+			fmt.Fprintf(streams.Out, "[Note] Skipping diagnostic: %s\n       Description: %s\n       Because: %s\n\n", check.name, check.short, check.elsewhere)
 			continue
 		}
-		fmt.Fprintf(streams.Out, "[Note] Running diagnostic: %s\n       Description: %s\n\n", one.name, one.short)
-		texts, err := one.run(ctx, env)
+		fmt.Fprintf(streams.Out, "[Note] Running diagnostic: %s\n       Description: %s\n\n", check.name, check.short)
+		texts, err := check.run(ctx, env)
 		if err != nil {
 			texts = append(texts, err.Error())
 		}
 		slices.Sort(texts)
 		for _, text := range texts {
-			fmt.Fprintf(streams.Out, "ERROR: [from diagnostic %s]\n       %s\n\n", one.name, text)
+			fmt.Fprintf(streams.Out, "ERROR: [from diagnostic %s]\n       %s\n\n", check.name, text)
 		}
 		problems += len(texts)
 	}

@@ -157,23 +157,23 @@ func (v *view) adviseFailures() (all []advice) {
 	for _, rc := range v.state.Controllers {
 		add("rc", &rc, rollout.CreateFailure(&rc))
 	}
-	for _, one := range v.state.Deployments {
-		for _, condition := range one.Status.Conditions {
+	for _, deployment := range v.state.Deployments {
+		for _, condition := range deployment.Status.Conditions {
 			if condition.Type == kubeappsv1.DeploymentReplicaFailure && condition.Status == corev1.ConditionTrue {
-				add("deployment", &one, condition.Message)
+				add("deployment", &deployment, condition.Message)
 			}
 		}
 	}
-	for _, one := range v.state.ReplicaSets {
-		for _, condition := range one.Status.Conditions {
-			if condition.Type == kubeappsv1.ReplicaSetReplicaFailure && condition.Status == corev1.ConditionTrue && !owned(&one) {
-				add("rs", &one, condition.Message)
+	for _, set := range v.state.ReplicaSets {
+		for _, condition := range set.Status.Conditions {
+			if condition.Type == kubeappsv1.ReplicaSetReplicaFailure && condition.Status == corev1.ConditionTrue && !owned(&set) {
+				add("rs", &set, condition.Message)
 			}
 		}
 	}
-	for _, one := range v.state.Builds {
-		if one.Status.Phase == buildv1.BuildPhaseNew && one.Status.Reason == buildv1.StatusReasonCannotCreateBuildPod {
-			add("build", &one, one.Status.Message)
+	for _, build := range v.state.Builds {
+		if build.Status.Phase == buildv1.BuildPhaseNew && build.Status.Reason == buildv1.StatusReasonCannotCreateBuildPod {
+			add("build", &build, build.Status.Message)
 		}
 	}
 	return all

@@ -70,10 +70,10 @@ func TestTheNodeSaysWhichDriversFail(t *testing.T) {
 	install(`case $1 in unmount) echo '{"status":"Failure","message":"it is busy"}';; *) echo '{"status":"Success"}';; esac`)
 	eventually.True(t, "the condition of the new version", node(corev1.ConditionTrue, "all FlexVolume drivers"))
 	eventually.True(t, "the event of the new version", event(reasonRecovery, "example.com/disk"))
-	stored, err := client.CoreV1().Nodes().Get(t.Context(), "host1", metav1.GetOptions{})
+	existing, err := client.CoreV1().Nodes().Get(t.Context(), "host1", metav1.GetOptions{})
 	var drivers []ReportedDriver
 	if err == nil {
-		err = json.Unmarshal([]byte(stored.Annotations[DriversAnnotation]), &drivers)
+		err = json.Unmarshal([]byte(existing.Annotations[DriversAnnotation]), &drivers)
 	}
 	if err != nil || len(drivers) != 1 || drivers[0].State != flexvolume.StateReady || drivers[0].Capabilities == "" {
 		t.Errorf("the annotation has %+v, %v", drivers, err)

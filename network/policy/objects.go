@@ -114,11 +114,11 @@ func trimPod(p *corev1.Pod) *corev1.Pod {
 // find returns the object of a pod of this node, or nil if the cache does not have it. A static pod
 // has another UID in the API: that of its mirror pod, which names the UID of the static pod.
 func (o *objects) find(local cni.Pod) *corev1.Pod {
-	stored, exists, err := o.pods.GetStore().GetByKey(local.Namespace + "/" + local.Name)
+	existing, exists, err := o.pods.GetStore().GetByKey(local.Namespace + "/" + local.Name)
 	if err != nil || !exists {
 		return nil
 	}
-	p := stored.(*corev1.Pod)
+	p := existing.(*corev1.Pod)
 	if string(p.UID) != local.UID && p.Annotations[corev1.MirrorPodAnnotationKey] != local.UID {
 		return nil
 	}

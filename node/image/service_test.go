@@ -131,8 +131,8 @@ func TestServicePullsFromServersThatAdministratorsName(t *testing.T) {
 			t.Errorf("%s: %v", image, err)
 			continue
 		}
-		if known := f.image(t, image); known.GetId() != id || !strings.HasPrefix(id, "sha256:") {
-			t.Errorf("%s: pulled %q, containerd has %+v", image, id, known)
+		if existing := f.image(t, image); existing.GetId() != id || !strings.HasPrefix(id, "sha256:") {
+			t.Errorf("%s: pulled %q, containerd has %+v", image, id, existing)
 		}
 	}
 	image := f.image(t, host+"/team/app:1")

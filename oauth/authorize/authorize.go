@@ -142,8 +142,8 @@ func (s *Server) code(r *http.Request, req *request, grant token.Grant) (string,
 	return withQuery(req.redirect, req.state, url.Values{"code": {code}}), nil
 }
 
-func (s *Server) token(r *http.Request, req *request, given token.Grant) (string, error) {
-	issued, err := s.Issuer.Access(r.Context(), given)
+func (s *Server) token(r *http.Request, req *request, grant token.Grant) (string, error) {
+	issued, err := s.Issuer.Access(r.Context(), grant)
 	if err != nil {
 		return "", err
 	}

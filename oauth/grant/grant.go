@@ -27,16 +27,16 @@ func name(user *userv1.User, c *client.Client) string { return user.Name + ":" +
 // Scopes returns the scopes that a user granted to a client. It ignores grants of a deleted user,
 // or to a deleted service account, of the same name.
 func (g *Grants) Scopes(ctx context.Context, user *userv1.User, c *client.Client) ([]string, error) {
-	stored, err := g.Authorizations.Get(ctx, name(user, c))
+	grant, err := g.Authorizations.Get(ctx, name(user, c))
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("find what user %q has granted: %w", user.Name, err)
-	case stored.UserUID != string(user.UID) || !c.Owns(stored):
+	case grant.UserUID != string(user.UID) || !c.Owns(grant):
 		return nil, nil
 	}
-	return stored.Scopes, nil
+	return grant.Scopes, nil
 }
 
 // attempts limits the retries after conflicting updates.
@@ -59,7 +59,7 @@ func (g *Grants) Add(ctx context.Context, user *userv1.User, c *client.Client,
 }
 
 func (g *Grants) add(ctx context.Context, user *userv1.User, c *client.Client, scopes []string) error {
-	stored, err := g.Authorizations.Get(ctx, name(user, c))
+	grant, err := g.Authorizations.Get(ctx, name(user, c))
 	if apierrors.IsNotFound(err) {
 		_, err = g.Authorizations.Create(ctx, &oauthv1.OAuthClientAuthorization{
 			ObjectMeta: metav1.ObjectMeta{Name: name(user, c), Annotations: c.Annotations()},
@@ -70,7 +70,7 @@ func (g *Grants) add(ctx context.Context, user *userv1.User, c *client.Client, s
 	if err != nil {
 		return err
 	}
-	changed := stored.DeepCopy()
+	changed := grant.DeepCopy()
 	if changed.UserUID != string(user.UID) || !c.Owns(changed) {
 		changed.UserUID, changed.Annotations, changed.Scopes = string(user.UID), c.Annotations(), nil
 	}

@@ -16,21 +16,21 @@ import (
 // route parses "namespace/name host/path". A wildcard host begins with "*.". A path that ends with
 // "=" matches exactly, without the paths below it.
 func route(age int, text string) *routev1.Route {
-	who, where, _ := strings.Cut(text, " ")
+	user, location, _ := strings.Cut(text, " ")
 	result := &routev1.Route{}
-	result.Namespace, result.Name, _ = strings.Cut(who, "/")
+	result.Namespace, result.Name, _ = strings.Cut(user, "/")
 	result.CreationTimestamp = metav1.NewTime(time.Unix(int64(age), 0))
-	result.UID = types.UID(who)
-	if i := strings.Index(where, "/"); i >= 0 {
-		where, result.Spec.Path = where[:i], where[i:]
+	result.UID = types.UID(user)
+	if i := strings.Index(location, "/"); i >= 0 {
+		location, result.Spec.Path = location[:i], location[i:]
 	}
 	if path, exact := strings.CutSuffix(result.Spec.Path, "="); exact {
 		result.Spec.Path, result.Annotations = path, map[string]string{PathType: "Exact"}
 	}
-	if strings.HasPrefix(where, "*.") {
-		where, result.Spec.WildcardPolicy = "any"+where[1:], routev1.WildcardPolicySubdomain
+	if strings.HasPrefix(location, "*.") {
+		location, result.Spec.WildcardPolicy = "any"+location[1:], routev1.WildcardPolicySubdomain
 	}
-	result.Spec.Host = where
+	result.Spec.Host = location
 	return result
 }
 

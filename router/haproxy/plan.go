@@ -34,8 +34,8 @@ func (p *plan) say(of string, commands ...string) {
 }
 
 func (s *served) plan(config *Config) *plan {
-	known := *s.config
-	p := &plan{served: s, config: &known, parked: maps.Clone(s.parked), absent: map[string]bool{}, all: true, tables: s.tables}
+	existing := *s.config
+	p := &plan{served: s, config: &existing, parked: maps.Clone(s.parked), absent: map[string]bool{}, all: true, tables: s.tables}
 	if s.config.Frame != config.Frame {
 		p.all = false
 	}

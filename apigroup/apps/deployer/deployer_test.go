@@ -151,13 +151,13 @@ func (s *site) hook(action clienttesting.Action) (bool, runtime.Object, error) {
 // end removes the pods of web-1 if it is scaled to zero, after the deployer watches pods.
 func (s *site) end(clienttesting.Action) (bool, watch.Interface, error) {
 	pods := corev1.SchemeGroupVersion.WithResource("pods")
-	seen, err := s.client.Tracker().Watch(pods, "shop")
+	client, err := s.client.Tracker().Watch(pods, "shop")
 	if err == nil && !s.stuck && slices.Contains(s.journal, "web-1 0") {
 		for _, name := range []string{"web-1-a", "web-1-b"} {
 			_ = s.client.Tracker().Delete(pods, "shop", name) // It might be deleted.
 		}
 	}
-	return true, seen, err
+	return true, client, err
 }
 
 func (s *site) deploy(ctx context.Context) error {

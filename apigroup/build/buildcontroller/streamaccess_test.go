@@ -25,9 +25,9 @@ func accessFor(account, verb, namespace string) streamAccess {
 	kube := fake.NewClientset()
 	kube.PrependReactor("create", "subjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		review := action.(clienttesting.CreateAction).GetObject().DeepCopyObject().(*kubeauthorizationv1.SubjectAccessReview)
-		asked := review.Spec.ResourceAttributes
-		review.Status.Allowed = (review.Spec.User == account || slices.Contains(review.Spec.Groups, account)) && asked.Verb == verb && asked.Namespace == namespace &&
-			asked.Group == "image.openshift.io" && asked.Resource == "imagestreams" && asked.Subresource == "layers"
+		attributes := review.Spec.ResourceAttributes
+		review.Status.Allowed = (review.Spec.User == account || slices.Contains(review.Spec.Groups, account)) && attributes.Verb == verb && attributes.Namespace == namespace &&
+			attributes.Group == "image.openshift.io" && attributes.Resource == "imagestreams" && attributes.Subresource == "layers"
 		return true, review, nil
 	})
 	return streamAccess{kube.AuthorizationV1()}

@@ -21,9 +21,9 @@ func (l *reconciler) mayCreate(ctx context.Context, requester *templatev1.Templa
 
 // may returns nil if a requester has a right, and a failure otherwise.
 func (l *reconciler) may(ctx context.Context, requester *templatev1.TemplateInstanceRequester,
-	what kubeauthorizationv1.ResourceAttributes) error {
+	attributes kubeauthorizationv1.ResourceAttributes) error {
 	review := &kubeauthorizationv1.SubjectAccessReview{Spec: kubeauthorizationv1.SubjectAccessReviewSpec{
-		ResourceAttributes: &what, User: requester.Username, UID: requester.UID, Groups: requester.Groups,
+		ResourceAttributes: &attributes, User: requester.Username, UID: requester.UID, Groups: requester.Groups,
 		Extra: map[string]kubeauthorizationv1.ExtraValue{},
 	}}
 	for key, values := range requester.Extra {
@@ -35,7 +35,7 @@ func (l *reconciler) may(ctx context.Context, requester *templatev1.TemplateInst
 	}
 	if !result.Status.Allowed {
 		return final(fmt.Errorf("user %q may not %s %s %q in project %q",
-			requester.Username, what.Verb, what.Resource, what.Name, what.Namespace))
+			requester.Username, attributes.Verb, attributes.Resource, attributes.Name, attributes.Namespace))
 	}
 	return nil
 }

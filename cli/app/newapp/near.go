@@ -58,10 +58,10 @@ func (f *Finder) missed(ctx context.Context, component Component) error {
 	if projects, _ := f.projects(reference); len(projects) == 0 { // an image of a registry
 		return &NotFound{Name: component.From}
 	}
-	wanted := strings.ToLower(reference[strings.LastIndex(reference, "/")+1:])
+	desired := strings.ToLower(reference[strings.LastIndex(reference, "/")+1:])
 	var near []Match
 	for _, match := range all {
-		if similar(wanted, match.Name) {
+		if similar(desired, match.Name) {
 			near = append(near, match)
 		}
 	}
@@ -69,21 +69,21 @@ func (f *Finder) missed(ctx context.Context, component Component) error {
 		return &NotFound{Name: component.From, Available: all}
 	}
 	slices.SortStableFunc(near, func(a, b Match) int {
-		return cmp.Compare(levenshtein.Distance(wanted, a.Name, nil), levenshtein.Distance(wanted, b.Name, nil))
+		return cmp.Compare(levenshtein.Distance(desired, a.Name, nil), levenshtein.Distance(desired, b.Name, nil))
 	})
 	return &PartialMatch{Name: component.From, Matches: near[:min(len(near), maxMatches)]}
 }
 
 // similar reports whether a name could be a misspelling or a part of another.
-func similar(wanted, name string) bool {
+func similar(desired, name string) bool {
 	const shortest, long = 3, 5
-	switch distance := levenshtein.Distance(wanted, name, nil); {
-	case wanted == name || len(wanted) < shortest:
+	switch distance := levenshtein.Distance(desired, name, nil); {
+	case desired == name || len(desired) < shortest:
 		return false
-	case strings.HasPrefix(name, wanted) || distance == 1:
+	case strings.HasPrefix(name, desired) || distance == 1:
 		return true
 	default:
-		return distance == 2 && len(wanted) >= long // two letters are swapped
+		return distance == 2 && len(desired) >= long // two letters are swapped
 	}
 }
 
@@ -92,13 +92,13 @@ func similar(wanted, name string) bool {
 func (f *Finder) available(ctx context.Context, kind Kind) (all []Match) {
 	for _, project := range slices.Compact([]string{f.Namespace, openshift}) {
 		if list, err := f.Images.ImageStreams(project).List(ctx, metav1.ListOptions{}); err == nil && (kind == AnyKind || kind == StreamKind) {
-			for _, one := range list.Items {
-				all = append(all, Match{"image-stream", project, one.Name})
+			for _, stream := range list.Items {
+				all = append(all, Match{"image-stream", project, stream.Name})
 			}
 		}
 		if list, err := f.Templates.Templates(project).List(ctx, metav1.ListOptions{}); err == nil && (kind == AnyKind || kind == TemplateKind) {
-			for _, one := range list.Items {
-				all = append(all, Match{"template", project, one.Name})
+			for _, template := range list.Items {
+				all = append(all, Match{"template", project, template.Name})
 			}
 		}
 	}

@@ -47,7 +47,7 @@ func TestAQuotaThatRejectsPodsIsNamedEverywhere(t *testing.T) {
 
 // waitNamed waits until the condition, the events, the description and the overview of the project
 // contain the quota and the pod that it rejects.
-func waitNamed(c *kit.Cluster, what, pattern string) {
+func waitNamed(c *kit.Cluster, subject, pattern string) {
 	pod := regexp.MustCompile(pattern)
 	for place, command := range map[string][]string{
 		"condition":   {"get", "dc/over", "-o", `jsonpath={.status.conditions[?(@.reason=="FailedCreate")].message}`},
@@ -55,7 +55,7 @@ func waitNamed(c *kit.Cluster, what, pattern string) {
 		"description": {"describe", "dc/over"},
 		"overview":    {"status", "--suggest"},
 	} {
-		c.WaitFor(place+" that names the quota that rejects "+what, func(context.Context) error {
+		c.WaitFor(place+" that names the quota that rejects "+subject, func(context.Context) error {
 			text, err := c.TryOC(command...)
 			if err == nil && (!strings.Contains(text, "exceeded quota: small") || !pod.MatchString(text)) {
 				err = fmt.Errorf("it is %q", text)

@@ -11,9 +11,9 @@ import (
 func TestClientDeletesTag(t *testing.T) {
 	p := newProject(t)
 	options := p.options(p.token)
-	made := p.noise(1000)
+	image := p.noise(1000)
 	for _, tag := range []string{"app:v1", "app:v2"} {
-		if err := remote.Write(p.tag(p.direct(), tag), made, options...); err != nil {
+		if err := remote.Write(p.tag(p.direct(), tag), image, options...); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -39,11 +39,11 @@ func TestClientDeletesTag(t *testing.T) {
 		t.Errorf("the stream has %s", tags)
 	}
 	// Without the header Accept, the manifest is that of the image.
-	name, err := made.Digest()
+	name, err := image.Digest()
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := made.RawManifest()
+	raw, err := image.RawManifest()
 	if err != nil {
 		t.Fatal(err)
 	}
