@@ -44,7 +44,7 @@ func (e *Etcd) Run(ctx context.Context, ready func()) error {
 	if err := e.check(); err != nil {
 		return err
 	}
-	pacer := newPacer(config.QuotaBackendBytes, clock.RealClock{})
+	pacer := newPacer(databaseQuota, clock.RealClock{})
 	config.GRPCAdditionalServerOptions = append(config.GRPCAdditionalServerOptions, grpc.ChainUnaryInterceptor(pacer.intercept))
 	server, err := e.start(config)
 	if err != nil {
@@ -72,8 +72,15 @@ func (e *Etcd) Run(ctx context.Context, ready func()) error {
 	}
 }
 
-// databaseQuota is the size of the database, in bytes, from which etcd rejects every write.
-const databaseQuota = 2 << 30
+const (
+	// databaseQuota is the size in bytes of what the database may contain. The pacer keeps tenants
+	// below it.
+	databaseQuota = 2 << 30
+	// fileQuota is the size in bytes of the file of the database from which etcd rejects every write
+	// until an administrator intervenes. It is larger than databaseQuota, because the file never
+	// shrinks, and the pages that a compaction frees can be too few in a row for a large value.
+	fileQuota = 8 << 30
+)
 
 // remedy is the end of errors about unreadable data.
 const remedy = "restore a backup of that directory, or move it away to begin with an empty cluster"
@@ -142,7 +149,7 @@ func (e *Etcd) config() (*embed.Config, error) {
 	// Raft keeps SnapshotCatchUpEntries writes in memory, and SnapshotCount of them in its log on
 	// disk, however large they are. There is no other member that has to catch up.
 	c.SnapshotCount, c.SnapshotCatchUpEntries = 1000, 100
-	c.QuotaBackendBytes = databaseQuota
+	c.QuotaBackendBytes = fileQuota
 	c.WarningApplyDuration = time.Second
 	c.WarningUnaryRequestDuration = time.Second
 	c.EnableGRPCGateway = false

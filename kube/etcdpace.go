@@ -11,8 +11,6 @@ import (
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
 
@@ -20,56 +18,72 @@ import (
 )
 
 const (
-	// largeValue is the size in bytes above which a write is paced.
+	// largeValue is the size in bytes above which a value is large.
 	largeValue = 16 << 10
-	// tenantRate and totalRate are the bytes of large values per second, for one tenant and for
-	// all. tenantBurst and totalBurst can be written at the same time. Between two compactions, the
-	// total stays below the quota of the database.
+	// writeOverhead is the size in bytes of what etcd stores with each value: its key, and entries
+	// in indexes.
+	writeOverhead = 1 << 10
+	// tenantRate is the bytes per second for one tenant. totalRate is the bytes per second for the
+	// small values of all tenants, and again for their large values, so that large ones don't delay
+	// small ones. tenantBurst and totalBurst can be written at the same time. The database contains
+	// all revisions of up to ten minutes: a compaction every five minutes leaves those of the last
+	// five. In this time, the totals stay below fullFraction of the database.
 	tenantRate, tenantBurst = 512 << 10, 32 << 20
-	totalRate, totalBurst   = 4 << 20, 256 << 20
-	// maxWaiting is the maximum number of large writes of one tenant that wait. Each of them
-	// occupies the API server, which serves a limited number of requests at the same time.
-	maxWaiting = 8
+	totalRate, totalBurst   = 1 << 20, 160 << 20
+	// maxDelay is the longest time that a write waits for the rate of its tenant. Clients wait longer
+	// delays themselves.
+	maxDelay = 2 * time.Second
+	// maxWaiting is the maximum number of writes of one tenant that wait. Each of them occupies the
+	// API server, which serves a limited number of requests at the same time, also of readers. When
+	// sharedWaiting writes wait, a tenant gets only one place, and maxTotalWaiting is the maximum.
+	maxWaiting, sharedWaiting, maxTotalWaiting = 4, 16, 32
 	// maxPaced is the maximum number of tenants in memory.
 	maxPaced = 10_000
 	// fullFraction is the fraction of the database's quota from which tenants get no new objects
 	// and no large changes.
 	fullFraction = 0.8
-	// loginFraction is the fraction from which no user can log in.
-	loginFraction = 0.9
+	// changeFraction is the fraction from which tenants can only delete objects, and no user can
+	// log in.
+	changeFraction = 0.9
 	// loginKeys is part of the keys of codes, tokens and grants. A user needs them to delete
 	// objects when the database is full.
 	loginKeys = "/oauth.openshift.io/oauth"
 )
 
-// pacer delays large writes of tenants, and rejects their writes when the database is nearly full.
-// Each write of a large object takes several times its size of memory, in the log of etcd and the
-// caches of the API server, and stays in the database until the next compaction, even if it is a
-// small patch of one object. A full database stops the whole control plane.
+// pacer delays the writes of tenants, and rejects them when the database is nearly full. Each write
+// of an object, even a small patch, takes several times the object's size of memory, in the log of
+// etcd and the caches of the API server, and stays in the database until the next compaction. A
+// full database stops the whole control plane.
 //
 // A tenant is a project or a user (markTenant). The platform's own writes have no limits. Where its
-// components write objects of a tenant, they fail instead of waiting.
+// components write large objects of a tenant, they fail instead of waiting. Their small writes
+// there, and small writes that delete a tenant's objects, count for no tenant: the platform limits the
+// rate of its components, and a deletion writes once what another write created.
 type pacer struct {
 	// size returns the bytes of the database in use. It is nil until etcd has started.
 	size atomic.Pointer[func() int64]
-	// quota is the size of the database, in bytes, from which etcd rejects every write.
+	// quota is the size of the database in bytes.
 	quota int64
 
-	clock clock.Clock
-	total *fairQueue
+	clock        clock.Clock
+	small, large *fairQueue // the totals
 
 	mu      sync.Mutex
 	tenants *lru.Cache // of *tenantPace by tenant
+	waiting int        // writes of all tenants
 }
 
 // tenantPace is the state of one tenant.
 type tenantPace struct {
 	limiter *rate.Limiter
-	waiting atomic.Int32
+	waiting int // guarded by the pacer's mu
 }
 
 func newPacer(quota int64, clock clock.Clock) *pacer {
-	return &pacer{quota: quota, clock: clock, total: newFairQueue(clock, totalRate, totalBurst), tenants: lru.New(maxPaced)}
+	return &pacer{
+		quota: quota, clock: clock, tenants: lru.New(maxPaced),
+		small: newFairQueue(clock, totalRate, totalBurst), large: newFairQueue(clock, totalRate, totalBurst),
+	}
 }
 
 // measure sets the function that returns the bytes of the database in use.
@@ -95,50 +109,103 @@ func (p *pacer) admit(ctx context.Context, mark tenant.Mark, txn *etcdserverpb.T
 			continue
 		}
 		size := len(request.GetValue())
-		isLarge := size > largeValue
-		if (isLarge || creates(txn)) && p.isFull(string(request.GetKey())) {
-			return status.Error(codes.ResourceExhausted, "the store of the cluster is nearly full: delete objects, or ask an administrator of the cluster")
+		if p.uses(limitOf(mark, request, creates(txn))) {
+			return full()
 		}
-		if !isLarge {
+		if isFree(mark, size) {
 			continue
 		}
 		if err := p.pace(ctx, mark, size); err != nil {
-			return status.Errorf(codes.ResourceExhausted, "too many large objects are written for %s: %v; try again later", mark.Name, err)
+			return p.tooMany(mark.Name, size, err)
 		}
 	}
 	return nil
 }
 
-// errWaiting rejects a large write of a tenant for which enough of them wait, or that would have to
-// wait and must not.
+// isFree reports whether a write of a tenant's object doesn't count for the tenant.
+func isFree(mark tenant.Mark, size int) bool {
+	return size <= largeValue && (mark.NoWait || mark.Deletes)
+}
+
+// limitOf returns the fraction of the database from which a write is rejected.
+func limitOf(mark tenant.Mark, request *etcdserverpb.PutRequest, creates bool) float64 {
+	size := len(request.GetValue())
+	switch {
+	case strings.Contains(string(request.GetKey()), loginKeys):
+		return changeFraction
+	case creates, size > largeValue && !mark.Deletes:
+		return fullFraction
+	case isFree(mark, size):
+		return 1
+	}
+	return changeFraction
+}
+
+// errWaiting rejects a write of a tenant that would have to wait, and must not, or not so long, or
+// not together with so many others.
 var errWaiting = errors.New("others wait already")
 
-// pace waits until a large write is allowed, or fails if the writer must not wait.
+// pace waits until a write is allowed, or fails if the writer must not wait.
 func (p *pacer) pace(ctx context.Context, mark tenant.Mark, size int) error {
 	if !mark.NoWait {
 		return p.wait(ctx, mark.Name, size)
 	}
-	if !p.tenant(mark.Name).limiter.AllowN(p.clock.Now(), min(size, tenantBurst)) || !p.total.try(mark.Name, size) {
+	if !p.tenant(mark.Name).limiter.AllowN(p.clock.Now(), cost(size)) || !p.total(size).try(mark.Name, cost(size)) {
 		return errWaiting
 	}
 	return nil
 }
 
-// wait blocks until the tenant's own rate, and then its share of the total, allow a large write.
+// cost returns the bytes that a value counts for its tenant.
+func cost(size int) int { return min(size+writeOverhead, tenantBurst) }
+
+// total returns the queue of all tenants for a value.
+func (p *pacer) total(size int) *fairQueue {
+	if size > largeValue {
+		return p.large
+	}
+	return p.small
+}
+
+// wait blocks until the tenant's own rate, and then its share of the total, allow a write.
 func (p *pacer) wait(ctx context.Context, tenant string, size int) error {
-	pace := p.tenant(tenant)
-	defer pace.waiting.Add(-1)
-	if pace.waiting.Add(1) > maxWaiting {
+	pace, total, bytes := p.tenant(tenant), p.total(size), cost(size)
+	now := p.clock.Now()
+	reservation := pace.limiter.ReserveN(now, bytes)
+	delay := reservation.DelayFrom(now)
+	if delay == 0 && total.try(tenant, bytes) {
+		return nil
+	}
+	if delay > maxDelay || !p.enter(pace) {
+		reservation.CancelAt(now)
 		return errWaiting
 	}
-	now := p.clock.Now()
-	reservation := pace.limiter.ReserveN(now, min(size, tenantBurst))
-	delay := reservation.DelayFrom(now)
+	defer p.leave(pace)
 	if err := p.sleep(ctx, now, delay); err != nil {
 		reservation.CancelAt(p.clock.Now())
 		return err
 	}
-	return p.total.wait(ctx, tenant, size)
+	return total.wait(ctx, tenant, bytes)
+}
+
+// enter counts a write that waits, and reports whether it may.
+func (p *pacer) enter(pace *tenantPace) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if pace.waiting >= maxWaiting || p.waiting >= maxTotalWaiting || pace.waiting > 0 && p.waiting >= sharedWaiting {
+		return false
+	}
+	pace.waiting++
+	p.waiting++
+	return true
+}
+
+// leave ends the wait of a write.
+func (p *pacer) leave(pace *tenantPace) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	pace.waiting--
+	p.waiting--
 }
 
 // sleep waits for a delay. It fails immediately if ctx ends before.
@@ -159,12 +226,8 @@ func (p *pacer) sleep(ctx context.Context, now time.Time, delay time.Duration) e
 	}
 }
 
-// isFull reports whether the database is too full for a new object or a large change of a tenant.
-func (p *pacer) isFull(key string) bool {
-	fraction := fullFraction
-	if strings.Contains(key, loginKeys) {
-		fraction = loginFraction
-	}
+// uses reports whether more than a fraction of the database is in use.
+func (p *pacer) uses(fraction float64) bool {
 	size := p.size.Load()
 	return size != nil && float64((*size)()) > fraction*float64(p.quota)
 }

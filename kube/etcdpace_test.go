@@ -79,14 +79,20 @@ func TestTenantCannotFloodStore(t *testing.T) {
 	for count < 2*tenantBurst/large && try(t, p, "project evil", image) {
 		count++
 	}
-	if count != tenantBurst/large {
-		t.Errorf("%d large writes of one tenant are admitted, want %d", count, tenantBurst/large)
+	if want := tenantBurst / cost(large); count != want {
+		t.Errorf("%d large writes of one tenant are admitted, want %d", count, want)
+	}
+	small := write("/kubernetes.io/configmaps/evil/settings", largeValue, false)
+	for count = 0; count < 2*large/largeValue && try(t, p, "project evil", small); count++ {
+	}
+	if count == 2*large/largeValue {
+		t.Error("small writes of a tenant are unlimited")
 	}
 	for name, c := range map[string]struct {
 		tenant string
 		txn    *etcdserverpb.TxnRequest
 	}{
-		"small":             {"project evil", write("/kubernetes.io/configmaps/evil/settings", largeValue, false)},
+		"small":             {"project shop", small},
 		"another project":   {"project shop", write("/kubernetes.io/configmaps/shop/settings", large, false)},
 		"same resource":     {"project shop", image},
 		"user of that name": {"user evil", write("/kubernetes.io/namespaces/new", large, false)},
@@ -99,22 +105,61 @@ func TestTenantCannotFloodStore(t *testing.T) {
 	if clock.Step(time.Second); try(t, p, "project evil", image) {
 		t.Errorf("%d bytes are admitted after a second, want %d", large, tenantRate)
 	}
-	if clock.Step(time.Second); !try(t, p, "project evil", image) {
+	if clock.Step(time.Duration(cost(large)/tenantRate) * time.Second); !try(t, p, "project evil", image) {
 		t.Error("the tenant's rate is not admitted")
+	}
+}
+
+// TestSmallWritesForTenantAreFree deletes objects of a tenant whose rate is used, and writes the
+// status of its objects as the platform does.
+func TestSmallWritesForTenantAreFree(t *testing.T) {
+	p := newPacer(databaseQuota, clocktesting.NewFakeClock(time.Now()))
+	for try(t, p, "project evil", write("/kubernetes.io/configmaps/evil/a", large, false)) {
+	}
+	for try(t, p, "project evil", write("/kubernetes.io/configmaps/evil/a", 1, false)) {
+	}
+	p.measure(func() int64 { return databaseQuota })
+	for name, c := range map[string]struct {
+		mark tenant.Mark
+		txn  *etcdserverpb.TxnRequest
+		want bool
+	}{
+		"deletion":              {tenant.Mark{Deletes: true}, write("/kubernetes.io/pods/evil/a", largeValue, false), true},
+		"status by a component": {tenant.Mark{NoWait: true}, write("/kubernetes.io/pods/evil/a", largeValue, false), true},
+		"large deletion":        {tenant.Mark{Deletes: true}, write("/kubernetes.io/pods/evil/a", largeValue+1, false), false},
+		"large status":          {tenant.Mark{NoWait: true}, write("/kubernetes.io/pods/evil/a", largeValue+1, false), false},
+		"object by a component": {tenant.Mark{NoWait: true}, write("/kubernetes.io/pods/evil/a", 1, true), false},
+		"change":                {tenant.Mark{}, write("/kubernetes.io/pods/evil/a", 1, false), false},
+	} {
+		c.mark.Name = "project evil"
+		if got := send(t, incoming(t.Context(), c.mark), p, c.txn); got != c.want {
+			t.Errorf("%s: admitted: %t, want %t", name, got, c.want)
+		}
+	}
+}
+
+// TestTotalFitsDatabase computes what all tenants can write until a compaction removes the first of
+// it.
+func TestTotalFitsDatabase(t *testing.T) {
+	const age = 10 * time.Minute
+	if most := 2 * (totalBurst + totalRate*int(age/time.Second)); float64(most) > fullFraction*databaseQuota {
+		t.Errorf("tenants write %d bytes in %s", most, age)
+	}
+	if databaseQuota >= fileQuota {
+		t.Error("the file has no space for free pages")
 	}
 }
 
 func TestPlatformNeverWaitsForTenants(t *testing.T) {
 	p := newPacer(databaseQuota, clocktesting.NewFakeClock(time.Now()))
-	for tenant := range totalBurst / tenantBurst {
-		for range tenantBurst / large {
-			if !try(t, p, fmt.Sprint("project ", tenant), write("/kubernetes.io/configmaps/a/a", large, false)) {
-				t.Fatal("the total is smaller than its burst")
-			}
+	admitted := 0
+	for tenant := range 2 * totalBurst / tenantBurst {
+		for try(t, p, fmt.Sprint("project ", tenant), write("/kubernetes.io/configmaps/a/a", large, false)) {
+			admitted++
 		}
 	}
-	if try(t, p, "project shop", write("/kubernetes.io/configmaps/shop/settings", large, false)) {
-		t.Error("there is no limit for all tenants together")
+	if want := totalBurst / cost(large); admitted != want {
+		t.Errorf("%d large writes of all tenants together are admitted, want %d", admitted, want)
 	}
 	for range 2 * tenantBurst / large {
 		if !try(t, p, "", write("/kubernetes.io/minions/node1", large, false)) {
@@ -126,23 +171,47 @@ func TestPlatformNeverWaitsForTenants(t *testing.T) {
 func TestTenantCannotOccupyServerWithWaitingWrites(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Now())
 	p := newPacer(databaseQuota, clock)
-	for range tenantBurst / large {
-		try(t, p, "project evil", write("/kubernetes.io/configmaps/evil/a", large, false))
+	exhaust := func(tenant string) {
+		p.tenant(tenant).limiter.AllowN(clock.Now(), tenantBurst)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	results := make(chan error)
+	count := 0
+	start := func(tenant string) {
+		t.Helper()
+		count++
+		go func() { results <- p.wait(ctx, tenant, largeValue) }()
+		eventually.True(t, "the write to wait", func() bool { return clock.Waiters() == count })
+	}
+	refuses := func(tenant string) {
+		t.Helper()
+		if err := p.wait(ctx, tenant, largeValue); !errors.Is(err, errWaiting) {
+			t.Errorf("one more write of %s: %v", tenant, err)
+		}
+	}
+	exhaust("project evil")
 	for range maxWaiting {
-		go func() { results <- p.wait(ctx, "project evil", large) }()
+		start("project evil")
 	}
-	eventually.True(t, "the writes to wait", func() bool { return clock.Waiters() == maxWaiting })
-	if err := p.wait(ctx, "project evil", large); !errors.Is(err, errWaiting) {
-		t.Errorf("one more write: %v", err)
-	}
-	if err := p.wait(ctx, "project shop", large); err != nil {
+	refuses("project evil")
+	if err := p.wait(ctx, "project shop", largeValue); err != nil {
 		t.Errorf("a write of another tenant: %v", err)
 	}
+	// A user with many projects
+	for project := 0; count < maxTotalWaiting; project++ {
+		name := fmt.Sprint("project ", project)
+		exhaust(name)
+		start(name)
+		if count < sharedWaiting {
+			start(name)
+		} else if count < maxTotalWaiting {
+			refuses(name)
+		}
+	}
+	exhaust("project last")
+	refuses("project last")
 	cancel()
-	for range maxWaiting {
+	for range count {
 		if err := <-results; !errors.Is(err, context.Canceled) {
 			t.Errorf("a write whose request ended: %v", err)
 		}
@@ -150,6 +219,29 @@ func TestTenantCannotOccupyServerWithWaitingWrites(t *testing.T) {
 	clock.Step(time.Minute)
 	if err := p.wait(t.Context(), "project evil", large); err != nil {
 		t.Errorf("writes whose requests ended count: %v", err)
+	}
+}
+
+func TestWriteDoesNotWaitLong(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Now())
+	p := newPacer(databaseQuota, clock)
+	p.tenant("project evil").limiter.AllowN(clock.Now(), tenantBurst)
+	if err := p.wait(t.Context(), "project evil", int(maxDelay/time.Second)*tenantRate+1); !errors.Is(err, errWaiting) {
+		t.Errorf("the write waits: %v", err)
+	}
+}
+
+func TestLargeWritesDoNotDelaySmallOnes(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Now())
+	p := newPacer(databaseQuota, clock)
+	for tenant := range totalBurst / tenantBurst {
+		for try(t, p, fmt.Sprint("project ", tenant), write("/kubernetes.io/configmaps/a/a", large, false)) {
+		}
+	}
+	for try(t, p, "project last", write("/kubernetes.io/configmaps/a/a", largeValue+1, false)) {
+	}
+	if !try(t, p, "project shop", write("/kubernetes.io/configmaps/shop/a", largeValue, false)) {
+		t.Error("a small write waits")
 	}
 }
 
@@ -180,6 +272,9 @@ func TestTenantsCannotFillDatabase(t *testing.T) {
 	size = 91
 	if try(t, p, "user alice", write("/kubernetes.io/oauth.openshift.io/oauthaccesstokens/a", 1, true)) {
 		t.Error("tokens can fill the database")
+	}
+	if try(t, p, "project shop", write("/kubernetes.io/pods/shop/a", 1000, false)) {
+		t.Error("small changes can fill the database")
 	}
 }
 

@@ -35,6 +35,7 @@ func markTenant(next http.Handler) http.Handler {
 		caller, authenticated := request.UserFrom(r.Context())
 		if ok && authenticated {
 			if mark := markOf(info, caller, r.Header); mark.Name != "" {
+				mark.Deletes = info.Verb == "delete" || info.Verb == "deletecollection"
 				r = r.WithContext(mark.With(r.Context()))
 			}
 		}

@@ -43,6 +43,8 @@ func TestRequestHasItsTenant(t *testing.T) {
 		"node":                       {"system:node:a", "", request.RequestInfo{Resource: "nodes", Name: "a"}, tenant.Mark{}},
 		"platform's service account": {"system:serviceaccount:openshift-infra:a", "", request.RequestInfo{Resource: "projects"}, tenant.Mark{}},
 		"record of an image":         {masterUser, "", request.RequestInfo{APIGroup: imagev1.GroupName, Resource: "images"}, tenant.Mark{Name: recordTenant, NoWait: true}},
+		"deletion":                   {"alice", "", request.RequestInfo{Verb: "delete", Namespace: "shop", Resource: "pods"}, tenant.Mark{Name: "project shop", Deletes: true}},
+		"deletion of a list":         {"alice", "", request.RequestInfo{Verb: "deletecollection", Namespace: "shop", Resource: "pods"}, tenant.Mark{Name: "project shop", Deletes: true}},
 		"record by an administrator": {"system:admin", "", request.RequestInfo{APIGroup: imagev1.GroupName, Resource: "images"}, tenant.Mark{}},
 	} {
 		t.Run(name, func(t *testing.T) {

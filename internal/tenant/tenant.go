@@ -18,6 +18,8 @@ const (
 	nameKey = "slipway-tenant-bin"
 	// noWaitKey exists if the writer must not wait for the tenant's other writes.
 	noWaitKey = "slipway-tenant-no-wait"
+	// deletesKey exists if the request deletes objects.
+	deletesKey = "slipway-tenant-deletes"
 )
 
 // Project returns the tenant of a project.
@@ -33,6 +35,8 @@ type Mark struct {
 	// NoWait means that the writer is not the tenant, but a component of the platform that serves
 	// all tenants. Its writes fail where those of the tenant would wait.
 	NoWait bool
+	// Deletes means that the request deletes objects. Some objects are changed first.
+	Deletes bool
 }
 
 // With returns a context of requests to etcd with a mark, which replaces an earlier one.
@@ -43,11 +47,15 @@ func (m Mark) With(ctx context.Context) context.Context {
 	}
 	delete(outgoing, nameKey)
 	delete(outgoing, noWaitKey)
+	delete(outgoing, deletesKey)
 	if m.Name != "" {
 		outgoing.Set(nameKey, m.Name)
 	}
 	if m.NoWait {
 		outgoing.Set(noWaitKey, "true")
+	}
+	if m.Deletes {
+		outgoing.Set(deletesKey, "true")
 	}
 	return metadata.NewOutgoingContext(ctx, outgoing)
 }
@@ -65,7 +73,7 @@ func Incoming(ctx context.Context) Mark {
 }
 
 func of(md metadata.MD) Mark {
-	mark := Mark{NoWait: len(md[noWaitKey]) > 0}
+	mark := Mark{NoWait: len(md[noWaitKey]) > 0, Deletes: len(md[deletesKey]) > 0}
 	if names := md[nameKey]; len(names) > 0 {
 		mark.Name = names[0]
 	}

@@ -1,0 +1,124 @@
+package kube
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/slipway-platform/slipway/internal/tenant"
+)
+
+// reasonFull is the reason in responses to writes that the pacer rejects until objects are deleted.
+const reasonFull metav1.StatusReason = "InsufficientStorage"
+
+// full returns the pacer's error for a database that is nearly full.
+func full() error {
+	return refused("the store of the cluster is nearly full: delete objects, or ask an administrator of the cluster", 0)
+}
+
+// tooMany returns the pacer's error for a write that exceeds the rate of its tenant. It contains
+// when the tenant can try again.
+func (p *pacer) tooMany(name string, size int, cause error) error {
+	now := p.clock.Now()
+	reservation := p.tenant(name).limiter.ReserveN(now, cost(size))
+	delay := reservation.DelayFrom(now)
+	reservation.CancelAt(now)
+	return refused("too many or too large objects are written for "+name+": "+cause.Error()+"; try again later", max(delay, time.Second))
+}
+
+// refused returns an error of etcd. Its detail is the delay until a repetition can succeed, or 0 if
+// it is useless.
+func refused(message string, delay time.Duration) error {
+	detailed, err := status.New(codes.ResourceExhausted, message).WithDetails(durationpb.New(delay))
+	if err != nil { // the detail cannot be encoded
+		return status.Error(codes.ResourceExhausted, message)
+	}
+	return detailed.Err()
+}
+
+// response returns the error of the API for an error of the pacer, and any other error unchanged.
+//
+// Clients of Kubernetes repeat a request if the response says after how many seconds. The platform
+// must not do this: the scheduler and kubelets would wait for a tenant, and the API server's
+// requests to itself would occupy it.
+func response(ctx context.Context, err error) error {
+	state, ok := status.FromError(err)
+	if err == nil || !ok || state.Code() != codes.ResourceExhausted {
+		return err
+	}
+	for _, detail := range state.Details() {
+		duration, ok := detail.(*durationpb.Duration)
+		if !ok {
+			continue
+		}
+		delay := duration.AsDuration()
+		if delay == 0 {
+			return &apierrors.StatusError{ErrStatus: metav1.Status{
+				Status: metav1.StatusFailure, Code: http.StatusInsufficientStorage, Reason: reasonFull, Message: state.Message(),
+			}}
+		}
+		seconds := int(math.Ceil(delay.Seconds()))
+		if caller, ok := request.UserFrom(ctx); tenant.Outgoing(ctx).NoWait || ok && caller.GetName() == user.APIServerUser {
+			seconds = 0
+		}
+		return apierrors.NewTooManyRequests(state.Message(), seconds)
+	}
+	return err
+}
+
+// pacedGetter adds pacedStorage to the storage of each resource.
+type pacedGetter struct{ generic.RESTOptionsGetter }
+
+// GetRESTOptions implements generic.RESTOptionsGetter.
+func (g pacedGetter) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
+	options, err := g.RESTOptionsGetter.GetRESTOptions(resource, example)
+	if err != nil {
+		return options, err
+	}
+	next := options.Decorator
+	options.Decorator = func(config *storagebackend.ConfigForResource, prefix string, keyFunc func(runtime.Object) (string, error), newFunc, newListFunc func() runtime.Object,
+		attributes storage.AttrFunc, triggers storage.IndexerFuncs, indexers *cache.Indexers) (storage.Interface, factory.DestroyFunc, error) {
+		store, destroy, err := next(config, prefix, keyFunc, newFunc, newListFunc, attributes, triggers, indexers)
+		if err != nil {
+			return nil, nil, err
+		}
+		return pacedStorage{store}, destroy, nil
+	}
+	return options, nil
+}
+
+// pacedStorage converts the pacer's errors to those of the API.
+type pacedStorage struct{ storage.Interface }
+
+// Create implements storage.Interface.
+func (s pacedStorage) Create(ctx context.Context, key string, object, out runtime.Object, seconds uint64) error {
+	return response(ctx, s.Interface.Create(ctx, key, object, out, seconds))
+}
+
+// Delete implements storage.Interface.
+func (s pacedStorage) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions,
+	validate storage.ValidateObjectFunc, existing runtime.Object, options storage.DeleteOptions) error {
+	return response(ctx, s.Interface.Delete(ctx, key, out, preconditions, validate, existing, options))
+}
+
+// GuaranteedUpdate implements storage.Interface.
+func (s pacedStorage) GuaranteedUpdate(ctx context.Context, key string, into runtime.Object, ignoreNotFound bool,
+	preconditions *storage.Preconditions, update storage.UpdateFunc, existing runtime.Object) error {
+	return response(ctx, s.Interface.GuaranteedUpdate(ctx, key, into, ignoreNotFound, preconditions, update, existing))
+}
