@@ -148,7 +148,7 @@ func (s *server) complete() (err error) {
 		Kube: s.kube, Cache: s.accounts, Routes: s.objects.routes, GrantMethod: s.ServiceAccountGrantMethod,
 	}}
 	s.issuer = &token.Issuer{
-		Tokens: s.objects.tokens, Codes: s.objects.codes, MaxAge: s.TokenMaxAge, CodeMaxAge: s.CodeMaxAge, InactivityTimeout: s.TokenInactivityTimeout,
+		Tokens: s.objects.tokens, Codes: s.objects.codes, Quota: &store.Quota[*oauthv1.OAuthAccessToken]{Objects: s.objects.tokens}, MaxAge: s.TokenMaxAge, CodeMaxAge: s.CodeMaxAge, InactivityTimeout: s.TokenInactivityTimeout,
 	}
 	for _, secret := range s.SessionSecrets {
 		s.issuer.CodeKeys = append(s.issuer.CodeKeys, []byte(secret.Authentication))
@@ -158,8 +158,12 @@ func (s *server) complete() (err error) {
 		Sessions: sessions, Pages: s.pages, PublicURL: s.PublicURL, AlwaysChoose: s.AlwaysShowProviderSelection, Metrics: s.Metrics,
 		Throttle: s.Throttle, Report: s.report,
 	}
+	grants := &grant.Grants{
+		Authorizations: s.objects.authorizations,
+		Quota:          &store.Quota[*oauthv1.OAuthClientAuthorization]{Objects: s.objects.authorizations},
+	}
 	s.grants = &authorize.Server{
-		Clients: s.registry, Login: s.login, Grants: &grant.Grants{Authorizations: s.objects.authorizations},
+		Clients: s.registry, Login: s.login, Grants: grants,
 		Issuer: s.issuer, Pages: s.pages, GrantMethod: s.GrantMethod, Notice: s.notices.add, Report: s.report,
 	}
 	s.routes, err = s.handlers()

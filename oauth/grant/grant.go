@@ -20,6 +20,9 @@ import (
 // Grants reads and writes the grants of users.
 type Grants struct {
 	Authorizations store.Objects[*oauthv1.OAuthClientAuthorization]
+	// Quota limits the grants of each user: service accounts can be clients, and grants can outlive
+	// them.
+	Quota *store.Quota[*oauthv1.OAuthClientAuthorization]
 }
 
 func name(user *userv1.User, c *client.Client) string { return user.Name + ":" + c.ID }
@@ -61,6 +64,9 @@ func (g *Grants) Add(ctx context.Context, user *userv1.User, c *client.Client,
 func (g *Grants) add(ctx context.Context, user *userv1.User, c *client.Client, scopes []string) error {
 	grant, err := g.Authorizations.Get(ctx, name(user, c))
 	if apierrors.IsNotFound(err) {
+		if err := g.Quota.Add(ctx, user.Name); err != nil {
+			return err
+		}
 		_, err = g.Authorizations.Create(ctx, &oauthv1.OAuthClientAuthorization{
 			ObjectMeta: metav1.ObjectMeta{Name: name(user, c), Annotations: c.Annotations()},
 			ClientName: c.ID, UserName: user.Name, UserUID: string(user.UID), Scopes: scopes,

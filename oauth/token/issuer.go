@@ -23,6 +23,8 @@ var ErrInvalidCode = errors.New("the code is not valid")
 type Issuer struct {
 	Tokens store.Objects[*oauthv1.OAuthAccessToken]
 	Codes  store.Objects[*oauthv1.OAuthAuthorizeToken]
+	// Quota limits the access tokens of each user.
+	Quota *store.Quota[*oauthv1.OAuthAccessToken]
 	// MaxAge is the default lifetime of an access token in seconds, 0 without limit. CodeMaxAge is
 	// the lifetime of a code.
 	MaxAge, CodeMaxAge int32
@@ -67,7 +69,11 @@ func (i *Issuer) Access(ctx context.Context, grant Grant) (Issued, error) {
 		UserName: grant.UserName, UserUID: grant.UserUID, AuthorizeToken: grant.Code,
 		InactivityTimeoutSeconds: or(grant.Client.InactivityTimeout, i.InactivityTimeout),
 	}
-	if _, err := i.Tokens.Create(onBehalf(ctx, grant), token); err != nil {
+	ctx = onBehalf(ctx, grant)
+	if err := i.Quota.Add(ctx, grant.UserName); err != nil {
+		return Issued{}, err
+	}
+	if _, err := i.Tokens.Create(ctx, token); err != nil {
 		return Issued{}, fmt.Errorf("store access token of user %q: %w", grant.UserName, err)
 	}
 	return Issued{Secret: secret, ExpiresIn: token.ExpiresIn, Scopes: grant.Scopes}, nil

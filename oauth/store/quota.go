@@ -1,0 +1,77 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+const (
+	// maxPerUser is the maximum number of objects of a resource that a user leaves in the store.
+	maxPerUser = 1000
+	// countInterval is the number of new objects of a user after which they are counted, which
+	// reads all objects of the resource. Until then, each server can exceed the maximum by as many.
+	countInterval = 100
+)
+
+// Quota limits the objects of a resource that each user leaves in the store. No ResourceQuota
+// counts objects outside of projects, and a script can log in again and again.
+type Quota[T interface {
+	runtime.Object
+	metav1.Object
+}] struct {
+	Objects Objects[T]
+
+	mu sync.Mutex
+	// added contains the new objects of each user since the last count.
+	added map[string]int
+}
+
+// Add prepares for a new object of a user. It deletes the user's oldest objects if there are too
+// many. The resource must support the field userName.
+func (q *Quota[T]) Add(ctx context.Context, user string) error {
+	if !q.isDue(user) {
+		return nil
+	}
+	objects, err := q.Objects.Where(ctx, "userName", user)
+	if err != nil {
+		return fmt.Errorf("count objects of user %q: %w", user, err)
+	}
+	excess := len(objects) + 1 - maxPerUser
+	if excess <= 0 {
+		return nil
+	}
+	slices.SortFunc(objects, func(a, b T) int {
+		if order := a.GetCreationTimestamp().Compare(b.GetCreationTimestamp().Time); order != 0 {
+			return order
+		}
+		return strings.Compare(a.GetName(), b.GetName())
+	})
+	for _, object := range objects[:excess] {
+		if err := q.Objects.Delete(ctx, object.GetName()); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("delete oldest object of user %q: %w", user, err)
+		}
+	}
+	return nil
+}
+
+// isDue counts a new object of a user, and reports whether all of them must be counted.
+func (q *Quota[T]) isDue(user string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.added == nil {
+		q.added = map[string]int{}
+	}
+	q.added[user]++
+	if q.added[user] < countInterval {
+		return false
+	}
+	delete(q.added, user)
+	return true
+}
