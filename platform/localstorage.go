@@ -26,9 +26,12 @@ func storageLimits() storageclient.Limits {
 	return storageclient.Limits{
 		Group: pki.StorageGroup, Driver: local.DriverName,
 		ClaimFinalizers: append(finalizers, snapshot.ClaimFinalizers()...), ClaimAnnotations: annotations,
-		SnapshotFinalizers: snapshot.Finalizers(),
+		SnapshotFinalizers: snapshot.Finalizers(), CapacityNamespace: capacityNamespace,
 	}
 }
+
+// capacityNamespace is the namespace of the CSIStorageCapacity objects of local storage.
+const capacityNamespace = "openshift-infra"
 
 // localStorage returns the component for volumes on the node's own disk.
 func (h *Host) localStorage() (component.Component, error) {
@@ -81,7 +84,7 @@ func localController(client *rest.Config, socket, nodeName string) *csi.Controll
 	return &csi.Controller{
 		Config: client, Drivers: []string{socket}, Node: nodeName,
 		Features: csi.Features(csi.Options{
-			Capacity: capacity.Options{Namespace: "openshift-infra"},
+			Capacity: capacity.Options{Namespace: capacityNamespace},
 			// A call of a driver in this process is cheap.
 			Provision: provision.Options{RetryMax: 15 * time.Second},
 		}),

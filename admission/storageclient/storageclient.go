@@ -34,6 +34,8 @@ type Limits struct {
 	// ClaimFinalizers and ClaimAnnotations are all that the clients may change in the metadata of
 	// claims, SnapshotFinalizers in that of VolumeSnapshots.
 	ClaimFinalizers, ClaimAnnotations, SnapshotFinalizers []string
+	// CapacityNamespace is the namespace of their CSIStorageCapacity objects.
+	CapacityNamespace string
 }
 
 // Feature returns the plugin.
@@ -94,6 +96,8 @@ func (p *plugin) validate(ctx context.Context, a admission.Attributes) error {
 		return p.checkClaim(ctx, a.GetOldObject(), a.GetObject())
 	case "volumesnapshots":
 		return p.checkSnapshot(ctx, a.GetOldObject(), a.GetObject())
+	case "csistoragecapacities":
+		return p.checkCapacity(a.GetNamespace())
 	}
 	for _, object := range []runtime.Object{a.GetOldObject(), a.GetObject()} {
 		if err := p.check(resource, object); err != nil {
@@ -148,6 +152,15 @@ func (p *plugin) checkVolume(pv *corev1.PersistentVolume) error {
 		if secret != nil {
 			return fmt.Errorf("spec.csi.%s: the driver %q uses no secrets; remove the secret from the StorageClass", field, p.Driver)
 		}
+	}
+	return nil
+}
+
+// checkCapacity accepts capacities in the namespace of the clients: the scheduler selects nodes by
+// those of all drivers.
+func (p *plugin) checkCapacity(namespace string) error {
+	if namespace != p.CapacityNamespace {
+		return fmt.Errorf("the client of local storage can only have capacities in namespace %q", p.CapacityNamespace)
 	}
 	return nil
 }

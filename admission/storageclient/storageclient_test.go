@@ -37,6 +37,12 @@ func attributes(who, resource string, operation admission.Operation, old, object
 		schema.GroupVersionResource{Resource: resource}, "", operation, nil, false, &user.DefaultInfo{Name: "client", Groups: []string{who}})
 }
 
+func TestClientHasCapacitiesInItsNamespace(t *testing.T) {
+	limits := Limits{Group: group, Driver: driver, CapacityNamespace: "shop"}
+	err := newPlugin(limits).Validate(t.Context(), attributes(group, "csistoragecapacities", admission.Create, nil, &storagev1.CSIStorageCapacity{}), nil)
+	expect(t, err, "")
+}
+
 // expect fails the test unless an error contains a text, or there is no error if the text is empty.
 func expect(t *testing.T, err error, want string) {
 	t.Helper()
@@ -68,6 +74,8 @@ func TestClientIsLimitedToItsDriver(t *testing.T) {
 		"content of another driver":           {"volumesnapshotcontents", nil, content("nfs.example.com"), "spec.driver"},
 		"deletion of another content":         {"volumesnapshotcontents", content("nfs.example.com"), nil, "spec.driver"},
 		"event":                               {"events", nil, &corev1.Event{}, ""},
+		"capacity elsewhere":                  {"csistoragecapacities", nil, &storagev1.CSIStorageCapacity{}, "only have capacities in namespace"},
+		"deletion of a capacity elsewhere":    {"csistoragecapacities", &storagev1.CSIStorageCapacity{}, nil, "only have capacities in namespace"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			operation := admission.Update
