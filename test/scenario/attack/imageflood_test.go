@@ -2,6 +2,7 @@ package attack
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	imagev1 "github.com/openshift/api/image/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 	"github.com/slipway-platform/slipway/test/kit"
@@ -39,7 +41,7 @@ func TestImagesOfOneTenantDoNotDelayThoseOfAnother(t *testing.T) {
 			for i := range perWriter {
 				body := largeMapping(t, s.evil, writer*perWriter+i)
 				err := s.mallory.Rest.Post().AbsPath(kit.GroupPath(imageGroup, s.evil, "imagestreammappings")).
-					SetHeader("Content-Type", "application/json").Body([]byte(body)).Do(ctx).Error()
+					MaxRetries(0).SetHeader("Content-Type", "application/json").Body([]byte(body)).Do(ctx).Error()
 				if err != nil {
 					refusals <- err
 					return
@@ -50,10 +52,64 @@ func TestImagesOfOneTenantDoNotDelayThoseOfAnother(t *testing.T) {
 	}
 	defer flood.Wait()
 	defer cancel()
-	if err := <-refusals; !strings.Contains(err.Error(), "too many large objects") {
+	if err := <-refusals; !strings.Contains(err.Error(), "too many or too large objects") {
 		t.Fatalf("the flood of large records: %v", err)
 	}
 	for number := range 3 {
 		s.alice.May("POST", kit.GroupPath(imageGroup, s.shop, "imagestreammappings"), largeMapping(t, s.shop, number))
+	}
+}
+
+// TestDeletionOfProjectWithLargeRecordsDelaysNobody deletes a project that created more large
+// records of images than the platform may rewrite at a time. Another project uses all of them, so
+// each of them changes its owner.
+func TestDeletionOfProjectWithLargeRecordsDelaysNobody(t *testing.T) {
+	s := tenants(t)
+	s.stream(s.alice, s.shop, "app")
+	s.stream(s.mallory, s.evil, "app")
+	const records = 34 // the platform writes 32 MiB at a time
+	digests := make([]string, records)
+	for number := range records {
+		body := largeMapping(t, s.evil, number)
+		s.mallory.May("POST", kit.GroupPath(imageGroup, s.evil, "imagestreammappings"), body)
+		s.alice.May("POST", kit.GroupPath(imageGroup, s.shop, "imagestreammappings"), body)
+		var image imagev1.ImageStreamMapping
+		if err := json.Unmarshal([]byte(body), &image); err != nil {
+			t.Fatal(err)
+		}
+		digests[number] = image.Image.Name
+	}
+	administrator := s.Administrator()
+	owned := func(project string) int {
+		t.Helper()
+		body, err := administrator.Rest.Get().AbsPath("/apis/"+imageGroup+"/v1/images").Param("labelSelector", record.ProjectLabel+"="+project).
+			SetHeader("Accept", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1").DoRaw(t.Context())
+		var list metav1.PartialObjectMetadataList
+		if err := errors.Join(err, json.Unmarshal(body, &list)); err != nil {
+			t.Fatal(err)
+		}
+		return len(list.Items)
+	}
+	if got := owned(s.evil); got != records {
+		t.Fatalf("the project has %d records, want %d", got, records)
+	}
+	s.mallory.May("DELETE", "/apis/project.openshift.io/v1/projects/"+s.evil, "")
+	s.WaitFor("the first record to have another owner", func(context.Context) error {
+		if owned(s.shop) == 0 {
+			return errors.New("all records have the former owner")
+		}
+		return nil
+	})
+	s.alice.May("POST", kit.CorePath(s.shop, "configmaps"),
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"large"},"data":{"large":"`+strings.Repeat("x", 900<<10)+`"}}`)
+	s.alice.May("POST", kit.GroupPath(imageGroup, s.shop, "imagestreammappings"), largeMapping(t, s.shop, records))
+	s.WaitFor("all records to have another owner", func(context.Context) error {
+		if got := owned(s.shop); got != records+1 {
+			return fmt.Errorf("%d of %d records have another owner", got, records+1)
+		}
+		return nil
+	})
+	for _, digest := range digests {
+		administrator.May("DELETE", "/apis/"+imageGroup+"/v1/images/"+digest, "")
 	}
 }

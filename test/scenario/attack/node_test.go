@@ -81,6 +81,9 @@ func TestStorageClientCannotTakeNode(t *testing.T) {
 	storage.MayNot("POST", "/apis/storage.k8s.io/v1/csidrivers?", "{apiVersion: storage.k8s.io/v1, kind: CSIDriver, metadata: {name: nfs.example.com}}", "metadata.name")
 	storage.MayNot("POST", "/apis/snapshot.storage.k8s.io/v1/volumesnapshotcontents?", `{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshotContent, metadata: {name: forged},
 		spec: {driver: nfs.example.com, deletionPolicy: Retain, source: {snapshotHandle: a}, volumeSnapshotRef: {namespace: a, name: a}}}`, "spec.driver")
+	const capacity = "{apiVersion: storage.k8s.io/v1, kind: CSIStorageCapacity, metadata: {name: forged}, storageClassName: fast, capacity: 1Ti}"
+	storage.MayNot("POST", kit.GroupPath("storage.k8s.io", c.Namespace, "csistoragecapacities?"), capacity, "only have capacities in namespace")
+	storage.May("POST", kit.GroupPath("storage.k8s.io", "openshift-infra", "csistoragecapacities?"), capacity)
 
 	administrator := c.Administrator()
 	administrator.May("POST", volumes, strings.Replace(volume("hostPath: {path: /nowhere}"), "forged", "taken", 1))

@@ -1,46 +1,124 @@
 package attack
 
 import (
-	"encoding/json"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestTenantCannotFloodStore writes one large object repeatedly. Each write uses memory of the
-// control plane, and a part of the database until the next compaction.
+// configMap creates a ConfigMap of mallory's with size bytes.
+func (s *stage) configMap(name string, size int) {
+	s.mallory.May("POST", kit.CorePath(s.evil, "configmaps"),
+		fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q},"data":{"text":%q}}`, name, strings.Repeat("x", size)))
+}
+
+// change sends a small change of a ConfigMap. The API server writes all of it.
+func (s *stage) change(ctx context.Context, name string, retries int) error {
+	body := []byte(`{"data":{"change":"` + rand.Text() + `"}}`)
+	return s.mallory.Rest.Patch(types.MergePatchType).AbsPath(kit.CorePath(s.evil, "configmaps/"+name)).MaxRetries(retries).Body(body).Do(ctx).Error()
+}
+
+// flood changes large objects of mallory's from several clients until the test ends. The clients
+// repeat what the API server refuses, when it says so.
+func (s *stage) flood(t *testing.T) {
+	t.Helper()
+	const clients, size, retries = 4, 1000 << 10, 10
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+	for client := range clients {
+		name := fmt.Sprint("flood-", client)
+		s.configMap(name, size)
+		running.Go(func() {
+			for ctx.Err() == nil {
+				_ = s.change(ctx, name, retries) // the API server refuses most changes
+			}
+		})
+	}
+}
+
+// TestTenantCannotFloodStore writes objects again and again, large and small ones. Each write takes
+// memory of the control plane, and a part of the database until the next compaction.
 func TestTenantCannotFloodStore(t *testing.T) {
 	s := tenants(t)
-	// A write takes less than a second. In this time, half of its size becomes free again.
-	const size, writes = 1 << 20, 80
-	flood := kit.CorePath(s.evil, "configmaps/flood")
-	s.mallory.May("POST", kit.CorePath(s.evil, "configmaps"), "{apiVersion: v1, kind: ConfigMap, metadata: {name: flood}}")
-	large, err := json.Marshal(map[string]any{"data": map[string]string{"large": strings.Repeat("x", size-1000)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.mallory.May("PATCH", flood, string(large))
-	count := 0
-	for ; count < writes; count++ {
-		request := s.mallory.Rest.Verb("PATCH").AbsPath(flood).Param("timeout", "1s").SetHeader("Content-Type", "application/merge-patch+json")
-		// a small request with a large result
-		patch := `{"data":{"count":"` + strings.Repeat("x", count) + `"}}`
-		err := request.Body([]byte(patch)).Do(t.Context()).Error()
-		if err != nil {
-			t.Logf("write %d: %v", count, err)
-		}
-		if err != nil && strings.Contains(err.Error(), "too many large objects") {
-			break
+	const large, small, clients = 1000 << 10, 15 << 10, 8
+	for _, size := range []int{large, small} {
+		for client := range clients {
+			s.configMap(fmt.Sprintf("probe-%d-%d", size, client), size)
 		}
 	}
-	if count == writes {
-		t.Errorf("%d writes of %d bytes each have no limit", count, size)
+	s.flood(t)
+	for _, size := range []int{large, small} {
+		s.WaitFor(fmt.Sprintf("a refused change of %d bytes", size), func(ctx context.Context) error {
+			results := make(chan error, clients)
+			for client := range clients {
+				go func() { results <- s.change(ctx, fmt.Sprintf("probe-%d-%d", size, client), 0) }()
+			}
+			refused := false
+			for range clients {
+				err := <-results
+				if !apierrors.IsTooManyRequests(err) || !strings.Contains(err.Error(), "too many or too large objects") {
+					continue
+				}
+				refused = true
+				if seconds, ok := apierrors.SuggestsClientDelay(err); !ok || seconds < 1 {
+					t.Errorf("the refusal does not say when to try again: %v", err)
+				}
+			}
+			if !refused {
+				return errors.New("the changes have no limit")
+			}
+			return nil
+		})
 	}
-	s.mallory.May("PATCH", flood, `{"data":{"large":null}}`)
-	s.alice.May("POST", kit.CorePath(s.shop, "configmaps"), string(large[:1])+`"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"large"},`+string(large[1:]))
+	s.alice.May("POST", kit.CorePath(s.shop, "configmaps"),
+		fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"large"},"data":{"text":%q}}`, strings.Repeat("x", large)))
+	s.mallory.May("DELETE", kit.CorePath(s.evil, fmt.Sprintf("configmaps/probe-%d-0", small)), "")
+}
+
+// TestPlatformNeverWaitsForFloodOfTenant writes the status of a pod as the scheduler and a
+// controller do, one pod after the other, while the pod's tenant floods the store.
+func TestPlatformNeverWaitsForFloodOfTenant(t *testing.T) {
+	s := tenants(t)
+	const large = 200 << 10
+	s.mallory.May("POST", kit.CorePath(s.evil, "pods"),
+		sleeper("stuck", `{large: "`+strings.Repeat("x", large)+`"}`, "{}")+"  nodeSelector: {no: node}\n")
+	s.flood(t)
+	for name, identity := range map[string]rest.ImpersonationConfig{
+		"scheduler": {UserName: "system:kube-scheduler", Groups: []string{"system:authenticated"}},
+		"controller": {UserName: "system:serviceaccount:kube-system:node-controller",
+			Groups: []string{"system:authenticated", "system:serviceaccounts", "system:serviceaccounts:kube-system"}},
+	} {
+		component := s.Impersonate(identity)
+		s.WaitFor("a refusal of the "+name, func(ctx context.Context) error {
+			err := component.Rest.Patch(types.MergePatchType).AbsPath(kit.CorePath(s.evil, "pods/stuck/status")).
+				Body([]byte(`{"status":{"message":"` + rand.Text() + `"}}`)).Do(ctx).Error()
+			if seconds, ok := apierrors.SuggestsClientDelay(err); ok && seconds > 0 {
+				t.Fatalf("the %s has to wait for %d seconds: %v", name, seconds, err)
+			}
+			if !apierrors.IsTooManyRequests(err) {
+				return fmt.Errorf("the write is not refused: %w", err)
+			}
+			return nil
+		})
+	}
+	s.alice.May("POST", kit.CorePath(s.shop, "pods"), sleeper("honest", "{}", "{}"))
+	s.In(s.shop).WaitPodRunning("honest")
 }
 
 // TestUserCannotFillStoreWithTokens requests tokens and codes with a long text of the user's
