@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
-	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 	events "k8s.io/client-go/tools/record"
 
 	"github.com/slipway-platform/slipway/storage/flexvolume"
@@ -72,7 +72,7 @@ func (*Report) Name() string { return "flexvolume-report" }
 func (r *Report) Run(ctx context.Context, ready func()) error {
 	ready()
 	broadcaster := events.NewBroadcaster(events.WithContext(ctx))
-	broadcaster.StartRecordingToSink(&typedcore.EventSinkImpl{Interface: r.Client.CoreV1().Events("")})
+	broadcaster.StartRecordingToSink(&coreclient.EventSinkImpl{Interface: r.Client.CoreV1().Events("")})
 	defer broadcaster.Shutdown()
 	recorder := broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "flexvolume", Host: r.NodeName})
 	published := r.stored(ctx)
