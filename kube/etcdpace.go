@@ -57,8 +57,8 @@ const (
 //
 // A tenant is a project or a user (markTenant). The platform's own writes have no limits. Where its
 // components write large objects of a tenant, they fail instead of waiting. Their small writes
-// there, and small writes that delete a tenant's objects, count for no tenant: the platform limits the
-// rate of its components, and a deletion writes once what another write created.
+// there, and small writes that delete a tenant's objects, count for no tenant: the platform limits
+// the rate of its components, and a deletion writes once what another write created.
 type pacer struct {
 	// size returns the bytes of the database in use. It is nil until etcd has started.
 	size atomic.Pointer[func() int64]
