@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericserver "k8s.io/apiserver/pkg/server"
@@ -43,6 +44,8 @@ type Base struct {
 	Config genericserver.Config
 	// Etcd is its completed storage options.
 	Etcd options.EtcdOptions
+	// Storage, if set, returns the storage of the groups in terms of that of upstream.
+	Storage func(generic.RESTOptionsGetter) generic.RESTOptionsGetter
 	// Authorizer is set to the complete authorizer.
 	Authorizer *Authorizer
 	// Informers are its informers.
@@ -72,6 +75,9 @@ func New(features []Feature, base Base) (*Server, error) {
 	s.Resolve(&s.config)
 	if err := s.store(base.Etcd); err != nil {
 		return nil, err
+	}
+	if base.Storage != nil {
+		s.config.RESTOptionsGetter = base.Storage(s.config.RESTOptionsGetter)
 	}
 	s.config.MergedResourceConfig = serverstorage.NewResourceConfig()
 	s.config.MergedResourceConfig.EnableVersions(s.GroupVersions()...)

@@ -33,12 +33,12 @@ import (
 func (s *APIServer) chain(config *app.Config, authorizer *apiserver.Authorizer) (*aggregator.APIAggregator, error) {
 	generic := config.KubeAPIs.ControlPlane.Generic
 	generic.LoopbackClientConfig.Wrap(carryTenant)
-	generic.RESTOptionsGetter = pacedGetter{generic.RESTOptionsGetter}
+	generic.RESTOptionsGetter = paced(generic.RESTOptionsGetter)
 	extensions := config.ApiExtensions
-	extensions.GenericConfig.RESTOptionsGetter = pacedGetter{extensions.GenericConfig.RESTOptionsGetter}
-	extensions.ExtraConfig.CRDRESTOptionsGetter = pacedGetter{extensions.ExtraConfig.CRDRESTOptionsGetter}
+	extensions.GenericConfig.RESTOptionsGetter = paced(extensions.GenericConfig.RESTOptionsGetter)
+	extensions.ExtraConfig.CRDRESTOptionsGetter = paced(extensions.ExtraConfig.CRDRESTOptionsGetter)
 	server, err := apiserver.New(s.Features, apiserver.Base{
-		Config: *generic, Etcd: *config.Options.Etcd, Authorizer: authorizer, Informers: config.KubeAPIs.ControlPlane.VersionedInformers,
+		Config: *generic, Etcd: *config.Options.Etcd, Storage: paced, Authorizer: authorizer, Informers: config.KubeAPIs.ControlPlane.VersionedInformers,
 		Definitions: openapi.GetOpenAPIDefinitions,
 	})
 	if err != nil {

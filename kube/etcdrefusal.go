@@ -82,6 +82,9 @@ func response(ctx context.Context, err error) error {
 	return err
 }
 
+// paced returns storage that converts the pacer's errors to those of the API.
+func paced(getter generic.RESTOptionsGetter) generic.RESTOptionsGetter { return pacedGetter{getter} }
+
 // pacedGetter adds pacedStorage to the storage of each resource.
 type pacedGetter struct{ generic.RESTOptionsGetter }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -126,7 +127,7 @@ func TestTenantCannotExhaustNode(t *testing.T) {
 
 // limitReached returns nil when the kernel has refused to create a process in a pod.
 func limitReached(ctx context.Context, c *kit.Cluster, name string) error {
-	group, err := podGroup(ctx, c, name)
+	group, err := podGroup(ctx, c, name, "pids")
 	if err != nil {
 		return err
 	}
@@ -150,20 +151,34 @@ func limitReached(ctx context.Context, c *kit.Cluster, name string) error {
 	return errors.New("every process has been allowed")
 }
 
-// killed returns nil when a container of a pod has ended because it exceeded the available memory.
+// outOfMemory matches the number of processes that the kernel has killed in a cgroup.
+var outOfMemory = regexp.MustCompile(`(?m)^oom_kill [1-9]`)
+
+// killed returns nil when the kernel has killed a process of a pod because the pods used all of
+// their memory, or when the kubelet has evicted the pod before that.
 func killed(ctx context.Context, c *kit.Cluster, name string) error {
 	pod, err := c.Client.CoreV1().Pods(c.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil || pod.Status.Reason == "Evicted" {
 		return err
 	}
-	for _, status := range pod.Status.ContainerStatuses {
-		for _, state := range []corev1.ContainerState{status.State, status.LastTerminationState} {
-			if state.Terminated != nil && state.Terminated.Reason == "OOMKilled" {
+	group, err := podGroup(ctx, c, name, "memory")
+	if err != nil {
+		return err
+	}
+	// Cgroup version 1 counts in memory.oom_control, version 2 in memory.events.
+	files, err := filepath.Glob(filepath.Join(group, "*", "memory.*"))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		switch filepath.Base(file) {
+		case "memory.oom_control", "memory.events":
+			if events, err := os.ReadFile(file); err == nil && outOfMemory.Match(events) {
 				return nil
 			}
 		}
 	}
-	return fmt.Errorf("its containers are %+v", pod.Status.ContainerStatuses)
+	return fmt.Errorf("no process was killed; its containers are %+v", pod.Status.ContainerStatuses)
 }
 
 func evicted(ctx context.Context, c *kit.Cluster, name string) error {

@@ -22,7 +22,7 @@ func TestPlatformKeepsPartOfMachine(t *testing.T) {
 	s.mallory.May("POST", kit.CorePath(s.evil, "pods"), sleeper("sleeper", "{}", "{}"))
 	evil := s.In(s.evil)
 	evil.WaitPodRunning("sleeper")
-	group, err := podGroup(t.Context(), evil, "sleeper")
+	group, err := podGroup(t.Context(), evil, "sleeper", "pids")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,13 +78,13 @@ func number(t *testing.T, path string) int64 {
 	return value
 }
 
-// podGroup returns the directory of the cgroup that limits a pod's processes.
-func podGroup(ctx context.Context, c *kit.Cluster, name string) (string, error) {
+// podGroup returns the directory of a pod's cgroup, in the hierarchy of a controller.
+func podGroup(ctx context.Context, c *kit.Cluster, name, controller string) (string, error) {
 	pod, err := c.Client.CoreV1().Pods(c.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return "", err
 	}
-	for _, hierarchy := range []string{"/sys/fs/cgroup/pids", "/sys/fs/cgroup"} {
+	for _, hierarchy := range []string{"/sys/fs/cgroup/" + controller, "/sys/fs/cgroup"} {
 		groups, err := filepath.Glob(hierarchy + c.CgroupRoot + "/kubepods/*/pod" + string(pod.UID))
 		if err != nil {
 			return "", err
