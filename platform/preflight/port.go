@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -27,12 +28,39 @@ func bind(ctx context.Context, network string, address netip.AddrPort) error {
 	return listener.Close()
 }
 
+const (
+	// exitTimeout limits the wait for a process that is ending. A process that was killed has no
+	// memory and no open files that /proc shows, but can still have sockets.
+	exitTimeout = 3 * time.Second
+	exitPoll    = 100 * time.Millisecond
+)
+
+// bindWhenFree binds an address. If it is in use, it returns the process that uses it. It waits
+// while there is no such process.
+func (m Machine) bindWhenFree(ctx context.Context, network string, address netip.AddrPort) (user owner, err error) {
+	ctx, stop := context.WithTimeout(ctx, exitTimeout)
+	defer stop()
+	for {
+		if err = m.Bind(ctx, network, address); !errors.Is(err, unix.EADDRINUSE) {
+			return owner{}, err
+		}
+		if user = m.owner(network, address); user.pid != 0 {
+			return user, err
+		}
+		select {
+		case <-ctx.Done():
+			return user, err
+		case <-time.After(exitPoll):
+		}
+	}
+}
+
 // checkPorts binds each address and names the process that uses it. An address that the machine
 // does not have yet, such as that of a device that the host creates, is free.
 func checkPorts(ctx context.Context, want Requirements, machine Machine) []Problem {
 	var problems []Problem
 	for _, port := range want.Ports {
-		err := machine.Bind(ctx, port.Network, port.Address)
+		user, err := machine.bindWhenFree(ctx, port.Network, port.Address)
 		subject := fmt.Sprintf("port %d", port.Address.Port())
 		if port.Network == "udp" {
 			subject += " (udp)"
@@ -41,8 +69,7 @@ func checkPorts(ctx context.Context, want Requirements, machine Machine) []Probl
 		switch {
 		case err == nil || errors.Is(err, unix.EADDRNOTAVAIL):
 		case errors.Is(err, unix.EADDRINUSE):
-			owner := machine.owner(port.Network, port.Address)
-			problems = append(problems, Problem{Error, subject, fmt.Sprintf("for %s is used by %s", port.Use, owner), owner.stop() + "\n" + change})
+			problems = append(problems, Problem{Error, subject, fmt.Sprintf("for %s is used by %s", port.Use, user), user.stop() + "\n" + change})
 		default:
 			problems = append(problems, Problem{Error, subject, fmt.Sprintf("for %s cannot be used: %v", port.Use, err), change})
 		}

@@ -217,6 +217,20 @@ func TestAddressThatTheHostWillMakeIsFree(t *testing.T) {
 	}
 }
 
+func TestPortOfAnEndingProcessIsWaitedFor(t *testing.T) {
+	h := healthy(t)
+	attempts := 0
+	h.Bind = func(context.Context, string, netip.AddrPort) error {
+		if attempts++; attempts <= 2 {
+			return unix.EADDRINUSE
+		}
+		return nil
+	}
+	if problems := Run(t.Context(), h.want, h.Machine); len(problems) > 0 {
+		t.Errorf("found %v", problems)
+	}
+}
+
 func TestProblemsAreReportedTogether(t *testing.T) {
 	h := healthy(t)
 	h.write(t, "proc/swaps", "Filename Type\n/dev/sda2 partition 1 0 -2\n")
