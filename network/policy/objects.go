@@ -28,17 +28,6 @@ func newObjects(factory informers.SharedInformerFactory) *objects {
 	}
 }
 
-func (o *objects) all() []cache.SharedIndexInformer {
-	return []cache.SharedIndexInformer{o.pods, o.namespaces, o.policies}
-}
-
-func (o *objects) synced() (functions []cache.InformerSynced) {
-	for _, informer := range o.all() {
-		functions = append(functions, informer.HasSynced)
-	}
-	return functions
-}
-
 // watch returns a channel with a value after changes.
 func (o *objects) watch() (<-chan struct{}, error) {
 	changes := make(chan struct{}, 1)
@@ -48,7 +37,7 @@ func (o *objects) watch() (<-chan struct{}, error) {
 		default: // a value is already pending
 		}
 	}
-	for _, informer := range o.all() {
+	for _, informer := range []cache.SharedIndexInformer{o.pods, o.namespaces, o.policies} {
 		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc: func(any) { notify() },
 			UpdateFunc: func(old, new any) {
@@ -135,13 +124,10 @@ func (o *objects) snapshot(node string, local []cni.Pod) snapshot {
 	for _, object := range o.policies.GetStore().List() {
 		s.policies = append(s.policies, object.(*networkingv1.NetworkPolicy))
 	}
-	if len(s.policies) == 0 {
-		return s
-	}
-	unnamed := map[string]netip.Addr{}
+	unnamed := map[string]bool{} // addresses of pods without a name
 	for _, l := range local {
 		if l.Name == "" {
-			unnamed[l.Address.String()] = l.Address
+			unnamed[l.Address.String()] = true
 			continue
 		}
 		entry := pod{namespace: l.Namespace, address: l.Address, local: true, unknown: true}
@@ -152,7 +138,7 @@ func (o *objects) snapshot(node string, local []cni.Pod) snapshot {
 	}
 	for _, object := range o.pods.GetStore().List() {
 		p := object.(*corev1.Pod)
-		if _, isUnnamed := unnamed[p.Status.PodIP]; p.Spec.HostNetwork || p.Spec.NodeName == node && !isUnnamed {
+		if p.Spec.HostNetwork || p.Spec.NodeName == node && !unnamed[p.Status.PodIP] {
 			continue
 		}
 		address, err := netip.ParseAddr(p.Status.PodIP)

@@ -35,7 +35,6 @@ import (
 
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/slipway-platform/slipway/network/cni"
 )
@@ -81,7 +80,7 @@ func (e *Enforcer) Run(ctx context.Context, ready func()) error {
 	}
 	factory.StartWithContext(ctx)
 	defer factory.Shutdown()
-	if !cache.WaitForCacheSync(ctx.Done(), objects.synced()...) {
+	if synced := factory.WaitForCacheSyncWithContext(ctx); synced.Err != nil {
 		return nil
 	}
 	server, err := listen(e.Socket, objects)
@@ -157,6 +156,9 @@ func drain(requests <-chan chan<- error) (waiting []chan<- error) {
 
 // sync makes the kernel enforce the policies of now.
 func (s *enforcement) sync(ctx context.Context) error {
+	if len(s.objects.policies.GetStore().ListKeys()) == 0 {
+		return s.table.apply(ctx, newRuleset())
+	}
 	local, err := cni.ListPods(s.LeaseDir)
 	if err != nil {
 		return err
