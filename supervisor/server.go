@@ -5,23 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
-	"os"
 	"time"
+
+	"github.com/slipway-platform/slipway/internal/unixsocket"
 )
 
 // serve starts the server of GET /status and POST /stop on the socket.
 func (s *Supervisor) serve() (*http.Server, error) {
-	if err := os.Remove(s.socket); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("remove old socket: %w", err)
-	}
-	listener, err := net.Listen("unix", s.socket)
+	listener, err := unixsocket.Listen(s.socket)
 	if err != nil {
 		return nil, fmt.Errorf("listen for status requests: %w", err)
-	}
-	if err := os.Chmod(s.socket, 0o600); err != nil {
-		return nil, fmt.Errorf("protect status socket: %w", err)
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/slipway-platform/slipway/internal/unixsocket"
 	"github.com/slipway-platform/slipway/network/cni"
 )
 
@@ -38,16 +39,9 @@ func listen(path string, o *objects) (*server, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("create directory of socket: %w", err)
 	}
-	if err := os.RemoveAll(path); err != nil {
-		return nil, fmt.Errorf("remove socket of an earlier process: %w", err)
-	}
-	listener, err := net.Listen("unix", path)
+	listener, err := unixsocket.Listen(path)
 	if err != nil {
-		return nil, fmt.Errorf("create socket: %w", err)
-	}
-	if err := os.Chmod(path, 0o600); err != nil {
-		listener.Close()
-		return nil, fmt.Errorf("restrict socket: %w", err)
+		return nil, err
 	}
 	return &server{listener: listener, requests: make(chan chan<- error), objects: o}, nil
 }

@@ -7,10 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
-	"net"
-	"os"
 	"time"
 
 	"github.com/distribution/reference"
@@ -21,6 +18,7 @@ import (
 
 	"github.com/slipway-platform/slipway/internal/diskspace"
 	"github.com/slipway-platform/slipway/internal/outbound"
+	"github.com/slipway-platform/slipway/internal/unixsocket"
 )
 
 // Service is the component that kubelet pulls images through: a CRI image service in front of
@@ -62,9 +60,9 @@ const maxMessage = 16 << 20
 
 // Run serves until ctx ends. It is ready when it listens. Calls wait for containerd.
 func (s *Service) Run(ctx context.Context, ready func()) error {
-	listener, err := listen(s.Socket)
+	listener, err := unixsocket.Listen(s.Socket)
 	if err != nil {
-		return err
+		return fmt.Errorf("listen for kubelet: %w", err)
 	}
 	defer listener.Close()
 	connection, err := grpc.NewClient("unix://"+s.Store.Socket, grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -104,23 +102,6 @@ func (s *Service) Run(ctx context.Context, ready func()) error {
 		return fmt.Errorf("serve images on %q: %w", s.Socket, err)
 	}
 	return nil
-}
-
-// listen listens on a Unix socket that only its owner can connect to. A socket that a killed
-// process left is replaced.
-func listen(socket string) (net.Listener, error) {
-	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("remove former socket: %w", err)
-	}
-	listener, err := net.Listen("unix", socket)
-	if err != nil {
-		return nil, fmt.Errorf("listen for kubelet: %w", err)
-	}
-	if err := os.Chmod(socket, 0o600); err != nil {
-		listener.Close()
-		return nil, fmt.Errorf("protect socket: %w", err)
-	}
-	return listener, nil
 }
 
 // imageServer pulls images and passes other calls to containerd.
