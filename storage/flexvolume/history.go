@@ -90,6 +90,12 @@ func (h *history) add(call PastCall) {
 // History returns the recorded calls of a driver, or of all drivers for "", by the Registry with
 // this KeepDir: the oldest first, then those that are running.
 func History(keepDir, driver string) ([]PastCall, error) {
+	return historySince(keepDir, driver, time.Time{})
+}
+
+// historySince is History without the files that have not changed since a time. Their calls ended
+// before it.
+func historySince(keepDir, driver string, since time.Time) ([]PastCall, error) {
 	pattern := "*.jsonl"
 	if driver != "" {
 		pattern = filepath.Base(escapeGlob(historyFile("", driver)))
@@ -101,6 +107,9 @@ func History(keepDir, driver string) ([]PastCall, error) {
 	var calls []PastCall
 	for _, file := range files {
 		for _, path := range []string{file + ".1", file} {
+			if info, err := os.Stat(path); err == nil && info.ModTime().Before(since) {
+				continue
+			}
 			content, err := os.ReadFile(path)
 			if err != nil && !errors.Is(err, os.ErrNotExist) {
 				return nil, fmt.Errorf("read history of FlexVolume driver: %w", err)
@@ -158,7 +167,8 @@ const (
 // FailedReleases returns the calls to release volumes that have failed and not succeeded since, and
 // those that hang, by the Registry with this KeepDir.
 func FailedReleases(keepDir string) ([]PastCall, error) {
-	calls, err := History(keepDir, "")
+	now := time.Now()
+	calls, err := historySince(keepDir, "", now.Add(-releaseRetryPeriod))
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +183,7 @@ func FailedReleases(keepDir string) ([]PastCall, error) {
 	var failed []PastCall
 	for _, key := range slices.Sorted(maps.Keys(last)) {
 		call := last[key]
-		if call.PID > 0 || call.Kind != "" && time.Since(call.Start) < releaseRetryPeriod {
+		if call.PID > 0 || call.Kind != "" && now.Sub(call.Start) < releaseRetryPeriod {
 			failed = append(failed, call)
 		}
 	}

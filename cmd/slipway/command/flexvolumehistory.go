@@ -65,7 +65,7 @@ func pastCalls(h *platform.Host, subject string) ([]flexvolume.PastCall, error) 
 		}
 		return a.Start.Compare(b.Start)
 	})
-	selected := slices.DeleteFunc(slices.Clone(all), func(c flexvolume.PastCall) bool {
+	selected := slices.DeleteFunc(all, func(c flexvolume.PastCall) bool {
 		return subject != "" && c.Driver != subject && !c.Concerns(subject)
 	})
 	if len(selected) == 0 && subject != "" {
