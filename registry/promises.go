@@ -52,12 +52,12 @@ func (p *promises) remove(id digest.Digest, repository string) {
 }
 
 // forget ends the promises for which ended returns true.
-func (p *promises) forget(ended func(repository string, result time.Time) bool) {
+func (p *promises) forget(ended func(repository string, promised time.Time) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for id, repositories := range p.blobs {
-		for repository, result := range repositories {
-			if ended(repository, result) {
+		for repository, promised := range repositories {
+			if ended(repository, promised) {
 				p.remove(id, repository)
 			}
 		}
@@ -72,8 +72,8 @@ func (p *promises) unless(repository string, id digest.Digest, remove func() err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for name, result := range p.blobs[id] {
-		if (repository == "" || name == repository) && time.Since(result) < uploadAge {
+	for name, promised := range p.blobs[id] {
+		if (repository == "" || name == repository) && time.Since(promised) < uploadAge {
 			return true, nil
 		}
 	}

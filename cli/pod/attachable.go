@@ -41,7 +41,8 @@ func Teach() error {
 		if err != nil {
 			return nil, err
 		}
-		behind, err := podOwner(context.TODO(), client, object)
+		// Kubectl passes no context. Its own requests here have none, either.
+		behind, err := podOwner(context.Background(), client, object)
 		if err != nil {
 			return nil, err
 		}
