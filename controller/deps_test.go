@@ -27,7 +27,7 @@ func TestDepsListATypeOnceForAllControllers(t *testing.T) {
 	namespace := &corev1.Namespace{ObjectMeta: managed}
 	namespace.Namespace = ""
 	kube := fake.NewClientset(namespace)
-	images := imagefake.NewSimpleClientset() //nolint: no other fake
+	images := imagefake.NewClientset()
 	deps := &Deps{Kube: kube, Images: images, Metadata: metadatafake.NewSimpleMetadataClient(scheme, &metav1.PartialObjectMetadata{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: managed,
 	})}

@@ -32,7 +32,7 @@ func inCluster(t *testing.T, uids map[string]types.UID, objects ...runtime.Objec
 			t.Fatal(err)
 		}
 	}
-	client := imagefake.NewSimpleClientset(objects...) //nolint: no other fake
+	client := imagefake.NewClientset(objects...)
 	return &server{
 		Registry: &Registry{}, namespaces: n, uploads: newUploads(), blobs: newSources(), images: client.ImageV1(),
 		guard: &guard{usage: newUsage(), quota: func(string) int64 { return Unlimited }},

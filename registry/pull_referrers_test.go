@@ -34,7 +34,7 @@ func remotes() *registryclient.Pool {
 func serverWith(image, reference string) *server {
 	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}}
 	stream.Status.Tags = []imagev1.NamedTagEventList{{Tag: "v1", Items: []imagev1.TagEvent{{Image: image, DockerImageReference: reference}}}}
-	client := imagefake.NewSimpleClientset(stream) //nolint: no other fake
+	client := imagefake.NewClientset(stream)
 	client.PrependReactor("get", "imagestreams", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		switch action.GetSubresource() {
 		case "layers":

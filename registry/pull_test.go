@@ -11,7 +11,7 @@ import (
 )
 
 func TestAnImageThatLeadsBackIsNotPulledThroughForEver(t *testing.T) {
-	client := imagefake.NewSimpleClientset() //nolint: no other fake
+	client := imagefake.NewClientset()
 	s := &server{Registry: &Registry{Remotes: remotes()}, name: "registry-of-the-test", images: client.ImageV1()}
 	const most = 20
 	var request atomic.Int32

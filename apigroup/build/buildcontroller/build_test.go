@@ -46,7 +46,7 @@ func newLoop(t *testing.T, builds []*buildv1.Build, pods ...*corev1.Pod) *buildC
 		}
 	}
 	kube := fake.NewClientset(running...).CoreV1()
-	client := buildfake.NewSimpleClientset(objects...) //nolint: no other fake
+	client := buildfake.NewClientset(objects...)
 	return &buildController{
 		podFactory: *newPodFactory(t), core: kube, creator: kube, client: client.BuildV1(),
 		indexer: indexer, builds: buildlisters.NewBuildLister(indexer), pods: corelisters.NewPodLister(podIndexer), events: record.NewFakeRecorder(10),

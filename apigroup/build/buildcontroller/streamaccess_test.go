@@ -98,7 +98,7 @@ func TestTriggerOnOtherProjectRequiresAccess(t *testing.T) {
 		if err := streams.Add(streamIn(tt.namespace)); err != nil {
 			t.Fatal(err)
 		}
-		client := buildfake.NewSimpleClientset(config) //nolint: no other fake
+		client := buildfake.NewClientset(config)
 		starts := 0
 		client.PrependReactor("create", "buildconfigs", func(action clienttesting.Action) (bool, runtime.Object, error) {
 			starts++

@@ -102,7 +102,7 @@ func TestSignaturesOfStoreAreImported(t *testing.T) {
 	image := &imagev1.Image{ObjectMeta: metav1.ObjectMeta{Name: id}, DockerImageReference: "registry.example.com/team/app@" + id}
 	importer := &Importer{Outbound: outbound.New(outbound.Policy{}), Directory: storeDirectory(t, "docker: {registry.example.com: {sigstore: "+server.URL+"/store}}")}
 	imported := func(image *imagev1.Image) (contents, names []string, err error) {
-		client := imagefake.NewSimpleClientset(image) //nolint: no other fake
+		client := imagefake.NewClientset(image)
 		err = importer.reconcile(t.Context(), client.ImageV1(), id)
 		for _, action := range client.Actions() {
 			if create, ok := action.(clienttesting.CreateAction); ok {

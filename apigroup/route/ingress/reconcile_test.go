@@ -78,7 +78,7 @@ func TestOldRouteDoesNotGetHostOfIngress(t *testing.T) {
 	old.UID, old.Spec.Host = "old", "old.example.com"
 	other := want.DeepCopy()
 	other.Name, other.UID = "other", "other"
-	routes := routefake.NewSimpleClientset(old, other) //nolint:staticcheck // no other fake exists
+	routes := routefake.NewClientset(old, other)
 	c := &Controller{routes: routes}
 	same := other.DeepCopy()
 	same.Spec.To.Name, same.UID = "web", ""

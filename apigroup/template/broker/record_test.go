@@ -34,7 +34,7 @@ func TestBindRetriesConflictingRecordUpdates(t *testing.T) {
 		"the record is read again":        {nil, []string{"others", "mine"}},
 		"the record cannot be read again": {err, []string{"others"}},
 	} {
-		client := templatefake.NewSimpleClientset(recordWith("1", "others")) //nolint: no other fake
+		client := templatefake.NewClientset(recordWith("1", "others"))
 		conflicts := 1
 		client.PrependReactor("update", "brokertemplateinstances", func(clienttesting.Action) (bool, runtime.Object, error) {
 			conflicts--
@@ -64,7 +64,7 @@ func TestBindRetriesConflictingRecordUpdates(t *testing.T) {
 }
 
 func TestProvisionRejectsOrphansOfAnEarlierInstance(t *testing.T) {
-	client := templatefake.NewSimpleClientset() //nolint: no other fake
+	client := templatefake.NewClientset()
 	a := &actor{kube: kubefake.NewClientset(), templates: client}
 	for uid, want := range map[types.UID]int{"1": 0, "2": 422} {
 		// the first instance's Secret and TemplateInstance still exist when the second is created
