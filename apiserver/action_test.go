@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-func TestAboutChecksTheBody(t *testing.T) {
+func TestAboutChecksBody(t *testing.T) {
 	errInvalid := errors.New("invalid")
 	for name, tt := range map[string]struct {
 		path     string

@@ -32,7 +32,7 @@ func filter(name string) func(http.Handler) http.Handler {
 	}
 }
 
-func TestPublicHandlersHaveASeparateChain(t *testing.T) {
+func TestPublicHandlersHaveSeparateChain(t *testing.T) {
 	s := &Server{hooks: Hooks{
 		Filters: []func(http.Handler) http.Handler{filter("first"), filter("second")},
 		Handlers: []Handler{
@@ -127,7 +127,7 @@ func TestHooksGetAuthorizerWithThoseOfAllFeatures(t *testing.T) {
 	}
 }
 
-func TestPostStartHooksWithTheSameNameFail(t *testing.T) {
+func TestPostStartHooksWithSameNameFail(t *testing.T) {
 	feature := Feature{Hooks: func(Deps) (Hooks, error) {
 		return Hooks{PostStart: map[string]genericserver.PostStartHookFunc{"wait": nil}}, nil
 	}}

@@ -36,7 +36,7 @@ func TestRedirectLegacyMovesOldPaths(t *testing.T) {
 	}
 }
 
-func TestResolverSetsTheGroupOfOldNames(t *testing.T) {
+func TestResolverSetsGroupOfOldNames(t *testing.T) {
 	s := &Server{legacy: legacy{groups: map[string]string{"routes": "route.openshift.io"}}}
 	config := &genericserver.Config{}
 	s.Resolve(config)
@@ -53,7 +53,7 @@ func TestResolverSetsTheGroupOfOldNames(t *testing.T) {
 	}
 }
 
-func TestAdmissionSeesTheGroup(t *testing.T) {
+func TestAdmissionSeesGroup(t *testing.T) {
 	l := legacyAdmission{legacy: &legacy{groups: map[string]string{"routes": "route.openshift.io", "deploymentconfigs": "apps.openshift.io"}}}
 	attributes := func(resource, kind schema.GroupVersion, name string) admission.Attributes {
 		return l.withGroup(admission.NewAttributesRecord(nil, nil, kind.WithKind("Kind"), "shop", "front", resource.WithResource(name), "", admission.Create, nil, false, nil))

@@ -98,7 +98,7 @@ func TestPrepareForUpdateKeepsStatusAndCountsGenerations(t *testing.T) {
 	}
 }
 
-func TestStatusUpdateChangesOnlyTheStatus(t *testing.T) {
+func TestStatusUpdateChangesOnlyStatus(t *testing.T) {
 	changed := route(func(r *routev1.Route) {
 		r.Spec.Path, r.Labels, r.Status.Ingress[0].RouterName = "/shop", map[string]string{"a": "b"}, "other"
 		r.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "router"}}
@@ -112,7 +112,7 @@ func TestStatusUpdateChangesOnlyTheStatus(t *testing.T) {
 	}
 }
 
-func TestValidationSeesMetadataAndTheOldObject(t *testing.T) {
+func TestValidationSeesMetadataAndOldObject(t *testing.T) {
 	plan := samplePlan(t)
 	if errs := plan.Validate(t.Context(), route(nil)); len(errs) > 0 {
 		t.Errorf("refused: %v", errs)

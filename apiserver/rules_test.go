@@ -23,7 +23,7 @@ func (roles) RulesFor(context.Context, user.Info, string) ([]authorizer.Resource
 		}, false, nil
 }
 
-func TestRulesOfUserAreWithinThoseOfToken(t *testing.T) {
+func TestRulesOfUserAreLimitedByToken(t *testing.T) {
 	scopes := authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 		if len(a.GetUser().GetExtra()) == 0 || a.GetVerb() == "get" && a.GetResource() == "pods" && a.GetNamespace() == "shop" || a.GetPath() == "/version" {
 			return authorizer.DecisionNoOpinion, "", nil

@@ -25,7 +25,7 @@ func certificateFirst(r *http.Request) (*authenticator.Response, bool, error) {
 	return nil, false, nil
 }
 
-func TestTokensBeatClientCertificates(t *testing.T) {
+func TestTokensPrecedeClientCertificates(t *testing.T) {
 	for name, tt := range map[string]struct {
 		header, value string
 		proxied       bool

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
-func TestUnstoredResourceHasNewObjectsItsScopeAndName(t *testing.T) {
+func TestUnstoredResourceHasScopeAndName(t *testing.T) {
 	var resource interface {
 		rest.Storage
 		rest.Scoper

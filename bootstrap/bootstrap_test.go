@@ -2,7 +2,7 @@ package bootstrap
 
 import "testing"
 
-func TestEveryEmbeddedObjectIsNamedAndTyped(t *testing.T) {
+func TestEveryEmbeddedObjectHasNameAndType(t *testing.T) {
 	objects, err := load()
 	if err != nil {
 		t.Fatal(err)

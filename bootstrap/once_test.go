@@ -10,7 +10,7 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 )
 
-func TestWhatIsMadeOnceIsTheAdministratorsAfterwards(t *testing.T) {
+func TestObjectsCreatedOnceAreNotReverted(t *testing.T) {
 	classes := schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}
 	objects, err := load()
 	if err != nil {
@@ -47,7 +47,7 @@ func TestWhatIsMadeOnceIsTheAdministratorsAfterwards(t *testing.T) {
 	t.Error("no StorageClass is embedded")
 }
 
-func TestLocalStorageCanBeLeftOut(t *testing.T) {
+func TestLocalStorageCanBeDisabled(t *testing.T) {
 	objects, err := load(LocalStorage)
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-func TestCommandsOfOtherDistributionsSayWhatToRun(t *testing.T) {
+func TestCommandsOfOtherDistributionsNameReplacement(t *testing.T) {
 	for line, want := range map[string]string{
 		"cluster up --public-hostname=localhost": "run slipway up", "cluster down": "run slipway down", "cluster status": "run slipway status",
 		"adm must-gather --dest-dir=/tmp": "slipway logs",

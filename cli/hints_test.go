@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestErrorsNameTheUsersProblem(t *testing.T) {
+func TestErrorsAreForUsers(t *testing.T) {
 	for message, want := range map[string][2]string{
 		`error: error validating "web.yaml": error validating data: failed to check CRD: failed to list CRDs: forbidden`: {`"web.yaml": it contains a kind that the server does not have`, "CRD"},
 		`error: no matches for kind "Wrong" in version "example.com/v1"` + "\nensure CRDs are installed first":           {"oc api-resources", "CRD"},

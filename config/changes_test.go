@@ -54,7 +54,7 @@ networkConfig: {externalIPNetworkCIDRs: [10.1.0.0/16]}
 	}
 }
 
-func TestLoadAnywayReturnsWhatItDecoded(t *testing.T) {
+func TestLoadAnywayReturnsDecodedPart(t *testing.T) {
 	dir := t.TempDir()
 	for file, content := range map[string]string{
 		MasterFile(dir): "{",

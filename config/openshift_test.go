@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestOpenShiftFilesDecodeAsUpstreamReadsThem compares the strict decoder with the lenient decoder
+// TestOpenShiftFilesDecodeLikeUpstream compares the strict decoder with the lenient decoder
 // of OpenShift 3.
-func TestOpenShiftFilesDecodeAsUpstreamReadsThem(t *testing.T) {
+func TestOpenShiftFilesDecodeLikeUpstream(t *testing.T) {
 	master, node := &MasterConfig{}, &NodeConfig{}
 	for path, target := range map[string]any{"master-config.yaml": master, "node-config.yaml": node} {
 		roots, problems := parseFile(filepath.Join("testdata", path))
@@ -107,7 +107,7 @@ func TestIgnoredListsUnsupportedSettings(t *testing.T) {
 	golden(t, "openshift.ignored", strings.Join(loadOpenShift(t).Ignored(), "\n")+"\n")
 }
 
-func TestSupportedSettingsAreKeysOfTheTypes(t *testing.T) {
+func TestSupportedSettingsAreKeysOfTypes(t *testing.T) {
 	c := loadOpenShift(t)
 	for kind, target := range map[string]any{masterKind: c.Master, nodeKind: c.Node} {
 		for _, key := range supported(kind) {
@@ -138,7 +138,7 @@ func reverse(list []string) []string {
 	return reversed
 }
 
-func TestViewIsAValidConfigurationWithoutSecrets(t *testing.T) {
+func TestViewIsValidConfigurationWithoutSecrets(t *testing.T) {
 	c := loadOpenShift(t)
 	view, err := c.View()
 	if err != nil {

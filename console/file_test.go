@@ -21,7 +21,7 @@ func compressed(t *testing.T, text string) []byte {
 	return out.Bytes()
 }
 
-func TestFilesAreServedInTheSmallestForm(t *testing.T) {
+func TestFilesAreServedInSmallestEncoding(t *testing.T) {
 	b := newFixture(t).browser()
 	for name, tt := range map[string]struct {
 		path, accept string
@@ -60,7 +60,7 @@ func TestFilesAreServedInTheSmallestForm(t *testing.T) {
 	}
 }
 
-func TestABrowserIsSentFromTheRootToTheConsole(t *testing.T) {
+func TestRootRedirectsBrowsersToConsole(t *testing.T) {
 	f := newFixture(t)
 	got := f.browser().send(http.MethodGet, "/", func(r *http.Request) { r.Header.Set("Accept", "text/html,application/xhtml+xml,*/*;q=0.8") })
 	if got.Code != http.StatusFound || got.Header().Get("Location") != "/console/" || got.Header().Get("Vary") != "Accept" {
@@ -74,7 +74,7 @@ func TestABrowserIsSentFromTheRootToTheConsole(t *testing.T) {
 	}
 }
 
-func TestEveryResponseOfTheConsoleIsHardened(t *testing.T) {
+func TestEveryResponseIsHardened(t *testing.T) {
 	b := newFixture(t).browser()
 	for _, path := range []string{"/console/", "/console/assets/a.js", "/console/assets/missing", loginPath, callbackPath, sessionPath, logoutPath, "/console"} {
 		header := b.send(http.MethodGet, path, nil).Header()
@@ -92,7 +92,7 @@ func TestEveryResponseOfTheConsoleIsHardened(t *testing.T) {
 	}
 }
 
-func TestABinaryWithoutTheConsoleSaysHowToBuildIt(t *testing.T) {
+func TestMissingConsoleNamesRemedy(t *testing.T) {
 	f := newFixture(t)
 	f.files = nil
 	if got := f.browser().send(http.MethodGet, "/console/", nil); got.Code != http.StatusServiceUnavailable || !strings.Contains(got.Body.String(), "make build") {

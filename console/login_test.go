@@ -44,7 +44,7 @@ func TestLoginIsACodeGrantWithPKCE(t *testing.T) {
 	}
 }
 
-func TestLoginBeginsAtThePublicAddress(t *testing.T) {
+func TestLoginStartsAtPublicAddress(t *testing.T) {
 	f := newFixture(t)
 	other := func(r *http.Request) { r.Host = "10.0.0.1:8443" }
 	first := f.browser().send(http.MethodGet, loginPath+"?then=/console/projects", other).Header().Get("Location")
@@ -57,7 +57,7 @@ func TestLoginBeginsAtThePublicAddress(t *testing.T) {
 	}
 }
 
-func TestCallbackAcceptsOnlyTheFlowOfItsBrowser(t *testing.T) {
+func TestCallbackAcceptsOnlyFlowOfItsBrowser(t *testing.T) {
 	f := newFixture(t)
 	state := func(b *browser) string {
 		to, err := url.Parse(b.send(http.MethodGet, loginPath, nil).Header().Get("Location"))
@@ -96,7 +96,7 @@ func TestCallbackAcceptsOnlyTheFlowOfItsBrowser(t *testing.T) {
 	}
 }
 
-func TestLoginReplacesAPlantedSession(t *testing.T) {
+func TestLoginReplacesPlantedSession(t *testing.T) {
 	f := newFixture(t)
 	attacker, victim := f.browser(), f.browser()
 	attacker.logIn()
@@ -107,7 +107,7 @@ func TestLoginReplacesAPlantedSession(t *testing.T) {
 	}
 }
 
-func TestLoginReturnsOnlyToTheConsole(t *testing.T) {
+func TestLoginReturnsOnlyToConsole(t *testing.T) {
 	for then, want := range map[string]string{
 		"/console/project/a/pods/b?tab=1#x": "/console/project/a/pods/b?tab=1#x",
 		"/console/":                         "/console/",
@@ -129,7 +129,7 @@ func TestLoginReturnsOnlyToTheConsole(t *testing.T) {
 	}
 }
 
-func TestLogoutDeletesTheToken(t *testing.T) {
+func TestLogoutDeletesToken(t *testing.T) {
 	f := newFixture(t)
 	b := f.browser()
 	csrf := b.logIn()
@@ -153,7 +153,7 @@ func TestLogoutDeletesTheToken(t *testing.T) {
 	}
 }
 
-func TestLogoutElsewhereEndsTheSession(t *testing.T) {
+func TestLogoutElsewhereEndsSession(t *testing.T) {
 	missing := apierrors.NewNotFound(schema.GroupResource{Resource: "users"}, "alice")
 	for name, tt := range map[string]struct {
 		generation string
@@ -183,7 +183,7 @@ func TestLogoutElsewhereEndsTheSession(t *testing.T) {
 	}
 }
 
-func TestLoginFailsWithoutItsGeneration(t *testing.T) {
+func TestLoginFailsWithoutGeneration(t *testing.T) {
 	f := newFixture(t)
 	b := f.browser()
 	to, err := b.send(http.MethodGet, loginPath, nil).Result().Location()

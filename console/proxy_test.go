@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func TestProxySendsTheTokenAndNothingElseOfTheBrowser(t *testing.T) {
+func TestProxySendsOnlyTokenOfBrowser(t *testing.T) {
 	f := newFixture(t)
 	b := f.browser()
 	csrf := b.logIn()
@@ -41,7 +41,7 @@ func TestProxySendsTheTokenAndNothingElseOfTheBrowser(t *testing.T) {
 	}
 }
 
-func TestProxyRefusesWhatNoPageOfTheConsoleSends(t *testing.T) {
+func TestProxyRejectsRequestsThatNoPageSends(t *testing.T) {
 	f := newFixture(t)
 	b := f.browser()
 	csrf := b.logIn()
@@ -98,7 +98,7 @@ func TestProxyRefusesWhatNoPageOfTheConsoleSends(t *testing.T) {
 	}
 }
 
-func TestProxyRefusesExpiredAndForeignCookies(t *testing.T) {
+func TestProxyRejectsExpiredAndForeignCookies(t *testing.T) {
 	f := newFixture(t)
 	b := f.browser()
 	csrf := b.logIn()
@@ -132,7 +132,7 @@ func TestProxyRefusesExpiredAndForeignCookies(t *testing.T) {
 	}
 }
 
-func TestAPodCannotActOnTheBrowser(t *testing.T) {
+func TestPodCannotControlBrowser(t *testing.T) {
 	f := newFixture(t)
 	f.pod = func(w http.ResponseWriter, _ *http.Request) {
 		for name, value := range map[string]string{
@@ -170,7 +170,7 @@ func TestAPodCannotActOnTheBrowser(t *testing.T) {
 	}
 }
 
-func TestWatchesOfTheConsoleChooseTheirForm(t *testing.T) {
+func TestWatchesCanRequestTables(t *testing.T) {
 	f := newFixture(t)
 	b := f.browser()
 	b.logIn()

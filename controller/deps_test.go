@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/componenttest"
 )
 
-func TestDepsListATypeOnceForAllControllers(t *testing.T) {
+func TestDepsListEachTypeOnce(t *testing.T) {
 	managed := metav1.ObjectMeta{
 		Name: "shop", Namespace: "shop", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "oc"}},
 		Annotations: map[string]string{corev1.LastAppliedConfigAnnotation: "{}", "owner": "alice"},
@@ -65,7 +65,7 @@ func TestDepsListATypeOnceForAllControllers(t *testing.T) {
 	}
 }
 
-func TestClientsOfAProcessShareOneRateLimiter(t *testing.T) {
+func TestClientsOfProcessShareRateLimiter(t *testing.T) {
 	config := &rest.Config{Host: "https://127.0.0.1:1"}
 	deps, err := NewDeps(config)
 	if err != nil {

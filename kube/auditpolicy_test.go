@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestAuditPolicyHasTheVersionThatUpstreamReads(t *testing.T) {
+func TestAuditPolicyHasVersionOfUpstream(t *testing.T) {
 	tests := []struct{ name, policy, want string }{
 		{
 			"policy of OpenShift 3",

@@ -14,9 +14,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestDefaultPolicyIsThatOfThisKubernetes compares the file from which the client restores the
+// TestDefaultPolicyMatchesKubernetes compares the file from which the client restores the
 // default policy with what the embedded API server creates.
-func TestDefaultPolicyIsThatOfThisKubernetes(t *testing.T) {
+func TestDefaultPolicyMatchesKubernetes(t *testing.T) {
 	const file = "../bootstrap/policy/kubernetes.json"
 	roles := append(bootstrappolicy.ClusterRoles(), bootstrappolicy.ControllerRoles()...)
 	bindings := append(bootstrappolicy.ClusterRoleBindings(), bootstrappolicy.ControllerRoleBindings()...)

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/tenant"
 )
 
-func TestRefusalOfPacerTellsWhenToRepeat(t *testing.T) {
+func TestPacerErrorContainsRetryAfter(t *testing.T) {
 	by := func(name string, mark tenant.Mark) context.Context {
 		return request.WithUser(mark.With(t.Context()), &user.DefaultInfo{Name: name})
 	}

@@ -40,7 +40,7 @@ func admitAll(q *fairQueue, clock *clocktesting.FakeClock, tenants map[*turn]str
 	return order
 }
 
-func TestWritesOfOneTenantDoNotDelayThoseOfAnother(t *testing.T) {
+func TestWritesOfTenantDoNotDelayOtherTenants(t *testing.T) {
 	q, clock := exhausted(t)
 	tenants := map[*turn]string{}
 	for range 20 {
@@ -59,7 +59,7 @@ func TestWritesOfOneTenantDoNotDelayThoseOfAnother(t *testing.T) {
 	}
 }
 
-func TestTenantsGetTheSameNumberOfBytes(t *testing.T) {
+func TestTenantsGetSameNumberOfBytes(t *testing.T) {
 	q, clock := exhausted(t)
 	tenants := map[*turn]string{}
 	for range 10 {
@@ -77,7 +77,7 @@ func TestTenantsGetTheSameNumberOfBytes(t *testing.T) {
 	}
 }
 
-func TestQueueForgetsTenantsWithoutWrites(t *testing.T) {
+func TestTenantsWithoutWritesAreRemoved(t *testing.T) {
 	q, clock := exhausted(t)
 	admitAll(q, clock, map[*turn]string{q.join("evil", large): ""})
 	if len(q.ends) != 0 || q.position != 0 {
@@ -108,7 +108,7 @@ func TestWaitingWritesContinueAfterOneEnds(t *testing.T) {
 	}
 }
 
-func TestWriteThatMustNotWaitGetsItsTurn(t *testing.T) {
+func TestUrgentWriteIsNotStarved(t *testing.T) {
 	q, clock := exhausted(t)
 	evil := q.join("evil", large)
 	q.join("evil", large)

@@ -20,7 +20,7 @@ func (unavailablePlugin) GetVolumeName(*volume.Spec) (string, error) {
 	return "", errors.New("driver disk is not installed")
 }
 
-func TestAnExpansionSaysWhyItWaitsForItsDriver(t *testing.T) {
+func TestWaitingExpansionHasReason(t *testing.T) {
 	plugins := &volume.VolumePluginMgr{}
 	host := expansionHost{client: fake.NewClientset(), root: t.TempDir()}
 	if err := plugins.InitPlugins([]volume.VolumePlugin{unavailablePlugin{}}, nil, host); err != nil {

@@ -38,7 +38,7 @@ func TestNodesWaitForTheGraph(t *testing.T) {
 	}
 }
 
-func TestRefusalsOfNodesRemain(t *testing.T) {
+func TestNodeAuthorizerStillDenies(t *testing.T) {
 	node := &user.DefaultInfo{Name: "system:node:a", Groups: []string{"system:nodes"}}
 	never := lateGraph{authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
 		return authorizer.DecisionNoOpinion, "no relationship", nil

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/diskspace"
 )
 
-func TestKubeletLeavesPullsToTheImageService(t *testing.T) {
+func TestKubeletDelegatesPullsToImageService(t *testing.T) {
 	dir := t.TempDir()
 	k := &Kubelet{
 		NodeName: "node", NodeIP: net.IPv4(192, 0, 2, 1), BindAddress: net.IPv4zero, Port: 10250, CgroupRoot: "/slipway",
@@ -35,7 +35,7 @@ func TestKubeletLeavesPullsToTheImageService(t *testing.T) {
 	}
 }
 
-func TestPullsLeaveWhatEvictionNeeds(t *testing.T) {
+func TestPullsLeaveReserveForEviction(t *testing.T) {
 	const gi = 1 << 30
 	for name, tt := range map[string]struct {
 		arguments arguments.Map

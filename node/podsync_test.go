@@ -71,7 +71,7 @@ func pod(name string, change func(*corev1.Pod)) *corev1.Pod {
 	return pod
 }
 
-func TestPodSyncWaitsForThePodsOfTheNode(t *testing.T) {
+func TestPodSyncWaitsForPodsOfNode(t *testing.T) {
 	now := metav1.Now()
 	client := fake.NewClientset(
 		pod("front", nil), pod("back", nil), pod("leaving", nil),

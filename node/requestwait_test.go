@@ -38,7 +38,7 @@ func TestRequestsWaitUntilKubeletHasItsPods(t *testing.T) {
 	}
 }
 
-func TestRequestsWaitOnlySoLong(t *testing.T) {
+func TestWaitingRequestsTimeOut(t *testing.T) {
 	stale, leave := context.WithCancel(t.Context())
 	leave()
 	for name, tt := range map[string]struct {

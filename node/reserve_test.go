@@ -43,7 +43,7 @@ func TestReserveResourcesOfThisMachine(t *testing.T) {
 	}
 }
 
-func TestReserveUsesTheDiskOfAMissingDirectory(t *testing.T) {
+func TestReserveUsesDiskOfMissingDirectory(t *testing.T) {
 	dir := t.TempDir()
 	want, err := ReserveOf(dir)
 	if err != nil {

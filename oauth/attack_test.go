@@ -33,7 +33,7 @@ func must(t *testing.T, w *world, id string) *client.Client {
 	return client
 }
 
-func TestRequestsThatAreWrongGoBackOnlyToTheClient(t *testing.T) {
+func TestInvalidRequestsRedirectOnlyToClient(t *testing.T) {
 	w := newWorld(t, nil)
 	tests := []struct {
 		name, key, value string
@@ -75,7 +75,7 @@ func TestRequestsThatAreWrongGoBackOnlyToTheClient(t *testing.T) {
 	}
 }
 
-func TestNobodyIsSentElsewhereAfterALogin(t *testing.T) {
+func TestLoginDoesNotRedirectToOtherSites(t *testing.T) {
 	w := newWorld(t, nil)
 	for _, then := range []string{
 		"https://evil.example.com/", "//evil.example.com", `/\evil.example.com`, "/\t/evil.example.com", "/\n/evil.example.com", "evil", "javascript:alert(1)", "\\\\evil", "",
@@ -94,7 +94,7 @@ func TestNobodyIsSentElsewhereAfterALogin(t *testing.T) {
 	}
 }
 
-func TestFormsOfOtherSitesAreRefused(t *testing.T) {
+func TestFormsOfOtherSitesAreRejected(t *testing.T) {
 	w := newWorld(t, nil)
 	browser, attacker := w.browser(), w.browser()
 	stolen := w.get(attacker, "/login").fields()
@@ -135,7 +135,7 @@ func TestPagesAreHardened(t *testing.T) {
 	}
 }
 
-func TestASessionIsNotTakenFromOutside(t *testing.T) {
+func TestLoginReplacesForeignSession(t *testing.T) {
 	w := newWorld(t, nil)
 	browser := w.browser()
 	// An attacker's own session, or any text, put into the victim's browser before the login.
@@ -168,7 +168,7 @@ func TestASessionIsNotTakenFromOutside(t *testing.T) {
 	}
 }
 
-func TestOversizedInputIsRefused(t *testing.T) {
+func TestOversizedInputIsRejected(t *testing.T) {
 	w := newWorld(t, nil)
 	browser := w.browser()
 	form := w.get(browser, "/login").fields()
@@ -223,7 +223,7 @@ func (m *marking[T]) Create(ctx context.Context, object T) (T, error) {
 	return m.Objects.Create(ctx, object)
 }
 
-func TestCodesTokensAndGrantsAreWrittenForTheirUser(t *testing.T) {
+func TestCodesTokensAndGrantsAreWrittenAsUser(t *testing.T) {
 	w := newWorld(t, nil)
 	tokens, codes := &marking[*oauthv1.OAuthAccessToken]{Objects: w.tokens}, &marking[*oauthv1.OAuthAuthorizeToken]{Objects: w.codes}
 	grants := &marking[*oauthv1.OAuthClientAuthorization]{Objects: w.objects.authorizations}
@@ -245,7 +245,7 @@ func TestCodesTokensAndGrantsAreWrittenForTheirUser(t *testing.T) {
 	}
 }
 
-func TestErrorsShowNothingOfWhatWasSent(t *testing.T) {
+func TestErrorsDoNotContainInput(t *testing.T) {
 	w := newWorld(t, nil)
 	got := w.get(w.browser(), "/oauth/token/display?"+url.Values{"error": {"x"}, "error_description": {"<script>alert(1)</script>"}}.Encode())
 	if strings.Contains(got.body, "<script>") {
@@ -314,7 +314,7 @@ func TestPasswordsCannotBeGuessedQuickly(t *testing.T) {
 	}
 }
 
-func TestStrangersDoNotLearnWhichClientsThereAre(t *testing.T) {
+func TestErrorsDoNotRevealWhichClientsExist(t *testing.T) {
 	w := newWorld(t, nil)
 	ids := []string{
 		"demo", "nobody", "openshift-browser-client", "system:serviceaccount:myproject:proxy", "system:serviceaccount:myproject:broken",
@@ -373,7 +373,7 @@ func TestStrangersDoNotLearnWhichClientsThereAre(t *testing.T) {
 	}
 }
 
-func TestCodesThatNobodyMadeAreNotLookedUp(t *testing.T) {
+func TestInvalidCodesAreNotLookedUp(t *testing.T) {
 	w := newWorld(t, nil)
 	w.tokens.Field = func(*oauthv1.OAuthAccessToken, string) string { t.Error("the tokens are searched"); return "" }
 	browser := must(t, w, client.Browser)
@@ -386,7 +386,7 @@ func TestCodesThatNobodyMadeAreNotLookedUp(t *testing.T) {
 	}
 }
 
-func TestACookieFromBeforeALogoutIsWorthNothing(t *testing.T) {
+func TestCookieIsInvalidAfterLogout(t *testing.T) {
 	w := newWorld(t, nil)
 	home, err := url.Parse(w.url)
 	if err != nil {

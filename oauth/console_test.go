@@ -23,7 +23,7 @@ func access(t *testing.T, w *world, name string) string {
 	return grant.Secret
 }
 
-func TestLogoutChangesTheGenerationOfTheTokensUser(t *testing.T) {
+func TestLogoutChangesGenerationOfUser(t *testing.T) {
 	w := newWorld(t, nil)
 	browser := w.browser()
 	w.logIn(browser, "alice", ask(demo()))

@@ -112,8 +112,9 @@ func TestOtherSiteCannotLogOut(t *testing.T) {
 	}
 }
 
-// TestLinkUsesNoSessionForProgram opens the address at which programs get tokens with a password.
-func TestLinkUsesNoSessionForProgram(t *testing.T) {
+// TestLinkDoesNotUseSessionForProgram opens the address at which programs get tokens with a
+// password.
+func TestLinkDoesNotUseSessionForProgram(t *testing.T) {
 	w := newWorld(t, nil)
 	browser := w.browser()
 	w.logIn(browser, "alice", ask(demo()))

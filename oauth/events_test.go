@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/client"
 )
 
-func TestWarningsAreEventsThatAreCounted(t *testing.T) {
+func TestRepeatedWarningsIncreaseCountOfEvent(t *testing.T) {
 	w := newWorld(t, nil)
 	browser := w.browser()
 	w.logIn(browser, "alice", ask(demo()))
@@ -36,7 +36,7 @@ func TestWarningsAreEventsThatAreCounted(t *testing.T) {
 	}
 }
 
-func TestAnAccountWithoutATokenIsNoticed(t *testing.T) {
+func TestAccountWithoutTokenIsReported(t *testing.T) {
 	w := newWorld(t, nil)
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "myproject", Name: "proxy"}}
 	if err := w.notices.write(t.Context(), client.Notice{Account: account}); err != nil {

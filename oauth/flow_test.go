@@ -50,7 +50,7 @@ func TestAuthorizationCodeGrant(t *testing.T) {
 	}
 }
 
-func TestACodeIsGoodOnceForWhoAskedForIt(t *testing.T) {
+func TestCodeIsValidOnceForItsClient(t *testing.T) {
 	const verifier, challenge = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk", "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 	tests := []struct {
 		name   string
@@ -98,7 +98,7 @@ func TestACodeIsGoodOnceForWhoAskedForIt(t *testing.T) {
 	}
 }
 
-func TestOfManyWhoExchangeACodeOneGetsAToken(t *testing.T) {
+func TestConcurrentExchangesYieldOneToken(t *testing.T) {
 	w := newWorld(t, nil)
 	code := w.approved(demo())
 	var group sync.WaitGroup
@@ -117,7 +117,7 @@ func TestOfManyWhoExchangeACodeOneGetsAToken(t *testing.T) {
 	}
 }
 
-func TestCodesAndTokensEnd(t *testing.T) {
+func TestCodesAndTokensExpire(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.CodeMaxAge = 1 })
 	code := w.approved(demo())
 	for _, code := range w.codes.All() {

@@ -52,7 +52,7 @@ func (w *world) approve(browser *http.Client) (secret string) {
 	return values.Get("access_token")
 }
 
-func TestSuccessorOfServiceAccountGetsNothing(t *testing.T) {
+func TestRecreatedServiceAccountGetsNoTokens(t *testing.T) {
 	w := newWorld(t, nil)
 	w.recreate("first")
 	browser := w.browser()

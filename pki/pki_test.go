@@ -197,7 +197,7 @@ func verify(t *testing.T, l leaf) {
 	}
 }
 
-func TestTokensOfServiceAccountsAreSignedWithRSA(t *testing.T) {
+func TestServiceAccountTokensAreSignedWithRSA(t *testing.T) {
 	spec := newSpec(t)
 	credentials, err := Ensure(spec)
 	if err != nil {

@@ -99,7 +99,7 @@ func TestRenewalKeepsTheKey(t *testing.T) {
 	}
 }
 
-func TestLeafExpiresWithItsAuthority(t *testing.T) {
+func TestLeafExpiresWithAuthority(t *testing.T) {
 	spec := newSpec(t)
 	after(10*year-24*time.Hour)(t, &spec)
 	ensure(t, spec)
@@ -160,7 +160,7 @@ func TestAuthoritiesAreNeverReplaced(t *testing.T) {
 	}
 }
 
-func TestServiceSignerIsReplacedAndPreviousOneStaysTrusted(t *testing.T) {
+func TestPreviousServiceSignerStaysTrusted(t *testing.T) {
 	for name, spoil := range map[string]func(*testing.T, *Spec){
 		"expires soon": after(7 * year),
 		"damaged":      func(t *testing.T, s *Spec) { truncate(t, filesOf(*s).ServiceSigner.Cert) },

@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/pki"
 )
 
-func TestKeysOfServiceAccountsAreExchanged(t *testing.T) {
+func TestServiceAccountKeysFollowConfiguration(t *testing.T) {
 	for name, tt := range map[string]struct {
 		private   string
 		public    []string

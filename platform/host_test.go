@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-func TestFlexVolumeSettingsOfTheConfiguration(t *testing.T) {
+func TestFlexVolumeSettingsComeFromConfiguration(t *testing.T) {
 	node := &config.NodeConfig{}
 	node.Slipway.FlexVolume = map[string]config.FlexVolumeDriver{"example.com/loop": {
 		Timeouts: map[string]metav1.Duration{"attach": {Duration: 90 * time.Second}}, Concurrency: 4, VolumeName: "pv",
@@ -32,7 +32,7 @@ func TestFlexVolumeSettingsOfTheConfiguration(t *testing.T) {
 	}
 }
 
-func TestConfigurationHasTheOperationsOfTheEngine(t *testing.T) {
+func TestConfigurationHasOperationsOfEngine(t *testing.T) {
 	var want []string
 	for _, op := range flexvolume.Operations() {
 		want = append(want, string(op))

@@ -26,7 +26,7 @@ func TestTablesCanStart(t *testing.T) {
 	}
 }
 
-func TestReloaderGetsTheAdjustmentsOfAllEntries(t *testing.T) {
+func TestReloaderGetsAdjustmentsOfAllEntries(t *testing.T) {
 	adjust := func(name, key string) entry {
 		return entry{name, nil, func(*Host) (component.Component, error) {
 			return adjustable{named(name), []reload.Adjustment{{Keys: []string{key}}}}, nil

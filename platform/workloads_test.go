@@ -8,7 +8,7 @@ import (
 	"github.com/slipway-platform/slipway/config"
 )
 
-func TestBuildDecisionsFollowTheConfiguration(t *testing.T) {
+func TestBuildDecisionsFollowConfiguration(t *testing.T) {
 	read := func(plugins string) (*config.Config, error) {
 		file := filepath.Join(t.TempDir(), "master-config.yaml")
 		if err := os.WriteFile(file, []byte("apiVersion: v1\nkind: MasterConfig\nadmissionConfig: {pluginConfig: {"+plugins+"}}"), 0o600); err != nil {

@@ -28,7 +28,7 @@ func (g *testRegistry) fetch(method, path string, header http.Header) blobRespon
 	return blobResponse{answer.StatusCode, answer.Header, string(body)}
 }
 
-func TestFilesAreServedAsDistributionServesThem(t *testing.T) {
+func TestFilesAreServedLikeDistribution(t *testing.T) {
 	dir := t.TempDir()
 	headers := configuration.HTTP{Headers: http.Header{"X-Content-Type-Options": {"nosniff"}}}
 	registry := testRegistryWith(t, &configuration.Configuration{Storage: Directory(dir, false), HTTP: headers})

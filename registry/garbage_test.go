@@ -145,7 +145,7 @@ func (g *testRegistry) onDisk(id string) bool {
 	return slices.Contains(all.Blobs, id)
 }
 
-func TestWhatARemovedImageAloneUsedIsRemoved(t *testing.T) {
+func TestUnsharedBlobsOfRemovedImageAreRemoved(t *testing.T) {
 	g := newTestRegistry(t)
 	shared, layer := g.layer(), g.layer()
 	old, remaining := g.push("shop/app", shared, layer), g.push("shop/other", shared)
@@ -181,7 +181,7 @@ func TestWhatARemovedImageAloneUsedIsRemoved(t *testing.T) {
 	}
 }
 
-func TestImagesOfAnIndexStayAndGoWithIt(t *testing.T) {
+func TestImagesOfIndexAreRemovedWithIt(t *testing.T) {
 	g := newTestRegistry(t)
 	child, err := mutate.AppendLayers(empty.Image, g.layer())
 	if err != nil {
@@ -202,7 +202,7 @@ func TestImagesOfAnIndexStayAndGoWithIt(t *testing.T) {
 	}
 }
 
-func TestOldBlobsThatNoImageUsesAreRemoved(t *testing.T) {
+func TestOldUnusedBlobsAreRemoved(t *testing.T) {
 	g := newTestRegistry(t)
 	unused, remaining := g.push("shop/lost", g.layer()), g.push("shop/kept", g.layer())
 	request := record.GarbageRequest{Everything: true}
@@ -218,7 +218,7 @@ func TestOldBlobsThatNoImageUsesAreRemoved(t *testing.T) {
 	}
 }
 
-func TestGarbageIsRemovedByPostAlone(t *testing.T) {
+func TestOnlyPostCollectsGarbage(t *testing.T) {
 	w := httptest.NewRecorder()
 	(&server{}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, record.GarbagePath, nil))
 	if w.Code != http.StatusMethodNotAllowed {

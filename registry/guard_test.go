@@ -62,7 +62,7 @@ func send(t *testing.T, front *httptest.Server, size int, chunked bool) (int, st
 	return resp.StatusCode, string(body)
 }
 
-func TestAProjectUploadsNoMoreThanItsQuota(t *testing.T) {
+func TestUploadsCannotExceedQuotaOfProject(t *testing.T) {
 	for name, chunked := range map[string]bool{"announced": false, "not announced": true} {
 		s, g, front := project(t, 1<<20, diskspace.Reserve{}, t.TempDir())
 		if status, body := send(t, front, 500<<10, chunked); status != http.StatusAccepted {
@@ -82,7 +82,7 @@ func TestAProjectUploadsNoMoreThanItsQuota(t *testing.T) {
 	}
 }
 
-func TestUploadsWithoutContentCountToo(t *testing.T) {
+func TestEmptyUploadsCountAgainstQuota(t *testing.T) {
 	_, _, front := project(t, 20*entryBytes, diskspace.Reserve{}, t.TempDir())
 	for n := range 100 {
 		resp, err := http.Post(front.URL+"/v2/shop/app/blobs/uploads/", "", nil)
@@ -132,7 +132,7 @@ func TestUploadsLeaveTheReserveOfTheDisk(t *testing.T) {
 	}
 }
 
-func TestWhatAProjectHasIsCounted(t *testing.T) {
+func TestBlobsOfProjectAreCountedOnce(t *testing.T) {
 	g := newTestRegistry(t)
 	shared := g.layer()
 	g.push("shop/app", shared, g.layer())
@@ -154,7 +154,7 @@ func TestWhatAProjectHasIsCounted(t *testing.T) {
 	}
 }
 
-func TestAbandonedUploadsAreRemovedWithinTheHour(t *testing.T) {
+func TestAbandonedUploadsAreRemovedWithinHour(t *testing.T) {
 	dir := t.TempDir()
 	s, g, front := project(t, Unlimited, diskspace.Reserve{}, dir)
 	for range 2 {
@@ -204,7 +204,7 @@ func (g *testRegistry) uploadDirs(t *testing.T) (dirs []string) {
 	return dirs
 }
 
-func TestQuotasAreRead(t *testing.T) {
+func TestQuotasAreParsed(t *testing.T) {
 	for text, want := range map[string]int64{"50Gi": 50 << 30, "none": Unlimited, "0": 0} {
 		if got, err := ParseQuota(text); got != want || err != nil {
 			t.Errorf("%q is %d, %v", text, got, err)

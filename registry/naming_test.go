@@ -138,7 +138,7 @@ func TestManifestIsServedToClientsThatAcceptAnything(t *testing.T) {
 	}
 }
 
-func TestLayersElsewhereNeedNoContent(t *testing.T) {
+func TestNondistributableLayersNeedNoContent(t *testing.T) {
 	g := newTestRegistry(t)
 	config := []byte(`{"architecture":"amd64","os":"windows"}`)
 	g.pushBlob("shop/app", digest.FromBytes(config), config)

@@ -60,7 +60,7 @@ func (g *testRegistry) blobs() (all []string) {
 	return all
 }
 
-func TestWhatAProjectHasEndsWithIt(t *testing.T) {
+func TestContentOfDeletedProjectIsRemoved(t *testing.T) {
 	g := newTestRegistry(t)
 	shared, layer := g.layer(), g.layer()
 	deleted, promoted, staying := g.push("old/app", shared, layer), g.push("old/app", g.layer()), g.push("shop/app", shared)
@@ -108,7 +108,7 @@ func TestWhatAProjectHasEndsWithIt(t *testing.T) {
 	}
 }
 
-func TestAProjectGetsNothingOfAFormerOneOfItsName(t *testing.T) {
+func TestRecreatedProjectGetsNoOldContent(t *testing.T) {
 	g := newTestRegistry(t)
 	s := inCluster(t, map[string]types.UID{"shop": "1"})
 	if err := s.claimProject(t.Context(), g.store, "shop"); err != nil {

@@ -60,7 +60,7 @@ func TestGarbageCollectionKeepsBlobsOfPushInProgress(t *testing.T) {
 	}
 }
 
-func TestManifestEndsPromises(t *testing.T) {
+func TestManifestReleasesPromises(t *testing.T) {
 	var all promises
 	id := digest.FromString("layer")
 	all.make("shop/app", id)
@@ -79,7 +79,7 @@ func TestManifestEndsPromises(t *testing.T) {
 	}
 }
 
-func TestBlobThatIsNotThereIsNotPromised(t *testing.T) {
+func TestMissingBlobIsNotPromised(t *testing.T) {
 	s, g, _ := project(t, Unlimited, diskspace.Reserve{}, t.TempDir())
 	s.images = inCluster(t, nil).images
 	id := digest.FromString("nowhere")
@@ -106,7 +106,7 @@ func (v vanishing) List(ctx context.Context, path string) ([]string, error) {
 	return v.StorageDriver.List(ctx, path)
 }
 
-func TestUploadThatEndsDuringGarbageCollectionIsNoError(t *testing.T) {
+func TestGarbageCollectionIgnoresEndedUploads(t *testing.T) {
 	_, g, front := project(t, Unlimited, diskspace.Reserve{}, t.TempDir())
 	id := g.push("shop/app", g.layer())
 	if status, body := send(t, front, 10, false); status != http.StatusAccepted {

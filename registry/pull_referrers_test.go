@@ -49,7 +49,7 @@ func serverWith(image, reference string) *server {
 	}
 }
 
-func TestWhatRefersToAnImageOfAnotherRegistryIsPulledFromThere(t *testing.T) {
+func TestReferrersOfRemoteImageArePulledThrough(t *testing.T) {
 	for name, support := range map[string]bool{"that lists referrers": true, "that has a tag of them": false} {
 		silent := other.Logger(slog.NewLogLogger(slog.DiscardHandler, slog.LevelError))
 		var refuses atomic.Bool
@@ -120,7 +120,7 @@ func TestWhatRefersToAnImageOfAnotherRegistryIsPulledFromThere(t *testing.T) {
 	}
 }
 
-func TestAManifestOfAnotherProjectIsNoReferrer(t *testing.T) {
+func TestManifestOfOtherProjectIsNotAReferrer(t *testing.T) {
 	far := httptest.NewServer(other.New(other.Logger(slog.NewLogLogger(slog.DiscardHandler, slog.LevelError))))
 	t.Cleanup(far.Close)
 	remoteName := strings.TrimPrefix(far.URL, "http://") + "/team/app"

@@ -10,7 +10,7 @@ import (
 	imagefake "github.com/openshift/client-go/image/clientset/versioned/fake"
 )
 
-func TestAnImageThatLeadsBackIsNotPulledThroughForEver(t *testing.T) {
+func TestPullThroughLoopEnds(t *testing.T) {
 	client := imagefake.NewClientset()
 	s := &server{Registry: &Registry{Remotes: remotes()}, name: "registry-of-the-test", images: client.ImageV1()}
 	const most = 20

@@ -59,7 +59,7 @@ func recording(t *testing.T) (*server, *auditEvent) {
 	return s, log
 }
 
-func TestAuditLogSaysWhoDidWhat(t *testing.T) {
+func TestAuditLogContainsUserAndAction(t *testing.T) {
 	s, log := recording(t)
 	tests := []struct{ name, method, path, token, want string }{
 		{"an invalid token at a pull", "GET", "/v2/shop/app/manifests/latest", "wrong", " get /v2/shop/app/manifests/latest Unauthorized shop/imagestreams/app/layers"},

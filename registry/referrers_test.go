@@ -103,7 +103,7 @@ func TestReferrersAreListed(t *testing.T) {
 	}
 }
 
-func TestReferrersComeInPages(t *testing.T) {
+func TestReferrersArePaged(t *testing.T) {
 	g := newTestRegistry(t)
 	image := g.push("shop/app", g.layer())
 	bill := g.attach("shop/app", image, billType)
@@ -123,7 +123,7 @@ func TestReferrersComeInPages(t *testing.T) {
 	}
 }
 
-func TestReferrersThatSayMuchComeInPages(t *testing.T) {
+func TestLargeReferrersArePaged(t *testing.T) {
 	g := newTestRegistry(t)
 	image := g.push("shop/app", g.layer())
 	var want, got []string
@@ -160,7 +160,7 @@ func (r refusing) Delete(ctx context.Context, path string) error {
 	return r.StorageDriver.Delete(ctx, path)
 }
 
-func TestAReferrerThatCannotBeRemovedIsNotForgotten(t *testing.T) {
+func TestReferrerStaysListedIfRemovalFails(t *testing.T) {
 	g := newTestRegistry(t)
 	subject := g.push("shop/app", g.layer())
 	referrer := g.attach("shop/app", subject, billType)
@@ -180,7 +180,7 @@ func TestAReferrerThatCannotBeRemovedIsNotForgotten(t *testing.T) {
 	}
 }
 
-func TestReferrersStayAndGoWithTheirSubject(t *testing.T) {
+func TestReferrersAreRemovedWithSubject(t *testing.T) {
 	g := newTestRegistry(t)
 	remaining, deleted := g.push("shop/app", g.layer()), g.push("shop/app", g.layer())
 	bill := g.attach("shop/app", remaining, billType)

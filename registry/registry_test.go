@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestRepositoriesAreProjectAndStream(t *testing.T) {
+func TestRepositoryIsProjectAndStream(t *testing.T) {
 	for path, want := range map[string]string{
 		"/v2/shop/app/manifests/v1":                       "shop/app manifest v1",
 		"/v2/shop/app/blobs/uploads/":                     "shop/app blob-upload ",
@@ -52,7 +52,7 @@ func TestInvalidTagHasNoManifest(t *testing.T) {
 	}
 }
 
-func TestListsComeInPages(t *testing.T) {
+func TestListsArePaged(t *testing.T) {
 	all := func() []string { return []string{"c", "a", "b"} }
 	for query, want := range map[string]string{
 		"": `["a","b","c"]`, "?n=2": `["a","b"]`, "?n=2&last=b": `["c"]`, "?last=aa": `["b","c"]`, "?n=0": `[]`, "?last=z": `[]`,
@@ -94,7 +94,7 @@ func TestCredentialsAreTokens(t *testing.T) {
 	}
 }
 
-func TestAnUploadThatFailsWithoutAWordFails(t *testing.T) {
+func TestUploadErrorWithoutBodyIsReported(t *testing.T) {
 	w := httptest.NewRecorder()
 	broken := &store{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })}
 	broken.upload(w, httptest.NewRequest(http.MethodPatch, "/v2/shop/app/blobs/uploads/1", nil), neverRefused)

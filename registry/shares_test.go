@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestClientTakesNoMoreThanItsShare(t *testing.T) {
+func TestClientCannotExceedItsShare(t *testing.T) {
 	s := newShares()
 	var releases []func()
 	for range maxShare {

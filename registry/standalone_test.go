@@ -35,7 +35,7 @@ func configured(t *testing.T, content string) (*configuration.Configuration, err
 	return ReadConfiguration(file)
 }
 
-func TestConfigurationsThatCannotBeUsedAreRefused(t *testing.T) {
+func TestUnsupportedConfigurationsAreRejected(t *testing.T) {
 	for content, want := range map[string]string{
 		"version: 9.9": "version",
 		"version: 0.1\nstorage: {azure: {container: a}}":                                                         `storage "azure" is not supported: use filesystem or s3`,
@@ -62,7 +62,7 @@ func TestConfigurationsThatCannotBeUsedAreRefused(t *testing.T) {
 	}
 }
 
-func TestConfigurationsThatProtectTooLittleAreNamed(t *testing.T) {
+func TestInsecureConfigurationsAreReported(t *testing.T) {
 	users := configuration.Auth{"htpasswd": {}}
 	encrypted := configuration.HTTP{TLS: configuration.TLS{Certificate: "a", Key: "b"}}
 	scheme := encrypted
@@ -87,7 +87,7 @@ func TestConfigurationsThatProtectTooLittleAreNamed(t *testing.T) {
 	}
 }
 
-func TestUsersOfAFilePushAndPull(t *testing.T) {
+func TestUsersOfHTPasswdFilePushAndPull(t *testing.T) {
 	dir := t.TempDir()
 	hash, err := bcrypt.GenerateFromPassword([]byte("secret"), bcrypt.MinCost)
 	if err == nil {
@@ -130,7 +130,7 @@ auth: {htpasswd: {realm: registry, path: %[1]s/users}}
 	}
 }
 
-func TestAReadOnlyRegistryIsPulledFrom(t *testing.T) {
+func TestReadOnlyRegistryServesPulls(t *testing.T) {
 	dir := t.TempDir()
 	g := testRegistryOn(t, Directory(dir, false))
 	id := g.push("shop/app", g.layer())
@@ -159,7 +159,7 @@ func TestAReadOnlyRegistryIsPulledFrom(t *testing.T) {
 	}
 }
 
-func TestARegistryOfItsOwnServesOverTLS(t *testing.T) {
+func TestStandaloneRegistryServesTLS(t *testing.T) {
 	authority := certtest.New(t)
 	pair := authority.Issue(t, "registry", "127.0.0.1")
 	dir := t.TempDir()
@@ -205,7 +205,7 @@ func bucket(t *testing.T) configuration.Storage {
 	}, "redirect": {"disable": true}}
 }
 
-func TestImagesLieInS3(t *testing.T) {
+func TestImagesAreStoredInS3(t *testing.T) {
 	g := testRegistryOn(t, bucket(t))
 	remaining, deleted := g.push("shop/app", g.layer()), g.push("shop/other", g.layer())
 	bill := g.attach("shop/app", remaining, billType)

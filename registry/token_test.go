@@ -89,7 +89,7 @@ func (s *tokenServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func TestUsersOfATokenServerDoWhatTheirTokensSay(t *testing.T) {
+func TestTokenServerUsersHaveRightsOfToken(t *testing.T) {
 	authority := certtest.New(t)
 	tokens := newTokenServer(t, authority)
 	server := httptest.NewServer(tokens)

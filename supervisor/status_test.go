@@ -26,7 +26,7 @@ func TestProcessIsReadyWhenAllOfItsComponentsAre(t *testing.T) {
 	}
 }
 
-func TestNoteKeepsTheTimeOfAReadyComponent(t *testing.T) {
+func TestNoteKeepsTimeOfReadyComponent(t *testing.T) {
 	process := ProcessStatus{Components: []ComponentStatus{{Name: "a"}}}
 	now := time.Unix(1000, 0)
 	process.apply(component.Event{Component: "a", State: component.Ready}, now)

@@ -63,7 +63,7 @@ func waitStatus(t *testing.T, client *Client, description string, holds func(Sta
 
 const reportReady = `echo '{"part":"engine","state":"ready"}' >&3;`
 
-func TestStatusHasTheEventsOfAProcess(t *testing.T) {
+func TestStatusHasEventsOfProcess(t *testing.T) {
 	client, _ := startSupervisor(t, reportReady+` exec sleep 1000`)
 	status := waitStatus(t, client, "ready", func(s Status) bool { return s.Ready })
 	if status.Version != "v1" || status.Processes[0].PID == 0 || status.Processes[0].Components[0].State != component.Ready {
@@ -71,7 +71,7 @@ func TestStatusHasTheEventsOfAProcess(t *testing.T) {
 	}
 }
 
-func TestProcessThatEndsRestartsAndItsReasonIsInTheStatus(t *testing.T) {
+func TestEndedProcessRestartsAndStatusHasReason(t *testing.T) {
 	client, dir := startSupervisor(t, `if [ ! -e once ]; then touch once; echo last words >&2;
 		echo '{"part":"engine","state":"failed","error":"engine: out of oil"}' >&3; exit 7; fi;`+reportReady+` exec sleep 1000`)
 	status := waitStatus(t, client, "ready after a restart", func(s Status) bool { return s.Ready })
@@ -91,7 +91,7 @@ func TestProcessKilledBySignalRestarts(t *testing.T) {
 	}
 }
 
-func TestOrphanOfAProcessDoesNotDelayTheRestart(t *testing.T) {
+func TestOrphanDoesNotDelayRestart(t *testing.T) {
 	client, _ := startSupervisor(t, `if [ ! -e once ]; then sleep 1000 & echo $! >once; kill -9 $$; fi; kill $(cat once);`+reportReady+` exec sleep 1000`)
 	waitStatus(t, client, "ready after a restart", func(s Status) bool { return s.Ready })
 }
@@ -117,7 +117,7 @@ func TestStopEndsProcessAndSocket(t *testing.T) {
 	}
 }
 
-func TestClientReturnsErrNotRunningWithoutASupervisor(t *testing.T) {
+func TestClientReturnsErrNotRunningWithoutSupervisor(t *testing.T) {
 	_, err := NewClient(filepath.Join(t.TempDir(), "s.sock")).Status(t.Context())
 	if !errors.Is(err, ErrNotRunning) {
 		t.Errorf("error is %v", err)

@@ -41,7 +41,7 @@ func claim(class, volumeName string, change func(*corev1.PersistentVolumeClaim))
 	return claim
 }
 
-func TestClientChangesClaimsAsItsDriverDoes(t *testing.T) {
+func TestClientChangesClaimsLikeItsDriver(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*corev1.PersistentVolumeClaim)
 		want   string

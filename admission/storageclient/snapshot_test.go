@@ -54,7 +54,7 @@ func setClass(name string) func(*unstructured.Unstructured) {
 	}
 }
 
-func TestClientChangesSnapshotsAsItsDriverDoes(t *testing.T) {
+func TestClientChangesSnapshotsLikeItsDriver(t *testing.T) {
 	const claimName, contentName = "persistentVolumeClaimName", "volumeSnapshotContentName"
 	release := func(s *unstructured.Unstructured) { s.SetFinalizers(s.GetFinalizers()[:1]) }
 	report := func(s *unstructured.Unstructured) { s.Object["status"] = map[string]any{"readyToUse": false} }

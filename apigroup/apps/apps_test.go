@@ -162,7 +162,7 @@ func TestTriggersColumn(t *testing.T) {
 	}
 }
 
-func TestReferencesToStreamsMeanTheTagLatest(t *testing.T) {
+func TestReferencesToStreamsMeanLatestTag(t *testing.T) {
 	for name, tt := range map[string]struct{ reference, want corev1.ObjectReference }{
 		"stream":          {corev1.ObjectReference{Kind: "ImageStream", Name: "ruby"}, corev1.ObjectReference{Kind: "ImageStreamTag", Name: "ruby:latest"}},
 		"stream with tag": {corev1.ObjectReference{Kind: "ImageStream", Name: "ruby:2.5"}, corev1.ObjectReference{Kind: "ImageStreamTag", Name: "ruby:2.5"}},

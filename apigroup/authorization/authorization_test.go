@@ -56,7 +56,7 @@ func TestRoleBindingConversionRoundTrips(t *testing.T) {
 	}
 }
 
-func TestConversionRejectsWhatRBACLacks(t *testing.T) {
+func TestConversionRejectsRulesThatRBACLacks(t *testing.T) {
 	for want, b := range map[string]*authorizationv1.RoleBinding{
 		"roleRef.namespace": {ObjectMeta: metav1.ObjectMeta{Namespace: "shop"}, RoleRef: corev1.ObjectReference{Namespace: "other", Name: "r"}},
 		"roleRef.name":      {},
@@ -112,7 +112,7 @@ func TestResourceAccessAndRulesReviews(t *testing.T) {
 	}
 }
 
-func TestMayReviewOthersNeedsARole(t *testing.T) {
+func TestReviewsOfOtherUsersNeedRole(t *testing.T) {
 	admin := rbacv1.PolicyRule{Verbs: []string{"create"}, APIGroups: []string{"authorization.openshift.io"}, Resources: []string{"subjectaccessreviews"}}
 	scopes := &scope.Authorizer{ClusterRole: func(context.Context, string) ([]rbacv1.PolicyRule, error) { return []rbacv1.PolicyRule{admin}, nil }}
 	decider := authorizer.AuthorizerFunc(func(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {

@@ -7,7 +7,7 @@ import (
 	authorizationv1 "github.com/openshift/api/authorization/v1"
 )
 
-func TestRulesWithoutGroupsMeanWhatTheyMeantInOpenShift3(t *testing.T) {
+func TestRulesWithoutGroupsApplyToAllGroups(t *testing.T) {
 	for name, tt := range map[string]struct {
 		rule authorizationv1.PolicyRule
 		want []string

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-func TestDefaultTriggersNeedTheTagOfAStream(t *testing.T) {
+func TestDefaultTriggersNeedStreamTag(t *testing.T) {
 	other := &corev1.ObjectReference{Kind: "ImageStreamTag", Name: "base:1"}
 	for name, tt := range map[string]struct {
 		strategy buildv1.BuildStrategy
@@ -30,7 +30,7 @@ func TestDefaultTriggersNeedTheTagOfAStream(t *testing.T) {
 	}
 }
 
-func TestReferencesToStreamsMeanTheTagLatest(t *testing.T) {
+func TestReferencesToStreamsMeanLatestTag(t *testing.T) {
 	config := valid()
 	config.Spec.Strategy.SourceStrategy.From = corev1.ObjectReference{Kind: "ImageStream", Name: "ruby"}
 	config.Spec.Output.To = &corev1.ObjectReference{Kind: "ImageStream", Name: "app:v1"}
@@ -43,7 +43,7 @@ func TestReferencesToStreamsMeanTheTagLatest(t *testing.T) {
 	}
 }
 
-func TestOptionsMustFitTheStrategy(t *testing.T) {
+func TestOptionsMustMatchStrategy(t *testing.T) {
 	docker := buildv1.BuildStrategy{DockerStrategy: &buildv1.DockerBuildStrategy{}}
 	source := buildv1.BuildStrategy{SourceStrategy: &buildv1.SourceBuildStrategy{}}
 	for name, tt := range map[string]struct {

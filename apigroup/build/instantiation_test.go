@@ -85,7 +85,7 @@ func byImage() *buildv1.BuildRequest {
 	}
 }
 
-func TestKillDuringInstantiationNeitherLosesNorRepeatsBuild(t *testing.T) {
+func TestKillNeitherLosesNorRepeatsBuild(t *testing.T) {
 	for name, request := range map[string]*buildv1.BuildRequest{"image": byImage(), "configuration": {LastVersion: ptr.To[int64](0)}} {
 		store, instantiation := newFakeStore()
 		store.killed = errors.New("killed")

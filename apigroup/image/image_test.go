@@ -65,7 +65,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-func TestTagsThatPointAtTagGetItsImage(t *testing.T) {
+func TestTagsThatPointToTagGetItsImage(t *testing.T) {
 	stream := &imagev1.ImageStream{
 		Spec: imagev1.ImageStreamSpec{Tags: []imagev1.TagReference{
 			{Name: "latest", From: &corev1.ObjectReference{Kind: "ImageStreamTag", Name: "2.5"}},

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver/storetest"
 )
 
-func TestUsersGetOnlyTheirOwnTokens(t *testing.T) {
+func TestUsersGetOnlyOwnTokens(t *testing.T) {
 	hashed := func(char string) string { return hashPrefix + strings.Repeat(char, hashLength) }
 	stored := func(name, userName, uid string) *oauthv1.OAuthAccessToken {
 		return &oauthv1.OAuthAccessToken{ObjectMeta: metav1.ObjectMeta{Name: name}, UserName: userName, UserUID: uid}
@@ -50,7 +50,7 @@ func TestUsersGetOnlyTheirOwnTokens(t *testing.T) {
 	}
 }
 
-func TestNarrowedSelectsTokensOfTheUser(t *testing.T) {
+func TestNarrowedSelectsTokensOfUser(t *testing.T) {
 	got := narrowed(nil, &user.DefaultInfo{Name: "alice", UID: "1"})
 	for name, tt := range map[string]struct {
 		fields map[string]string

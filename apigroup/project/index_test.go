@@ -101,7 +101,7 @@ func TestWatchSendsChangesOfVisibility(t *testing.T) {
 	}
 }
 
-func TestWatchContinuesFromTheListVersion(t *testing.T) {
+func TestWatchContinuesFromListVersion(t *testing.T) {
 	i := newIndex()
 	i.set(ns("a", 1), seenBy(userSubject("alice")), 1)
 	_, version := i.list(alice())

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-func TestControllerReplacesADeletedServiceAccount(t *testing.T) {
+func TestControllerReplacesDeletedServiceAccount(t *testing.T) {
 	client := fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}})
 	deps := &controller.Deps{Kube: client}
 	deps.Init()

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestMembersChangeOnlyTheDescription(t *testing.T) {
+func TestMembersChangeOnlyDescription(t *testing.T) {
 	present := &projectv1.Project{ObjectMeta: metav1.ObjectMeta{
 		Name: "shop", ResourceVersion: "1", Finalizers: []string{"example.com/own"}, Annotations: map[string]string{projectv1.ProjectNodeSelector: "a=b"},
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "node", UID: "1"}},

@@ -54,7 +54,7 @@ func TestUsageCountsEachObjectOncePerName(t *testing.T) {
 	}
 }
 
-func TestDueAfterChangesAndInterval(t *testing.T) {
+func TestQuotaIsDueAfterChangesAndInterval(t *testing.T) {
 	var c counter
 	now := time.Now()
 	steps := []struct {

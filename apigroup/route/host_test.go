@@ -94,7 +94,7 @@ func TestChoosingAHostNeedsCustomHost(t *testing.T) {
 	}
 }
 
-func TestCommentIsNoCertificate(t *testing.T) {
+func TestCommentIsNotACertificate(t *testing.T) {
 	const certificate = "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----"
 	for text, want := range map[string]string{
 		"-----BEGIN COMMENT-----\nThis is an empty PEM file\n-----END COMMENT-----\n": "", certificate: certificate, "": "",

@@ -120,7 +120,7 @@ func TestConstraintThatListsUserNeedsScope(t *testing.T) {
 	}
 }
 
-func TestPodPluginCompletesPodsFromTheNamespace(t *testing.T) {
+func TestPodPluginCompletesPodsFromNamespace(t *testing.T) {
 	pod := newPod(nil)
 	if err := newPodPlugin(newEvaluator(t)).Admit(t.Context(), attributesOf(admission.Create, pod, nil), nil); err != nil {
 		t.Fatal(err)
@@ -181,7 +181,7 @@ func TestPodPluginValidatesChanges(t *testing.T) {
 	}
 }
 
-func TestExecPluginAdmitsUsersToPodsTheyCouldCreate(t *testing.T) {
+func TestExecRequiresRightToCreatePod(t *testing.T) {
 	strong := newPod(func(p *corev1.Pod) { privileged(p); p.Name, p.Spec.ServiceAccountName = "strong", "strong" })
 	plain := newPod(nil)
 	for _, pod := range []*corev1.Pod{strong, plain} {

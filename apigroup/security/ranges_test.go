@@ -59,7 +59,7 @@ func namespaceWith(name string, annotations map[string]string) *corev1.Namespace
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "u", Annotations: annotations}}
 }
 
-func TestAllocatorGivesEachNamespaceADistinctBlock(t *testing.T) {
+func TestAllocatorGivesNamespacesDistinctBlocks(t *testing.T) {
 	first := namespaceWith("taken", map[string]string{
 		securityv1.UIDRangeAnnotation: "100/10", securityv1.SupplementalGroupsAnnotation: "100/10", securityv1.MCSAnnotation: "s0:c1,c0",
 	})

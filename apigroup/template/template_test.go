@@ -33,7 +33,7 @@ func TestLabelsCanReferToParameters(t *testing.T) {
 	}
 }
 
-func TestPrepareInstanceSetsTheRequester(t *testing.T) {
+func TestPrepareInstanceSetsRequester(t *testing.T) {
 	ctx := request.WithUser(t.Context(), &user.DefaultInfo{Name: "eve", Groups: []string{"dev"}})
 	instance := &templatev1.TemplateInstance{Spec: templatev1.TemplateInstanceSpec{
 		Requester: &templatev1.TemplateInstanceRequester{Username: "admin", Groups: []string{"system:masters"}},

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver/storetest"
 )
 
-func TestSelfIsTheUserOfTheRequest(t *testing.T) {
+func TestSelfIsUserOfRequest(t *testing.T) {
 	existing := &userv1.User{ObjectMeta: metav1.ObjectMeta{Name: "alice", UID: "1"}, FullName: "Alice A."}
 	resource := userv1.Resource("users")
 	s := &self{&apiserver.Store{Store: storetest.New(resource, &userv1.UserList{}, existing)}}

@@ -22,7 +22,7 @@ func parse(t *testing.T, text string) *unstructured.Unstructured {
 	return object
 }
 
-func TestFlagsChangeTheObjectsOfATemplate(t *testing.T) {
+func TestFlagsChangeObjectsOfTemplate(t *testing.T) {
 	o := &newApp{request: newapp.Request{
 		Environment:      []corev1.EnvVar{{Name: "A", Value: "new"}, {Name: "B", Value: "2"}},
 		BuildEnvironment: []corev1.EnvVar{{Name: "C", Value: "3"}},
@@ -45,7 +45,7 @@ func TestFlagsChangeTheObjectsOfATemplate(t *testing.T) {
 	}
 }
 
-func TestObjectsOfATemplateGetTheLabelApp(t *testing.T) {
+func TestObjectsOfTemplateGetAppLabel(t *testing.T) {
 	template := func(labels map[string]string, objects ...string) *templatev1.Template {
 		result := &templatev1.Template{ObjectLabels: labels}
 		result.Name = "shop"
@@ -80,7 +80,7 @@ func TestSecretsNeedValidNames(t *testing.T) {
 	}
 }
 
-func TestBuildArgumentsNeedADockerBuild(t *testing.T) {
+func TestBuildArgumentsNeedDockerBuild(t *testing.T) {
 	options := newapp.BuildOptions{Arguments: []corev1.EnvVar{{Name: "a", Value: "b"}}}
 	source := parse(t, "{kind: BuildConfig, spec: {strategy: {type: Source}}}")
 	docker := parse(t, "{kind: BuildConfig, spec: {strategy: {type: Docker}}}")

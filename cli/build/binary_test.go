@@ -53,7 +53,7 @@ func TestPackKeepsModesAndLinks(t *testing.T) {
 	}
 }
 
-func TestSourcesOfABuild(t *testing.T) {
+func TestSourcesOfBuild(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "app.jar")
 	if err := os.WriteFile(file, []byte("content"), 0o600); err != nil {
 		t.Fatal(err)

@@ -96,7 +96,7 @@ func TestServerCertificateIsSignedForItsHosts(t *testing.T) {
 	}
 }
 
-func TestLongLifetimeIsWarnedAbout(t *testing.T) {
+func TestLongLifetimeCausesWarning(t *testing.T) {
 	dir, signer := newSigner(t)
 	args := append(signer, "create-server-cert", "--hostnames=a", "--cert="+dir+"/a.crt", "--key="+dir+"/a.key", "--expire-days=1000")
 	if _, warnings, failure := execute(t, New, "", args...); failure != "" || !strings.Contains(warnings, "greater than 2 years") {
@@ -104,7 +104,7 @@ func TestLongLifetimeIsWarnedAbout(t *testing.T) {
 	}
 }
 
-func TestClientConfigurationHasTheUser(t *testing.T) {
+func TestClientConfigurationHasUser(t *testing.T) {
 	dir, signer := newSigner(t)
 	args := append(signer, "--client-dir="+dir, "--user=alice", "--groups=developers", "--certificate-authority="+dir+"/ca.crt", "--master=https://192.0.2.1:8443")
 	if _, _, failure := execute(t, NewClientConfig, "", args...); failure != "" {
@@ -123,7 +123,7 @@ func TestClientConfigurationHasTheUser(t *testing.T) {
 	}
 }
 
-func TestMasterHasItsFiles(t *testing.T) {
+func TestMasterHasAllFiles(t *testing.T) {
 	dir := t.TempDir()
 	if _, warnings, failure := execute(t, New, "", "create-master-certs", "--cert-dir="+dir, "--hostnames=master.example.com"); failure != "" || warnings != "" {
 		t.Fatal(failure, warnings)
@@ -146,7 +146,7 @@ func TestMasterHasItsFiles(t *testing.T) {
 	}
 }
 
-func TestUnusableFlagsAreRefused(t *testing.T) {
+func TestUnusableFlagsAreRejected(t *testing.T) {
 	for want, args := range map[string]string{
 		"at least one hostname must be provided": "create-master-certs",
 		"master must be provided":                "create-master-certs --hostnames=a --master=",

@@ -61,7 +61,7 @@ func TestNodesThatAreNotReadyAreProblems(t *testing.T) {
 	}
 }
 
-func TestExternalAddressesOutsideOfTheNetworksAreProblems(t *testing.T) {
+func TestExternalAddressesOutsideNetworksAreProblems(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "master-config.yaml")
 	if err := os.WriteFile(file, []byte(`networkConfig: {externalIPNetworkCIDRs: ["192.0.2.0/24", "!192.0.2.128/25"]}`), 0o600); err != nil {
 		t.Fatal(err)

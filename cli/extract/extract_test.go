@@ -40,7 +40,7 @@ func TestKeysBecomeFiles(t *testing.T) {
 	}
 }
 
-func TestKeysLeadNowhereElse(t *testing.T) {
+func TestKeysCannotEscapeDirectory(t *testing.T) {
 	target := filepath.Join(t.TempDir(), "target")
 	if err := os.Mkdir(target, 0o700); err != nil {
 		t.Fatal(err)

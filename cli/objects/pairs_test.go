@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestCommasBetweenPairsAreWarnedOf(t *testing.T) {
+func TestCommasBetweenPairsCauseWarning(t *testing.T) {
 	for value, warns := range map[string]bool{
 		"X=Y,Z=W": true, "PASS=x,y=z": true, "LEVELS=INFO,WARNING": false, "X=Y": false, "X=": false,
 	} {

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-func TestRouteURLIsThatOfARouterThatAdmitsTheRoute(t *testing.T) {
+func TestRouteURLComesFromAdmittingRouter(t *testing.T) {
 	ingress := func(status corev1.ConditionStatus) routev1.RouteStatus {
 		return routev1.RouteStatus{Ingress: []routev1.RouteIngress{{
 			Host: "admitted.example.com", Conditions: []routev1.RouteIngressCondition{{Type: routev1.RouteAdmitted, Status: status}},

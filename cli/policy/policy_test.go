@@ -76,7 +76,7 @@ func TestRolesAreAddedAndRemoved(t *testing.T) {
 	}
 }
 
-func TestUnusableTargetsAreRefused(t *testing.T) {
+func TestUnusableTargetsAreRejected(t *testing.T) {
 	for want, accounts := range map[string]string{
 		"should only be used with short-form serviceaccount names": "system:serviceaccount:test:default",
 		`":invalid" is not a valid serviceaccount name`:            ":invalid",

@@ -62,7 +62,7 @@ func damage(t *testing.T, random *rand.Rand) (remaining []runtime.Object) {
 	return remaining
 }
 
-func TestReconciliationRestoresWhateverWasRemoved(t *testing.T) {
+func TestReconciliationRestoresRemovedObjects(t *testing.T) {
 	for seed := range uint64(3) {
 		client := fake.NewClientset(damage(t, rand.New(rand.NewPCG(seed, 0)))...)
 		for _, additive := range []bool{true, false} {
@@ -148,7 +148,7 @@ func TestProtectedDefaultsAreNotReconciled(t *testing.T) {
 	}
 }
 
-func TestMergedConstraintsAreTheDefaults(t *testing.T) {
+func TestMergedConstraintsAreDefaults(t *testing.T) {
 	for _, want := range scc.BuiltIn("openshift-infra") {
 		damaged := want.DeepCopy()
 		damaged.Users, damaged.Groups, damaged.Priority, damaged.Annotations = nil, nil, nil, nil

@@ -21,7 +21,7 @@ func build(t *testing.T) (path string) {
 	return path
 }
 
-func TestTheDriverPassesTheCheck(t *testing.T) {
+func TestDriverPassesCheck(t *testing.T) {
 	report, err := conformance.Run(context.Background(), conformance.Config{
 		Driver: "example.com/directory", File: build(t), Options: map[string]string{"base": "{dir}"},
 	})
@@ -35,7 +35,7 @@ func TestTheDriverPassesTheCheck(t *testing.T) {
 	}
 }
 
-func TestWrongOptionsAreRefused(t *testing.T) {
+func TestInvalidOptionsAreRejected(t *testing.T) {
 	driver := flexvolume.NewDriver("example.com/directory", build(t), flexvolume.Settings{})
 	for option, values := range map[string][]string{"base": {"relative", "./x"}, "name": {"../x", ".hidden", "a/b"}} {
 		for _, value := range values {

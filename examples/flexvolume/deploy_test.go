@@ -42,7 +42,7 @@ func deploy(t *testing.T, image, host, vendor string) {
 	})
 }
 
-func TestTheImageInstallsItsDriverAndKeepsItInstalled(t *testing.T) {
+func TestImageInstallsDriverAndRestoresIt(t *testing.T) {
 	driver, err := os.ReadFile("driver/loop")
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func TestTheImageInstallsItsDriverAndKeepsItInstalled(t *testing.T) {
 	}
 }
 
-func TestTheDaemonSetFitsTheImage(t *testing.T) {
+func TestDaemonSetMatchesImage(t *testing.T) {
 	content, err := os.ReadFile("deploy/daemonset.yaml")
 	if err != nil {
 		t.Fatal(err)

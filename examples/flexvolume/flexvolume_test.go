@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "copy the driver into the manifest")
 
 const manifest = "01-driver.yaml"
 
-func TestTheManifestHasTheDriver(t *testing.T) {
+func TestManifestContainsDriver(t *testing.T) {
 	driver, err := os.ReadFile("driver/loop")
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func devices(t *testing.T, dir string) string {
 	return strings.Join(leaks, "\n")
 }
 
-func TestDataSurvivesItsPod(t *testing.T) {
+func TestDataSurvivesPod(t *testing.T) {
 	driver, state := loop(t)
 	ctx := context.Background()
 	for _, volume := range []flexvolume.Volume{
@@ -180,7 +180,7 @@ func TestDataSurvivesItsPod(t *testing.T) {
 	}
 }
 
-func TestAnAttachedVolumeIsRefusedToAnotherNode(t *testing.T) {
+func TestAttachedVolumeIsRejectedOnAnotherNode(t *testing.T) {
 	driver, _ := loop(t)
 	ctx, volume := context.Background(), flexvolume.Volume{Name: "pv1"}
 	if _, err := driver.WaitForAttach(ctx, "", volume); err == nil || !strings.Contains(err.Error(), "not attached") {
@@ -200,7 +200,7 @@ func TestAnAttachedVolumeIsRefusedToAnotherNode(t *testing.T) {
 	}
 }
 
-func TestADeviceThatWasNeverMountedIsFreedByDetach(t *testing.T) {
+func TestDetachFreesUnmountedDevice(t *testing.T) {
 	driver, state := loop(t)
 	ctx, volume := context.Background(), flexvolume.Volume{Name: "pv1"}
 	if _, err := driver.Attach(ctx, volume, "node"); err != nil {
@@ -217,7 +217,7 @@ func TestADeviceThatWasNeverMountedIsFreedByDetach(t *testing.T) {
 	}
 }
 
-func TestWrongOptionsAreRefused(t *testing.T) {
+func TestInvalidOptionsAreRejected(t *testing.T) {
 	driver, _ := loop(t)
 	for option, values := range map[string][]string{
 		"name":      {"../x", "a b", ".hidden", "a/b", "$(reboot)"},
@@ -233,7 +233,7 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 	}
 }
 
-func TestTheDriverPassesTheCheck(t *testing.T) {
+func TestDriverPassesCheck(t *testing.T) {
 	report, err := conformance.Run(context.Background(), conformance.Config{
 		Driver: "example.com/loop", File: "driver/loop", Size: 20 << 20, Options: map[string]string{"directory": "{dir}", "size": "{size}"},
 	})

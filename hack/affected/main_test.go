@@ -58,7 +58,7 @@ func TestPackagesOfThisModule(t *testing.T) {
 	}
 }
 
-func TestBaseThatDoesNotExistIsNamed(t *testing.T) {
+func TestMissingBaseIsReported(t *testing.T) {
 	if err := run(nil, "no-such-branch", false); err == nil || !strings.Contains(err.Error(), `"no-such-branch"`) {
 		t.Errorf("error %v, want one with the name of the branch", err)
 	}

@@ -121,7 +121,7 @@ func TestOldFilesAreReplaced(t *testing.T) {
 	}
 }
 
-func TestAFailedBuildIsRepeated(t *testing.T) {
+func TestFailedBuildIsRepeated(t *testing.T) {
 	f := newFixture(t)
 	f.fail = "ci"
 	if err := f.run(t.Context()); err == nil || !strings.Contains(err.Error(), "package registry") {

@@ -80,7 +80,7 @@ func module(t *testing.T, path string, files map[string]string) dependency {
 	return dependency{Path: path, Version: "v1.0.0", Dir: dir}
 }
 
-func TestOtherLicencesAreRefused(t *testing.T) {
+func TestOtherLicencesAreRejected(t *testing.T) {
 	const mit = "Permission is hereby granted, free of charge, to any person\nobtaining a copy of this software"
 	const bsd = "Redistribution and use in source and binary forms, with or without modification"
 	var fine []dependency

@@ -15,7 +15,7 @@ const lockFile = `{"packages": {
 	"node_modules/of-builder": {"version": "3.0.0", "license": "MIT", "integrity": "sha512-AAEC", "dev": true}
 }}`
 
-func TestPackagesOfTheConsoleAreChecked(t *testing.T) {
+func TestPackagesOfConsoleAreChecked(t *testing.T) {
 	packages, err := readLock("lock", []byte(lockFile))
 	if err != nil {
 		t.Fatal(err)

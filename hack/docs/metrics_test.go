@@ -36,7 +36,7 @@ func TestReferenceHasEveryMetric(t *testing.T) {
 	}
 }
 
-func TestEveryPackageWithMetricsIsASource(t *testing.T) {
+func TestEveryPackageWithMetricsIsListed(t *testing.T) {
 	var sources []string
 	for _, source := range metricSources() {
 		sources = append(sources, source.folder)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestLinksOfDocumentsLeadSomewhere(t *testing.T) {
+func TestLinksOfDocumentsResolve(t *testing.T) {
 	all, err := stage(root)
 	if err != nil {
 		t.Error(err)

@@ -84,7 +84,7 @@ Slowest tests
 	}
 }
 
-func TestRunFailsAsItsTestsDo(t *testing.T) {
+func TestRunFailsIfTestsFail(t *testing.T) {
 	var out strings.Builder
 	err := run(&out, filepath.Join(t.TempDir(), "x.json"), "", []string{"./no-such-package"})
 	if err == nil || !strings.Contains(err.Error(), "run go test") {

@@ -78,7 +78,7 @@ func TestProgramIsBuiltOnlyWhenItsInputsChange(t *testing.T) {
 	}
 }
 
-func TestInputsAreTheSourcesOfThePackagesOfARecipe(t *testing.T) {
+func TestInputsAreSourcesOfRecipe(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write := func(path, content string) {
 		t.Helper()
@@ -125,7 +125,7 @@ func TestInputsAreTheSourcesOfThePackagesOfARecipe(t *testing.T) {
 	}
 }
 
-func TestUnknownProgramIsNamed(t *testing.T) {
+func TestUnknownProgramIsReported(t *testing.T) {
 	err := run(t.Context(), t.TempDir(), []string{"dockerd"})
 	if err == nil || !strings.Contains(err.Error(), `"dockerd"`) || !strings.Contains(err.Error(), manifest.Runc) {
 		t.Errorf("error %v", err)

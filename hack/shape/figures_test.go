@@ -58,7 +58,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-func TestStructureNamesCodeOutsideOfItsPlace(t *testing.T) {
+func TestStructureListsMisplacedCode(t *testing.T) {
 	const queue = "\n\nvar q = workqueue.NewTyped[string]()\n// workqueue.NewTyped\n"
 	var out strings.Builder
 	writeStructure(&out, testSources(t, map[string]string{

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestTargetsAreFound(t *testing.T) {
+func TestTargetsAreListed(t *testing.T) {
 	root := t.TempDir()
 	for name, text := range map[string]string{
 		"a/fuzz_test.go":       "package a\n\nfunc FuzzOne(f *testing.F) {}\n\nfunc FuzzTwo(f *testing.F) {}\n\nfunc FuzzHelper(f *testing.F, x int) {}\n",
@@ -36,7 +36,7 @@ func TestTargetsAreFound(t *testing.T) {
 	}
 }
 
-func TestEveryTargetOfTheRepositoryIsFound(t *testing.T) {
+func TestEveryTargetOfRepositoryIsListed(t *testing.T) {
 	targets, err := find("../..", regexp.MustCompile(`registry\.FuzzSubject$|haproxy\.FuzzRoute$`))
 	if err != nil || len(targets) != 2 {
 		t.Errorf("%v, %v", targets, err)

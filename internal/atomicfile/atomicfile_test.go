@@ -97,7 +97,7 @@ func TestOpenFileKeepsOldContent(t *testing.T) {
 	}
 }
 
-func TestPathWithoutFolderIsInWorkingDirectory(t *testing.T) {
+func TestPathWithoutDirectoryIsInWorkingDirectory(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := Write("file", []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
@@ -187,7 +187,7 @@ func TestKillAtAnyMoment(t *testing.T) {
 	}
 }
 
-func TestSyncOfMissingFolderFails(t *testing.T) {
+func TestSyncOfMissingDirectoryFails(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "gone")
 	if err := SyncFolder(missing); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), missing) {
 		t.Errorf("error is %v", err)

@@ -28,7 +28,7 @@ func group(t *testing.T) string {
 	return name
 }
 
-func TestTwoNodesDoNotShareAGroup(t *testing.T) {
+func TestNodesDoNotShareCgroup(t *testing.T) {
 	name := group(t)
 	first, err := Lock(name)
 	if err != nil {
@@ -50,7 +50,7 @@ func TestTwoNodesDoNotShareAGroup(t *testing.T) {
 	}
 }
 
-func TestProcessIsInGroupWithItsShares(t *testing.T) {
+func TestProcessIsInCgroupWithShares(t *testing.T) {
 	name := group(t)
 	below := name + "/below"
 	if err := Create(below); err != nil {
@@ -92,9 +92,9 @@ func TestProcessIsInGroupWithItsShares(t *testing.T) {
 	}
 }
 
-// TestUnifiedGroupsPassControllersDown uses plain files, because a kernel has its controllers in
+// TestUnifiedCgroupsEnableControllers uses plain files, because a kernel has its controllers in
 // only one version.
-func TestUnifiedGroupsPassControllersDown(t *testing.T) {
+func TestUnifiedCgroupsEnableControllers(t *testing.T) {
 	mount := t.TempDir()
 	for _, dir := range []string{"", "slipway", "slipway/platform"} {
 		if err := os.MkdirAll(filepath.Join(mount, dir), 0o755); err != nil {

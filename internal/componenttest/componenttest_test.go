@@ -56,7 +56,7 @@ func good(ctx context.Context, ready func()) error {
 }
 
 // The bubble's clock advances as fast as the tests run.
-func TestParts(t *testing.T) {
+func TestRunReportsBrokenComponents(t *testing.T) {
 	broken := errors.New("broken")
 	tests := []struct {
 		name string

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestReserveIsKept(t *testing.T) {
+func TestReserveIsNotUsed(t *testing.T) {
 	dir := t.TempDir()
 	var disk unix.Statfs_t
 	if err := unix.Statfs(dir, &disk); err != nil {

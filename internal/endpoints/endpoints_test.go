@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestUsersEndpointsDoNotReachTheHost(t *testing.T) {
+func TestEndpointsOfUsersCannotReachHost(t *testing.T) {
 	const host = "198.51.100.10"
 	pods := map[string]string{discoveryv1.LabelManagedBy: "endpointslice-controller.k8s.io"}
 	mirrored := map[string]string{discoveryv1.LabelManagedBy: mirror}

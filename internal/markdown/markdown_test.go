@@ -11,7 +11,7 @@ import (
 
 var section = Section{Begin: "<!-- table -->", End: "<!-- end of table -->"}
 
-func TestOnlyTheSectionIsReplaced(t *testing.T) {
+func TestOnlySectionIsReplaced(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "page.md")
 	if err := os.WriteFile(path, []byte("# Page\n\n<!-- table -->\nold\n<!-- end of table -->\n\nAfter.\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -30,7 +30,7 @@ func TestOnlyTheSectionIsReplaced(t *testing.T) {
 	}
 }
 
-func TestMissingLineIsReported(t *testing.T) {
+func TestMissingMarkerIsReported(t *testing.T) {
 	for document, missing := range map[string]string{
 		"nothing":                               section.Begin,
 		section.Begin:                           section.End,

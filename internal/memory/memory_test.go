@@ -24,7 +24,7 @@ func TestProgramRunsAfterRelease(t *testing.T) {
 	}
 }
 
-func TestOnlyReadOnlyMappingsOfTheProgramAreReleased(t *testing.T) {
+func TestOnlyReadOnlyMappingsAreReleased(t *testing.T) {
 	for line, want := range map[string]bool{
 		"00400000-0052d000 r-xp 00000000 fe:00 11 /usr/bin/slipway":           true,
 		"0052d000-00700000 r--p 0012d000 fe:00 11 /usr/bin/slipway":           true,
@@ -41,7 +41,7 @@ func TestOnlyReadOnlyMappingsOfTheProgramAreReleased(t *testing.T) {
 }
 
 // The loader of a position-independent program changes pages that become read-only later.
-func TestPagesChangedByLoaderAreKept(t *testing.T) {
+func TestPagesChangedByLoaderAreNotReleased(t *testing.T) {
 	page := os.Getpagesize()
 	file := filepath.Join(t.TempDir(), "program")
 	if err := os.WriteFile(file, make([]byte, 2*page), 0o600); err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-func TestSocketsBelongToTheNamespace(t *testing.T) {
+func TestSocketsBelongToNamespace(t *testing.T) {
 	namespaces := make([]*Namespace, 2)
 	for i := range namespaces {
 		n, err := New()

@@ -27,7 +27,7 @@ func dialer(allowed ...string) *Dialer {
 	return d
 }
 
-func TestAddressesOfHostAndClusterAreRefusedInEverySpelling(t *testing.T) {
+func TestHostAndClusterAddressesAreRejectedInEverySpelling(t *testing.T) {
 	for address, want := range map[string]bool{
 		"198.51.100.1": true, "10.0.0.1": true, "192.168.1.1": true, "100.64.0.1": true, "2001:db8:1::1": true, "fd00::1": true,
 		"127.0.0.1": false, "127.8.8.8": false, "::1": false, "0.0.0.0": false, "0.1.2.3": false, "::": false,
@@ -117,7 +117,7 @@ func TestRedirectsAreCheckedAndCounted(t *testing.T) {
 	}
 }
 
-func TestProxyGetsNoRequestsForRefusedServers(t *testing.T) {
+func TestProxyGetsNoRequestsForRejectedServers(t *testing.T) {
 	var requests []string
 	proxy := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { requests = append(requests, r.URL.Host) }))
 	t.Cleanup(proxy.Close)

@@ -275,7 +275,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestRealProgramsAfterKillInTheMiddle(t *testing.T) {
+func TestKillDuringUnpackingIsRepaired(t *testing.T) {
 	dir := t.TempDir()
 	child := exec.Command(os.Args[0])
 	child.Env = append(os.Environ(), unpackTo+"="+dir)

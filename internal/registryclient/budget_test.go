@@ -50,7 +50,7 @@ func TestBudgetIsFairToOwners(t *testing.T) {
 	}
 }
 
-func TestLargerImportsHaveALargerBudget(t *testing.T) {
+func TestLargerImportsHaveLargerBudget(t *testing.T) {
 	for images, want := range map[int]int64{1: usualHeld, 50: usualHeld, 1000: 1000 * imageSize, 100_000: mostHeld, 0: mostHeld} {
 		if got := NewBudget(images).perOwner; got != want {
 			t.Errorf("%d images: %d bytes, want %d", images, got, want)

@@ -103,7 +103,7 @@ func TestEveryLayerImportsLayersThatExist(t *testing.T) {
 	}
 }
 
-func TestRulesFindWhatBreaksThem(t *testing.T) {
+func TestRulesReportViolations(t *testing.T) {
 	const doc = "// Package x is here.\n"
 	imports := func(path string) string { return "package x\n\nimport _ \"" + path + "\"\n" }
 	importOf := func(path string) string { return imports(module + "/" + path) }
@@ -229,7 +229,7 @@ func TestRulesFindWhatBreaksThem(t *testing.T) {
 	}
 }
 
-func TestUnneededExceptionIsFound(t *testing.T) {
+func TestUnneededExceptionIsReported(t *testing.T) {
 	texts := map[string]string{"kube/flexvolume/x.go": "package x\n", "storage/flexvolume/x.go": "package x\n"}
 	want := findings{"internal/repocheck/layers_test.go: nothing in kube/flexvolume imports storage/flexvolume: remove the exception"}
 	if got := checkExceptions(newTree(texts)); !slices.Equal(got, want) {

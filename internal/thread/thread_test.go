@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestChangesStayOnTheThread(t *testing.T) {
+func TestChangesStayOnThread(t *testing.T) {
 	network := func() string {
 		name, err := os.Readlink("/proc/thread-self/ns/net")
 		if err != nil {

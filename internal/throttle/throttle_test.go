@@ -42,7 +42,7 @@ func (g *guesser) right(user, address string) bool {
 	return err == nil
 }
 
-func TestGuessesForAUserBecomeSlow(t *testing.T) {
+func TestGuessesForUserAreDelayed(t *testing.T) {
 	g := newGuesser()
 	if got := g.guess("alice", "a", 100); got != freeTogether {
 		t.Errorf("%d passwords at once are looked at", got)
@@ -60,7 +60,7 @@ func TestGuessesForAUserBecomeSlow(t *testing.T) {
 	}
 }
 
-func TestManyPasswordsAtOnceAreNoWayAround(t *testing.T) {
+func TestConcurrentGuessesDoNotBypassDelay(t *testing.T) {
 	g := newGuesser()
 	g.guess("alice", "a", 100)
 	g.clock = g.clock.Add(maxDelay)
@@ -74,7 +74,7 @@ func TestManyPasswordsAtOnceAreNoWayAround(t *testing.T) {
 	end(true, false)
 }
 
-func TestGuessesForManyUsersAndFromManyAddressesBecomeSlow(t *testing.T) {
+func TestGuessesForManyUsersAreDelayed(t *testing.T) {
 	g, looked := newGuesser(), 0
 	for i := range 1000 {
 		looked += g.guess(fmt.Sprint("user", i), "a", 1)
@@ -91,7 +91,7 @@ func TestGuessesForManyUsersAndFromManyAddressesBecomeSlow(t *testing.T) {
 	}
 }
 
-func TestWhatIsRefusedPushesNothingOut(t *testing.T) {
+func TestRejectedGuessesEvictNoRecords(t *testing.T) {
 	g := newGuesser()
 	for i := range freeUser {
 		g.guess("alice", fmt.Sprint("a", i), 1)
@@ -104,7 +104,7 @@ func TestWhatIsRefusedPushesNothingOut(t *testing.T) {
 	}
 }
 
-func TestAUserIsNotKeptOut(t *testing.T) {
+func TestUserCanLogInAfterDelay(t *testing.T) {
 	g := newGuesser()
 	g.guess("alice", "a", 100)
 	if g.right("alice", "a") {
@@ -130,7 +130,7 @@ func TestAUserIsNotKeptOut(t *testing.T) {
 	}
 }
 
-func TestAProviderThatIsGoneIsNobodysGuess(t *testing.T) {
+func TestProviderErrorIsNotAGuess(t *testing.T) {
 	g := newGuesser()
 	for range 100 {
 		end, err := g.Try("alice", "a")
@@ -141,7 +141,7 @@ func TestAProviderThatIsGoneIsNobodysGuess(t *testing.T) {
 	}
 }
 
-func TestSpellingsOfAUserNameCountTogether(t *testing.T) {
+func TestSpellingsOfUserNameShareRecord(t *testing.T) {
 	throttle := New()
 	spellings := []string{"alice", "ALICE", " alice", "alice ", "\talice", "\uff41lice"}
 	for i := range freeTogether {

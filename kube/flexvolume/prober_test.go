@@ -117,7 +117,7 @@ func TestRemovedDriverStaysWhilePodsWait(t *testing.T) {
 	}
 }
 
-func TestVolumeOfUnavailableDriverSaysWhy(t *testing.T) {
+func TestErrorExplainsUnavailableDriver(t *testing.T) {
 	c := start(t, nil, `"attach":false`, "")
 	dir := filepath.Dir(filepath.Dir(c.path))
 	for driver, script := range map[string]string{

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-func TestTheNodeSaysWhichDriversFail(t *testing.T) {
+func TestNodeConditionListsFailedDrivers(t *testing.T) {
 	dir, keepDir := t.TempDir(), t.TempDir()
 	install := func(content string) {
 		t.Helper()

@@ -170,7 +170,7 @@ func (s *spoofing) attack(frames map[string][]byte) (pod, host []string) {
 	return s.see(alice), s.see(bridge)
 }
 
-func TestForgedFramesReachNobody(t *testing.T) {
+func TestForgedFramesAreDropped(t *testing.T) {
 	s := newSpoofing(t)
 	if pod, host := s.attack(s.frames()); len(pod)+len(host) > 0 {
 		t.Errorf("the pod gets %q, the host gets %q", pod, host)
@@ -218,9 +218,9 @@ func (s *spoofing) mayNotLearn() {
 	})
 }
 
-// TestBridgeLearnsNothingWithoutRules proves the protection until the agent restores rules that
+// TestBridgeDoesNotLearnWithoutRules proves the protection until the agent restores rules that
 // another program removed.
-func TestBridgeLearnsNothingWithoutRules(t *testing.T) {
+func TestBridgeDoesNotLearnWithoutRules(t *testing.T) {
 	s := newSpoofing(t)
 	s.must(nat.Delete(t.Context(), nat.Table{Family: "netdev", Name: s.config.NFTTable}))
 	if pod, host := s.attack(s.frames()); len(pod) == 0 || len(host) == 0 {

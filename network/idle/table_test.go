@@ -104,7 +104,7 @@ func dial(t *testing.T, from hosttest.Namespace, network, address string) (conn 
 	return conn
 }
 
-func TestConnectionsAreHeld(t *testing.T) {
+func TestConnectionsWaitForService(t *testing.T) {
 	pod, client := idleService(t, nil)
 	conns := []net.Conn{dial(t, pod, "tcp4", "172.30.0.1:80"), dial(t, pod, "tcp4", "10.128.0.1:30080"), dial(t, hosttest.Host(), "tcp4", "10.128.0.1:30080")}
 	waitForEvent(t, client)
@@ -139,7 +139,7 @@ func TestConnectionsThatPoliciesCanRestrictAreClosed(t *testing.T) {
 	}
 }
 
-func TestDatagramsAreHeld(t *testing.T) {
+func TestDatagramsWaitForService(t *testing.T) {
 	pod, client := idleService(t, nil)
 	conns := []net.Conn{dial(t, pod, "udp4", "172.30.0.1:53"), dial(t, pod, "udp4", "172.30.0.1:53"), dial(t, pod, "udp4", "10.128.0.1:30053"),
 		dial(t, hosttest.Host(), "udp4", "172.30.0.1:53"), dial(t, hosttest.Host(), "udp4", "10.128.0.1:30053")}

@@ -190,7 +190,7 @@ func (f *fixture) await(namespace, name string) cni.PolicyResponse {
 	return response
 }
 
-func TestPolicyPrecedesThePod(t *testing.T) {
+func TestPolicyPrecedesPod(t *testing.T) {
 	f := newFixture(t)
 	f.lease("bank", "till")
 	f.create("bank", "till")
@@ -253,7 +253,7 @@ func TestNewPolicyEndsConnections(t *testing.T) {
 	eventually.True(t, "end of the connection", func() bool { return !echo() })
 }
 
-func TestReusedAddressHasNoRightsOfItsFormerPod(t *testing.T) {
+func TestReusedAddressHasNoRightsOfFormerPod(t *testing.T) {
 	f := newFixture(t)
 	f.lease("shop", "web")
 	f.create("shop", "web")
@@ -275,7 +275,7 @@ func TestReusedAddressHasNoRightsOfItsFormerPod(t *testing.T) {
 	}
 }
 
-func TestTableIsReadAndCreatedAgain(t *testing.T) {
+func TestTableIsRecreated(t *testing.T) {
 	f := newFixture(t)
 	table, err := openTable(f.enforcer.Table)
 	f.must(err)

@@ -177,7 +177,7 @@ func TestMissingDevice(t *testing.T) {
 	}
 }
 
-func TestFilterThatCannotBeReadIsAnError(t *testing.T) {
+func TestUnreadableFilterIsAnError(t *testing.T) {
 	host := machines(t, 1)[0]
 	s, err := read("VIRTUAL_IPS=192.0.2.1")
 	check(t, err)

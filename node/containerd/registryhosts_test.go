@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestRegistryHostsFollowTheAddressAndKeepFilesOfAnAdministrator(t *testing.T) {
+func TestRegistryHostsKeepFilesOfAdministrator(t *testing.T) {
 	dir := t.TempDir()
 	read := func(name string) string {
 		content, err := os.ReadFile(filepath.Join(dir, name, "hosts.toml"))

@@ -100,7 +100,7 @@ func endless(w http.ResponseWriter) (size int64) {
 	}
 }
 
-func TestPullRefusesResponsesThatExhaustNode(t *testing.T) {
+func TestPullRejectsResponsesThatExhaustNode(t *testing.T) {
 	registry := newBlobRegistry(t)
 	f := newPullFixture(t, registry.host)
 	var request atomic.Int64

@@ -84,7 +84,7 @@ func TestLoaderLoadsImagesOfNode(t *testing.T) {
 	runLoader(t, l, func() bool { return len(list(t, n.store)) == len(want)+1 })
 }
 
-func TestToolsRunInAPod(t *testing.T) {
+func TestToolsRunInPod(t *testing.T) {
 	n := startNode(t)
 	loadBuiltin(t, n)
 	// The pod is on the machine's network, where another process can use the port.
@@ -133,7 +133,7 @@ func TestImagesAreReproducible(t *testing.T) {
 	}
 }
 
-func TestChangedProgramReplacesTheImage(t *testing.T) {
+func TestChangedProgramReplacesImage(t *testing.T) {
 	n := startNode(t)
 	program := filepath.Join(t.TempDir(), "program")
 	var digests []string

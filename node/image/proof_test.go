@@ -121,9 +121,9 @@ func TestLayersAreDownloadedOnceForEachRepository(t *testing.T) {
 	}
 }
 
-// TestHeadIsNoProof uses a registry that serves a layer in one repository, and only claims to have
-// it in another one, like a registry that forwards requests to a foreign server.
-func TestHeadIsNoProof(t *testing.T) {
+// TestHeadDoesNotProveAccess uses a registry that serves a layer in one repository, and only claims
+// to have it in another one, like a registry that forwards requests to a foreign server.
+func TestHeadDoesNotProveAccess(t *testing.T) {
 	registry := newBlobRegistry(t)
 	f := newPullFixture(t, registry.host)
 	secret := registry.newImage(t, "base", "secret")

@@ -114,9 +114,9 @@ func TestBuildRecipeFromScratchWithArchive(t *testing.T) {
 	}
 }
 
-// TestBuildOnAnImageWithoutArchives uses a base whose layers exist unpacked only, as those of the
+// TestBuildOnImageWithoutArchives uses a base whose layers exist unpacked only, as those of the
 // platform's own images.
-func TestBuildOnAnImageWithoutArchives(t *testing.T) {
+func TestBuildOnImageWithoutArchives(t *testing.T) {
 	n := startNode(t)
 	pause, err := Pause(n.programs.Pause)
 	if err != nil {

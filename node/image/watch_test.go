@@ -53,7 +53,7 @@ func trickle(w http.ResponseWriter, r *http.Request, test context.Context) {
 	}
 }
 
-func TestSlowRegistryHoldsUpNoOtherPull(t *testing.T) {
+func TestSlowRegistryDoesNotDelayOtherPulls(t *testing.T) {
 	slow, fast := newBlobRegistry(t), newBlobRegistry(t)
 	image := slow.newImage(t, "file")
 	slow.publish(t, image)
@@ -85,7 +85,7 @@ func TestSlowRegistryHoldsUpNoOtherPull(t *testing.T) {
 	}
 }
 
-func TestSlowPullEnds(t *testing.T) {
+func TestSlowPullTimesOut(t *testing.T) {
 	registry := newBlobRegistry(t)
 	image := registry.newImage(t, "file")
 	manifest := registry.publish(t, image)

@@ -220,7 +220,7 @@ func TestRunningExcludesAncestors(t *testing.T) {
 	}
 }
 
-func TestMountsUnmountsTheLatestFirst(t *testing.T) {
+func TestMountsUnmountsLatestFirst(t *testing.T) {
 	dir := t.TempDir()
 	point := filepath.Join(dir, "with a blank", "mount")
 	mount(t, "tmpfs", point)
@@ -252,7 +252,7 @@ func mount(t *testing.T, source, point string) {
 	t.Cleanup(func() { unix.Unmount(point, unix.MNT_DETACH) })
 }
 
-func TestMountsKeepsFileSystemAtTheDirectory(t *testing.T) {
+func TestMountsKeepsFileSystemAtDirectory(t *testing.T) {
 	dir := t.TempDir()
 	mount(t, "tmpfs", dir)
 	if err := Mounts(dir); err != nil {
@@ -263,7 +263,7 @@ func TestMountsKeepsFileSystemAtTheDirectory(t *testing.T) {
 	}
 }
 
-func TestMountsDetachesBusyMountAndNamesItsUser(t *testing.T) {
+func TestMountsDetachesBusyMountAndNamesUser(t *testing.T) {
 	dir := t.TempDir()
 	point := filepath.Join(dir, "busy")
 	mount(t, "tmpfs", point)

@@ -58,7 +58,7 @@ func find(t *testing.T, annotations map[string]string) (*Client, []string, error
 	return client, events, err
 }
 
-func TestServiceAccountsHaveTheAddressesOfTheirAnnotations(t *testing.T) {
+func TestRedirectURIsComeFromAnnotations(t *testing.T) {
 	tests := []struct {
 		name        string
 		annotations map[string]string
@@ -91,7 +91,7 @@ func TestServiceAccountsHaveTheAddressesOfTheirAnnotations(t *testing.T) {
 	}
 }
 
-func TestEventsSayWhyAServiceAccountIsNoClient(t *testing.T) {
+func TestEventExplainsWhyAccountIsNotAClient(t *testing.T) {
 	const none = "system:serviceaccount:myproject:proxy has no redirectURIs; set serviceaccounts.openshift.io/oauth-redirecturi.<some-value>=<redirect> " +
 		"or create a dynamic URI using serviceaccounts.openshift.io/oauth-redirectreference.<some-value>=<reference>"
 	tests := []struct {
@@ -131,7 +131,7 @@ func TestServiceAccountsAreRestrictedToTheirNamespace(t *testing.T) {
 	}
 }
 
-func TestUnknownClientsAreTold(t *testing.T) {
+func TestUnknownClientsAreReported(t *testing.T) {
 	accounts := &Accounts{Kube: fake.NewClientset()}
 	var misconfigured *Misconfigured
 	if _, err := (&Registry{Accounts: accounts}).Find(t.Context(), "system:serviceaccount:a:b"); !errors.As(err, &misconfigured) || misconfigured.Notice.Account != nil {

@@ -2,7 +2,7 @@ package client
 
 import "testing"
 
-func TestRedirectsGoToTheClientAlone(t *testing.T) {
+func TestRedirectsGoOnlyToClient(t *testing.T) {
 	client := &Client{RedirectURIs: []string{"https://app.example.com/callback"}}
 	root := &Client{RedirectURIs: []string{"https://app.example.com", "https://other.example.com/?tenant=a", "com.example.app://login"}}
 	tests := []struct {

@@ -99,7 +99,7 @@ func TestIdentitiesAndUsersMustAgree(t *testing.T) {
 	}
 }
 
-func TestFirstLoginsBesideEachOtherMakeOneUser(t *testing.T) {
+func TestConcurrentFirstLoginsCreateOneUser(t *testing.T) {
 	m, users, identities := mapper(nil)
 	var group sync.WaitGroup
 	for range 10 {
@@ -115,7 +115,7 @@ func TestFirstLoginsBesideEachOtherMakeOneUser(t *testing.T) {
 	}
 }
 
-func TestALoginThatWasInterruptedIsCompleted(t *testing.T) {
+func TestInterruptedLoginIsCompleted(t *testing.T) {
 	m, users, identities := mapper(nil)
 	identities.Fail = func(string, string) error { return errors.New("killed") }
 	identity := &idp.Identity{UserName: "4711", PreferredUserName: "alice", Name: "Alice A.", Email: "a@example.com"}
@@ -137,7 +137,7 @@ func TestALoginThatWasInterruptedIsCompleted(t *testing.T) {
 	}
 }
 
-func TestNoTwoUsersHaveOneIdentityName(t *testing.T) {
+func TestIdentityNamesAreUnique(t *testing.T) {
 	seen := map[string]string{}
 	for _, name := range []string{"alice", "a/b", "a:b", "b64:YS9i", "b64:YTpi", "%61", "a%2Fb", ".", "..", "cn=a,dc=b", "а", "a"} {
 		result := IdentityName("p", name)

@@ -6,7 +6,7 @@ import (
 	legacyv1 "github.com/openshift/api/legacyconfig/v1"
 )
 
-func TestEachKindHasItsFlow(t *testing.T) {
+func TestEachKindHasFlow(t *testing.T) {
 	secret := legacyv1.StringSource{StringSourceSpec: legacyv1.StringSourceSpec{Value: "secret"}}
 	tests := []struct {
 		name     string

@@ -178,7 +178,7 @@ func TestNamespacesOfScopes(t *testing.T) {
 	}
 }
 
-func TestGrantedScopesCoverAskedOnes(t *testing.T) {
+func TestGrantedScopesCoverRequestedOnes(t *testing.T) {
 	if !Covers([]string{Info, CheckAccess}, []string{Info}) || Covers([]string{Info}, []string{Info, Full}) || !Covers([]string{Full}, []string{Info}) {
 		t.Error("granted scopes are compared wrongly")
 	}

@@ -2,7 +2,7 @@ package session
 
 import "testing"
 
-func TestABoxOpensOnlyWhatItSealed(t *testing.T) {
+func TestBoxOpensOnlyItsOwnContent(t *testing.T) {
 	box := func(secrets ...Secret) *Box {
 		t.Helper()
 		b, err := NewBox(secrets)

@@ -68,7 +68,7 @@ func TestSessionsAreRead(t *testing.T) {
 	}
 }
 
-func TestFormsRepeatTheCookie(t *testing.T) {
+func TestFormValueMatchesCookie(t *testing.T) {
 	answer := httptest.NewRecorder()
 	value := CSRF(answer, httptest.NewRequest(http.MethodGet, "/", nil))
 	browser := carry(answer)
@@ -94,7 +94,7 @@ func TestFormsRepeatTheCookie(t *testing.T) {
 	}
 }
 
-func TestSecretsAreMadeOnceAndChecked(t *testing.T) {
+func TestSecretsAreCreatedOnceAndValidated(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "secrets.yaml")
 	first, err := EnsureSecrets(path)
 	if err != nil {

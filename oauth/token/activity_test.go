@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/store/storetest"
 )
 
-func TestTheEndOfATokenThatIsUsedIsPutOff(t *testing.T) {
+func TestUseExtendsLifetimeOfToken(t *testing.T) {
 	const timeout = 600
 	own := int32(6000)
 	clients := storetest.New(oauthv1.Resource("oauthclients"),

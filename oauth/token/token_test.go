@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestSecretsStandForTheirObjects(t *testing.T) {
+func TestNameOfObjectIsDerivedFromSecret(t *testing.T) {
 	seen := map[string]bool{}
 	for range 100 {
 		secret, name := New()
@@ -23,7 +23,7 @@ func TestSecretsStandForTheirObjects(t *testing.T) {
 	}
 }
 
-func TestTextsThatAreNoTokensAreNotLookedUp(t *testing.T) {
+func TestInvalidTokensAreNotLookedUp(t *testing.T) {
 	secret, _ := New()
 	for name, text := range map[string]string{
 		"empty":            "",
@@ -50,7 +50,7 @@ const (
 	challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 )
 
-func TestChallengesAreAnswered(t *testing.T) {
+func TestChallengeIsValidated(t *testing.T) {
 	tests := []struct {
 		name, challenge, method, verifier string
 		want                              bool

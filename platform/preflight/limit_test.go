@@ -27,7 +27,7 @@ func TestLimitsAreRaisedAndNeverLowered(t *testing.T) {
 	}
 }
 
-func TestLimitsAreTheKernels(t *testing.T) {
+func TestKernelHasEveryLimit(t *testing.T) {
 	for _, limit := range Limits() {
 		if _, ok, err := limit.value("/"); err != nil || !ok {
 			t.Errorf("limit %s: known %t, error %v", limit.Name, ok, err)

@@ -101,7 +101,7 @@ func TestHealthyMachineHasNoProblem(t *testing.T) {
 	})
 }
 
-func TestEveryProblemIsNamedWithItsRemedy(t *testing.T) {
+func TestEveryProblemNamesRemedy(t *testing.T) {
 	tests := []struct {
 		name   string
 		damage func(*testing.T, *host)
@@ -201,7 +201,7 @@ func TestEveryProblemIsNamedWithItsRemedy(t *testing.T) {
 	}
 }
 
-func TestLimitThatTheHostWillRaiseIsNoProblem(t *testing.T) {
+func TestLimitThatHostRaisesIsAccepted(t *testing.T) {
 	h := healthy(t)
 	h.write(t, "proc/sys/fs/inotify/max_user_instances", "128\n")
 	if problems := Run(t.Context(), h.want, h.Machine); len(problems) > 0 {
@@ -209,7 +209,7 @@ func TestLimitThatTheHostWillRaiseIsNoProblem(t *testing.T) {
 	}
 }
 
-func TestAddressThatTheHostWillMakeIsFree(t *testing.T) {
+func TestAddressThatHostCreatesIsFree(t *testing.T) {
 	h := healthy(t)
 	h.busy["0.0.0.0:8443"] = unix.EADDRNOTAVAIL
 	if problems := Run(t.Context(), h.want, h.Machine); len(problems) > 0 {
@@ -217,7 +217,7 @@ func TestAddressThatTheHostWillMakeIsFree(t *testing.T) {
 	}
 }
 
-func TestPortOfAnEndingProcessIsWaitedFor(t *testing.T) {
+func TestPreflightWaitsForPortOfEndingProcess(t *testing.T) {
 	h := healthy(t)
 	attempts := 0
 	h.Bind = func(context.Context, string, netip.AddrPort) error {

@@ -34,7 +34,7 @@ warning  swap             is switched on
 	}
 }
 
-func TestPrintedProblemsOfARealMachineFit(t *testing.T) {
+func TestPrintedProblemsOfRealMachineFit(t *testing.T) {
 	h := healthy(t)
 	h.want.Directories[0].Path = "/"
 	h.want.Sockets = []string{"/var/" + strings.Repeat("long/", 18) + "socket"}

@@ -15,16 +15,16 @@ import (
 
 // The tests of this file use the machine on which they run, or a real resource of it.
 
-// TestThisMachineIsFitForTests has the requirements of a host, but for programs, which the machine
-// of a developer may lack.
-func TestThisMachineIsFitForTests(t *testing.T) {
+// TestThisMachinePassesPreflight has the requirements of a host, but for programs, which the
+// machine of a developer may lack.
+func TestThisMachinePassesPreflight(t *testing.T) {
 	want := Requirements{NodeName: "host1", Directories: []Directory{{Path: t.TempDir(), Free: 1, Programs: true}}, Memory: 1}
 	if problems := Run(t.Context(), want, ThisMachine()); Failed(problems) {
 		t.Errorf("found %v", problems)
 	}
 }
 
-func TestFeaturesAreTriedWithoutTrace(t *testing.T) {
+func TestFeatureChecksLeaveNothingBehind(t *testing.T) {
 	dir := t.TempDir()
 	for _, feature := range []Feature{Overlay, Namespaces, Bridge, Veth, NFTables} {
 		if err := try(t.Context(), feature, dir); err != nil {
@@ -39,13 +39,13 @@ func TestFeaturesAreTriedWithoutTrace(t *testing.T) {
 	}
 }
 
-func TestUnknownFeatureIsRefused(t *testing.T) {
+func TestUnknownFeatureIsRejected(t *testing.T) {
 	if err := try(t.Context(), "warp drive", t.TempDir()); err == nil {
 		t.Error("a feature that does not exist works")
 	}
 }
 
-func TestOverlayOnOverlayIsFound(t *testing.T) {
+func TestOverlayOnOverlayIsReported(t *testing.T) {
 	dir := t.TempDir()
 	merged := mountOverlay(t, dir)
 	machine := ThisMachine()
@@ -99,7 +99,7 @@ func TestServiceIsStoppedWithSystemctl(t *testing.T) {
 	}
 }
 
-func TestMissingProgramIsFoundInPath(t *testing.T) {
+func TestProgramIsSearchedInPath(t *testing.T) {
 	machine := ThisMachine()
 	machine.Path = t.TempDir()
 	expect(t, checkPrograms(t.Context(), Requirements{Programs: []Program{{"mount", "mount"}}}, machine), "program mount", "is not installed")
@@ -109,23 +109,23 @@ func TestMissingProgramIsFoundInPath(t *testing.T) {
 	}
 }
 
-func TestFullDiskIsFound(t *testing.T) {
+func TestFullDiskIsReported(t *testing.T) {
 	dir := mountTmpfs(t, 0, "size=1m")
 	fill(t, filepath.Join(dir, "filler"))
 	expect(t, checkOn(t, dir, 0), "directory "+dir, "is on a disk that is full")
 }
 
-func TestSmallDiskIsFound(t *testing.T) {
+func TestSmallDiskIsReported(t *testing.T) {
 	dir := mountTmpfs(t, 0, "size=3m")
 	expect(t, checkOn(t, filepath.Join(dir, "not", "yet", "there"), 2e9), "directory "+dir, "has 3 MB free on its disk, 2000 MB are needed")
 }
 
-func TestFewInodesAreFound(t *testing.T) {
+func TestFewInodesAreReported(t *testing.T) {
 	dir := mountTmpfs(t, 0, "nr_inodes=50")
 	expect(t, checkOn(t, dir, 1), "directory "+dir, "more files (inodes)")
 }
 
-func TestReadOnlyDiskIsFound(t *testing.T) {
+func TestReadOnlyDiskIsReported(t *testing.T) {
 	dir := mountTmpfs(t, unix.MS_RDONLY, "nr_inodes=0")
 	problems := checkOn(t, dir, 1)
 	expect(t, problems, "directory "+dir, "is mounted read-only")
@@ -134,7 +134,7 @@ func TestReadOnlyDiskIsFound(t *testing.T) {
 	}
 }
 
-func TestNoexecDiskIsFound(t *testing.T) {
+func TestNoexecDiskIsReported(t *testing.T) {
 	dir := mountTmpfs(t, unix.MS_NOEXEC, "nr_inodes=0")
 	expect(t, checkOn(t, filepath.Join(dir, "data"), 1), "directory "+dir, "mounted with noexec")
 }

@@ -43,7 +43,7 @@ func with(parameters map[string]any, key string, value any) map[string]any {
 	return parameters
 }
 
-func TestFileIsWhatWasWritten(t *testing.T) {
+func TestFileHasWrittenContent(t *testing.T) {
 	files := open(t, with(serve(t), "chunksize", minPart))
 	content := bytes.Repeat([]byte("0123456789abcdef"), (2*minPart+minPart/2)/16)
 	// Pieces that end within, at and after the end of a part.
@@ -132,7 +132,7 @@ func TestSettingsAreChecked(t *testing.T) {
 	}
 }
 
-func TestURLsLeadToTheServerOfTheSettings(t *testing.T) {
+func TestURLsPointToConfiguredServer(t *testing.T) {
 	const file = "/docker/data"
 	for _, test := range []struct {
 		parameters map[string]any

@@ -62,7 +62,7 @@ func TestCookiesKeepClientAtPod(t *testing.T) {
 	}
 }
 
-func TestBalanceOfARoute(t *testing.T) {
+func TestBalanceOfRoute(t *testing.T) {
 	alternates := func(r *routev1.Route) { r.Spec.AlternateBackends = []routev1.RouteTargetReference{{Name: "other"}} }
 	passthrough := secured(routev1.TLSConfig{Termination: "passthrough"})
 	for _, tt := range []struct {
@@ -105,7 +105,7 @@ func TestWhitelist(t *testing.T) {
 	}
 }
 
-func TestTimeoutOfARoute(t *testing.T) {
+func TestTimeoutOfRoute(t *testing.T) {
 	t.Parallel()
 	b := newFixture(t, map[string]string{"ROUTER_DEFAULT_SERVER_TIMEOUT": "20s"})
 	b.pod("web", "web", nil)

@@ -75,7 +75,7 @@ func (b *fixture) randomRoute(random *rand.Rand, name string, age int,
 
 // For any set of routes, requests by HTTP and HTTPS reach the service that the claims determine,
 // with the certificate of the host.
-func TestRequestsFollowTheClaims(t *testing.T) {
+func TestRequestsFollowClaims(t *testing.T) {
 	t.Parallel()
 	b := newFixture(t, nil)
 	inside := b.authority.Issue(t, "pod")

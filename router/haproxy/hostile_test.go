@@ -27,7 +27,7 @@ func hostile(random *rand.Rand) string {
 
 // Whatever routes that pass the claims contain, HAProxy accepts the configuration, and every server
 // is a pod.
-func TestHostileRoutesCannotChangeTheConfiguration(t *testing.T) {
+func TestHostileRoutesCannotChangeConfiguration(t *testing.T) {
 	t.Parallel()
 	b := newFixture(t, nil)
 	b.pod("web", "web", nil)

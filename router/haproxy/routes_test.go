@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/router/claim"
 )
 
-func TestRequestsReachTheServiceOfTheirRoute(t *testing.T) {
+func TestRequestsReachServiceOfRoute(t *testing.T) {
 	t.Parallel()
 	// also the delay between retries
 	b := newFixture(t, map[string]string{"ROUTER_DEFAULT_CONNECT_TIMEOUT": "300ms"})
@@ -81,7 +81,7 @@ func TestRequestsReachTheServiceOfTheirRoute(t *testing.T) {
 	}
 }
 
-func TestPodsAreVerifiedWithTheAuthorityOfServices(t *testing.T) {
+func TestPodsAreVerifiedWithServiceCA(t *testing.T) {
 	t.Parallel()
 	// also the delay between retries
 	b := newFixture(t, map[string]string{"ROUTER_DEFAULT_CONNECT_TIMEOUT": "300ms"})

@@ -47,7 +47,7 @@ func TestVolumeLifecycle(t *testing.T) {
 	}
 }
 
-func TestAttachAndDetachTakeThreeRequests(t *testing.T) {
+func TestAttachAndDetachNeedThreeRequests(t *testing.T) {
 	c := newCluster(t, fake.Options{})
 	c.start()
 	c.create(c.claim("data"))

@@ -117,7 +117,7 @@ func TestCloneRequiresSameVolumeMode(t *testing.T) {
 	}
 }
 
-func TestTopologyFollowsTheSelectedNode(t *testing.T) {
+func TestTopologyFollowsSelectedNode(t *testing.T) {
 	zoneA, zoneB := map[string]string{"zone": "a"}, map[string]string{"zone": "b"}
 	c := newCluster(t, fake.Options{Topology: zoneA})
 	c.addNode("node-2", "other", zoneB)

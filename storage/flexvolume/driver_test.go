@@ -178,7 +178,7 @@ func TestVolumeName(t *testing.T) {
 	}
 }
 
-func TestDeadlineKillsTheProcessGroup(t *testing.T) {
+func TestDeadlineKillsProcessGroup(t *testing.T) {
 	for name, script := range map[string]string{
 		"that hangs":                          `sleep 1000`,
 		"that ignores SIGTERM":                `trap '' TERM; sleep 1000; sleep 1000`,

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-func TestHistoryContainsTheCallsOfADriver(t *testing.T) {
+func TestHistoryContainsCallsOfDriver(t *testing.T) {
 	h := &history{file: historyFile(t.TempDir(), "example.com/disk")}
 	keepDir := filepath.Dir(filepath.Dir(h.file))
 	if calls, err := History(keepDir, ""); err != nil || len(calls) != 0 {
@@ -61,7 +61,7 @@ func TestHistoryIsLimited(t *testing.T) {
 	}
 }
 
-func TestFailedReleasesAreThoseThatDidNotSucceedLater(t *testing.T) {
+func TestRetriedReleasesAreNotFailures(t *testing.T) {
 	h := &history{file: historyFile(t.TempDir(), "disk")}
 	keepDir := filepath.Dir(filepath.Dir(h.file))
 	at := time.Now().Add(-time.Minute)
@@ -80,7 +80,7 @@ func TestFailedReleasesAreThoseThatDidNotSucceedLater(t *testing.T) {
 	}
 }
 
-func TestRunningCallsAreInTheHistory(t *testing.T) {
+func TestRunningCallsAreInHistory(t *testing.T) {
 	dir, keepDir := t.TempDir(), t.TempDir()
 	hold := filepath.Join(t.TempDir(), "hold")
 	write(t, executable(dir, "example.com/disk"), "#!/bin/sh\n"+`case $1 in init) echo '{"status":"Success"}';; *) while [ ! -e `+hold+` ]; do sleep 0.01; done; echo '{"status":"Success"}';; esac`)

@@ -65,7 +65,7 @@ func TestInterpret(t *testing.T) {
 	}
 }
 
-func TestErrorQuotesWhatTheDriverDid(t *testing.T) {
+func TestErrorQuotesDriverOutput(t *testing.T) {
 	driver := NewDriver("example.com/test", "/x", Settings{})
 	_, err := driver.interpret(OpMount, output{stdout: []byte("half\n"), stderr: []byte("disk is on fire\n"), exit: errors.New("exit status 7")}, noRedaction)
 	const want = `run mount of FlexVolume driver "example.com/test": it printed no JSON: invalid character 'h' looking for beginning of value: ` +

@@ -245,7 +245,7 @@ func TestBurstOfChangesIsScannedOncePerSecond(t *testing.T) {
 	}
 }
 
-func TestHangingDriverDelaysOnlyTheFirstStart(t *testing.T) {
+func TestHungDriverDelaysOnlyFirstStart(t *testing.T) {
 	t.Parallel()
 	const hanging = "example.com/hanging"
 	dir, keep := t.TempDir(), t.TempDir()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestOptionalComponentIsReadyAndNotesItsErrorUntilItServes(t *testing.T) {
+func TestOptionalComponentNotesErrorUntilItServes(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	attempts := 0
 	optional := &Optional{

@@ -50,7 +50,7 @@ func (j *journal) has(text string) bool {
 func ignoreEvent(Event)           {}
 func ignoreReady(context.Context) {}
 
-func TestCheckOrderRejectsATableThatCannotStart(t *testing.T) {
+func TestCheckOrderRejectsUnstartableTable(t *testing.T) {
 	entry := func(name string, after ...string) Entry { return Entry{Component: fake{name: name}, After: after} }
 	tests := []struct {
 		name    string
@@ -95,7 +95,7 @@ func TestComponentsStartInOrderAndStopInReverse(t *testing.T) {
 	}
 }
 
-func TestFailedComponentStopsTheOthersAndIsNamed(t *testing.T) {
+func TestFailedComponentStopsOthersAndIsNamed(t *testing.T) {
 	var j journal
 	broken := fake{"broken", func(context.Context, func()) error { return errors.New("disk is full") }}
 	entries := []Entry{
@@ -112,7 +112,7 @@ func TestFailedComponentStopsTheOthersAndIsNamed(t *testing.T) {
 	}
 }
 
-func TestComponentThatEndsWithoutARequestHasFailed(t *testing.T) {
+func TestComponentThatEndsUnaskedHasFailed(t *testing.T) {
 	short := fake{"short", func(context.Context, func()) error { return nil }}
 	err := Run(t.Context(), []Entry{{short, nil}}, ignoreEvent, ignoreReady)
 	if err == nil || err.Error() != "short: ended without a request to stop" {

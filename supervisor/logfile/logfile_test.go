@@ -35,7 +35,7 @@ func TestLargeLogIsRotated(t *testing.T) {
 	}
 }
 
-func TestReadLinesReturnsWholeLinesAlsoAfterTruncation(t *testing.T) {
+func TestReadLinesReturnsWholeLinesAfterTruncation(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.log")
 	write := func(text string) {
 		t.Helper()
@@ -97,7 +97,7 @@ func writeLog(t *testing.T, old, current string) string {
 	return path
 }
 
-func TestLastLinesAreWholeHoweverLongTheLogIs(t *testing.T) {
+func TestLastLinesOfLongLogAreWhole(t *testing.T) {
 	long := strings.Repeat("x", chunkBytes)
 	for name, test := range map[string]struct {
 		old, current string

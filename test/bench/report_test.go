@@ -33,7 +33,7 @@ func sampleReport() *report {
 	}
 }
 
-func TestEngineIsSetAgainstItsAims(t *testing.T) {
+func TestEngineIsComparedWithAims(t *testing.T) {
 	want := [][]string{
 		{"waitforattach: added to fork and exec, 1.00 ms", "2.00 ms", "<= 1.50 ms", "missed"},
 		{"init: added to fork and exec, 1.00 ms", "0.50 ms", "<= 1.50 ms", "met"},
@@ -46,7 +46,7 @@ func TestEngineIsSetAgainstItsAims(t *testing.T) {
 	}
 }
 
-func TestReportFitsATerminal(t *testing.T) {
+func TestReportFitsTerminal(t *testing.T) {
 	for line := range strings.Lines(sampleReport().text()) {
 		if width := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); width > 100 {
 			t.Errorf("%d columns: %s", width, line)
@@ -54,7 +54,7 @@ func TestReportFitsATerminal(t *testing.T) {
 	}
 }
 
-func TestComparisonSetsMediansAgainstAims(t *testing.T) {
+func TestComparisonShowsMediansAndAims(t *testing.T) {
 	got := sampleReport().comparison().Rows
 	want := [][]string{
 		{"ready, empty data directory", "11.00 s", "4.00 s", "2.75", "<= 1.25, < 10 s", "missed: 2.75, 11.00 s"},

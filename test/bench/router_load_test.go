@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestWhatWrkSaysIsRead(t *testing.T) {
+func TestOutputOfWrkIsParsed(t *testing.T) {
 	const output = `Running 2s test @ http://127.0.7.1:8080/
   1 threads and 32 connections
   Thread Stats   Avg      Stdev     Max   +/- Stdev

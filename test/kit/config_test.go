@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestMergeLaysMapsOverEachOther(t *testing.T) {
+func TestMergeCombinesMaps(t *testing.T) {
 	got, err := merge("{kind: NodeConfig}", "{slipway: {cgroupRoot: /a}}", "slipway:\n  bridge: b\nnodeName: host1\n", "")
 	if err != nil {
 		t.Fatal(err)
@@ -17,7 +17,7 @@ func TestMergeLaysMapsOverEachOther(t *testing.T) {
 	}
 }
 
-func TestNamespaceOfATest(t *testing.T) {
+func TestNamespaceOfTest(t *testing.T) {
 	for test, want := range map[string]string{
 		"TestPodRuns":              "podruns",
 		"TestPodRuns/on_port_8080": "podruns-on-port-8080",

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestLeftoversAreFound leaves one orphan of each kind behind, as a broken `slipway down` would.
-func TestLeftoversAreFound(t *testing.T) {
+// TestOrphansAreFound leaves one orphan of each kind behind, as a broken `slipway down` would.
+func TestOrphansAreFound(t *testing.T) {
 	c := &Cluster{Machine: testMachine(t), DataDir: t.TempDir(), home: t.TempDir(), t: t}
 	c.CgroupRoot = "/slipway-" + c.name
 	if problems := c.leftovers(); len(problems) > 0 {
@@ -91,7 +91,7 @@ func (c *Cluster) leaveLoop(t *testing.T) {
 	t.Cleanup(func() { must(t, exec.Command("losetup", "--detach", device).Run()) })
 }
 
-func TestKillEndsAProcess(t *testing.T) {
+func TestKillEndsProcess(t *testing.T) {
 	c := &Cluster{DataDir: t.TempDir(), CgroupRoot: "/none", t: t}
 	command := exec.Command("sh", "-c", "read line", filepath.Join(c.DataDir, "run"))
 	_, err := command.StdinPipe()

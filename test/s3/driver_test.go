@@ -61,7 +61,7 @@ func open(t *testing.T) func(more map[string]any) (driver.StorageDriver, error) 
 	}
 }
 
-func TestDriverDoesWhatDistributionExpects(t *testing.T) {
+func TestDriverPassesSuiteOfDistribution(t *testing.T) {
 	create := open(t)
 	limit(t)
 	for name, more := range map[string]map[string]any{
@@ -76,9 +76,9 @@ func TestDriverDoesWhatDistributionExpects(t *testing.T) {
 	}
 }
 
-// TestUploadGoesOnAfterSmallPart uses a new writer for each piece. S3 allows a part below 5 MiB
+// TestUploadContinuesAfterSmallPart uses a new writer for each piece. S3 allows a part below 5 MiB
 // only at the end, so a writer must copy existing content before it appends more.
-func TestUploadGoesOnAfterSmallPart(t *testing.T) {
+func TestUploadContinuesAfterSmallPart(t *testing.T) {
 	create := open(t)
 	const mebibyte = 1 << 20
 	content := make([]byte, 23*mebibyte+1)

@@ -103,7 +103,7 @@ func (r *registry) prune(title string, more ...string) string {
 	return r.OC(append([]string{"adm", "prune", title, "--token=" + r.token, "--registry-url=https://" + r.host(), "--confirm"}, more...)...)
 }
 
-func TestTheRegistryKeepsItsImagesInS3(t *testing.T) {
+func TestRegistryStoresImagesInS3(t *testing.T) {
 	r := start(t)
 	old, current := r.push("app:v1"), r.push("app:v1")
 	if err := r.checkContent(r.tag("app:v1")); err != nil {

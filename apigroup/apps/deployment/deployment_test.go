@@ -208,7 +208,7 @@ func TestPausedConfigurationDoesNotDeploy(t *testing.T) {
 	}
 }
 
-func TestCompleteTestDeploymentIsScaledToZero(t *testing.T) {
+func TestCompletedTestDeploymentIsScaledToZero(t *testing.T) {
 	for _, tt := range []struct {
 		test  bool
 		phase appsv1.DeploymentStatus

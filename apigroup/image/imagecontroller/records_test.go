@@ -34,7 +34,7 @@ func streamOf(project, image string) *imagev1.ImageStream {
 	return stream
 }
 
-func TestRecordsOfDeletedProjectsEnd(t *testing.T) {
+func TestRecordsOfDeletedProjectsAreRemoved(t *testing.T) {
 	objects := []*metav1.PartialObjectMetadata{
 		recordHead("unused", "old", false), recordHead("used", "old", false), recordHead("own-stream", "old", false),
 		recordHead("pushed", "old", true), recordHead("other", "shop", false), recordHead("of-new", "new", false),

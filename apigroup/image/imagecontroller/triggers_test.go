@@ -37,7 +37,7 @@ func TestTagIsImportedOncePerChange(t *testing.T) {
 	}
 }
 
-func TestScheduledTagsAreDueAfterTheInterval(t *testing.T) {
+func TestScheduledTagsAreDueAfterInterval(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	streams := &Streams{Interval: 15 * time.Minute}
 	at := func(last string, scheduled bool) *imagev1.ImageStream {

@@ -59,7 +59,7 @@ func TestBlocksOfIDs(t *testing.T) {
 	}
 }
 
-func TestDecideNamesTheMissingAnnotation(t *testing.T) {
+func TestDecideNamesMissingAnnotation(t *testing.T) {
 	bare := &corev1.Namespace{}
 	bare.Name = "bare"
 	decision := Decide([]*Constraints{restricted(), hostNetwork()}, bare, &corev1.Pod{}, field.NewPath("spec"))
@@ -68,7 +68,7 @@ func TestDecideNamesTheMissingAnnotation(t *testing.T) {
 	}
 }
 
-func TestGroupsFallBackToTheUsersOfTheNamespace(t *testing.T) {
+func TestGroupsFallBackToUsersOfNamespace(t *testing.T) {
 	ns := namespace()
 	delete(ns.Annotations, securityv1.SupplementalGroupsAnnotation)
 	decision := Decide([]*Constraints{hostNetwork()}, ns, &corev1.Pod{}, field.NewPath("spec"))

@@ -72,7 +72,7 @@ func TestCustomLabels(t *testing.T) {
 	}
 }
 
-func TestOriginatorIsTheUserThatThePlatformNames(t *testing.T) {
+func TestOriginatorIsUserOfPlatform(t *testing.T) {
 	named := func(text string) string { return "Kubernetes " + base64.StdEncoding.EncodeToString([]byte(text)) }
 	b := &broker{authorizer: authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 		query := strings.Join([]string{a.GetUser().GetName(), a.GetVerb(), a.GetAPIGroup(), a.GetResource(), a.GetSubresource(), a.GetName()}, " ")
@@ -174,7 +174,7 @@ func TestErrorsHaveBrokerCodes(t *testing.T) {
 	}
 }
 
-func TestProgressFollowsTheInstance(t *testing.T) {
+func TestProgressFollowsInstance(t *testing.T) {
 	with := func(of templatev1.TemplateInstanceConditionType, status corev1.ConditionStatus) *templatev1.TemplateInstance {
 		conditions := []templatev1.TemplateInstanceCondition{{Type: of, Status: status, Message: "why"}}
 		return &templatev1.TemplateInstance{Status: templatev1.TemplateInstanceStatus{Conditions: conditions}}

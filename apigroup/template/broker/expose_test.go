@@ -81,7 +81,7 @@ func TestExposedRejectsExpensiveExpressions(t *testing.T) {
 	}
 }
 
-func TestExposedLimitsTheNumberOfValues(t *testing.T) {
+func TestExposedLimitsNumberOfValues(t *testing.T) {
 	annotations := map[string]string{}
 	for i := range maxCredentials {
 		annotations[fmt.Sprint(exposePrefix, i)] = "value"

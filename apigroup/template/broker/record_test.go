@@ -63,7 +63,7 @@ func TestBindRetriesConflictingRecordUpdates(t *testing.T) {
 	}
 }
 
-func TestProvisionRejectsOrphansOfAnEarlierInstance(t *testing.T) {
+func TestProvisionRejectsOrphansOfEarlierInstance(t *testing.T) {
 	client := templatefake.NewClientset()
 	a := &actor{kube: kubefake.NewClientset(), templates: client}
 	for uid, want := range map[types.UID]int{"1": 0, "2": 422} {

@@ -91,7 +91,7 @@ func TestRemoveKeepsObjectsOfOthers(t *testing.T) {
 	}
 }
 
-func TestAwaitFailsAfterTheTimeout(t *testing.T) {
+func TestAwaitFailsAfterTimeout(t *testing.T) {
 	job := &batchv1.Job{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a", UID: "2", Annotations: map[string]string{waitForReady: "true"}},

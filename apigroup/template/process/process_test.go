@@ -130,7 +130,7 @@ func TestValuesAreBounded(t *testing.T) {
 	}
 }
 
-func TestTheSameSeedGivesTheSameValue(t *testing.T) {
+func TestSameSeedGeneratesSameValue(t *testing.T) {
 	generate := func(seed byte) string {
 		template := sample("{}", templatev1.Parameter{Name: "PASSWORD", Generate: "expression", From: "[a-zA-Z0-9]{16}"})
 		if errs := Seeded(template, func(string) [32]byte { return [32]byte{seed} }); len(errs) > 0 {

@@ -59,7 +59,7 @@ func (h flexvolumeHost) file(t *testing.T, response string) string {
 	return path
 }
 
-func TestDriversAreManagedWithoutACluster(t *testing.T) {
+func TestDriversAreManagedWithoutCluster(t *testing.T) {
 	h := newFlexvolumeHost(t)
 	file := h.file(t, `{"status":"Success","volumeName":"x"}`)
 	steps := []struct {
@@ -140,7 +140,7 @@ func TestNameRuleIsTheSameForInstallAndList(t *testing.T) {
 	}
 }
 
-func TestListShowsTheLastFailedCall(t *testing.T) {
+func TestListShowsLastFailedCall(t *testing.T) {
 	h := newFlexvolumeHost(t)
 	if _, err := h.run("install", h.file(t, `{"status":"Success"}`), "--driver", "example.com/loop"); err != nil {
 		t.Fatal(err)
@@ -216,7 +216,7 @@ func TestDriverInUseIsRemovedOnlyWithForce(t *testing.T) {
 	}
 }
 
-func TestCallReturnsAnErrorUnlessItSucceeds(t *testing.T) {
+func TestFailedCallReturnsError(t *testing.T) {
 	h := newFlexvolumeHost(t)
 	for response, want := range map[string]string{
 		`{"status":"Failure","message":"no"}`: `taken as  error: run unmount of FlexVolume driver "example.com/loop": it reports Failure: "no"`,
@@ -232,7 +232,7 @@ func TestCallReturnsAnErrorUnlessItSucceeds(t *testing.T) {
 	}
 }
 
-func TestCheckFailsFromTheVerdictOfTheFlag(t *testing.T) {
+func TestCheckFailsFromVerdictOfFlag(t *testing.T) {
 	h := newFlexvolumeHost(t)
 	// The driver does not report that it lacks an operation, which is a risk.
 	risky := h.file(t, `{"status":"Success","capabilities":{"attach":false}}`)
@@ -252,7 +252,7 @@ func TestCheckFailsFromTheVerdictOfTheFlag(t *testing.T) {
 	}
 }
 
-func TestCheckReturnsAnErrorForAFinding(t *testing.T) {
+func TestCheckReturnsErrorForFinding(t *testing.T) {
 	h := newFlexvolumeHost(t)
 	report := filepath.Join(h.dir, "report.xml")
 	out, err := h.run("check", h.file(t, `{"status":"Success","capabilities":{"attach":false}}`), "--only", "lacks,sequence", "--junit", report)

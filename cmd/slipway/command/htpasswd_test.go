@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp/htpasswd"
 )
 
-func TestHTPasswdManagesTheConfiguredFile(t *testing.T) {
+func TestHTPasswdManagesConfiguredFile(t *testing.T) {
 	dataDir := t.TempDir()
 	run := func(input string, args ...string) (string, error) {
 		var out bytes.Buffer

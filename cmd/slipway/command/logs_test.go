@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestProcessOfComponentAndOfProcess(t *testing.T) {
+func TestProcessOfComponent(t *testing.T) {
 	for name, want := range map[string]string{"kubelet": "node", "etcd": "control-plane", "node": "node", "slipway": "slipway", "containerd": "containerd"} {
 		if got, err := processOf(name); err != nil || got != want {
 			t.Errorf("%s is in %q (%v), want %q", name, got, err, want)

@@ -8,7 +8,7 @@ import (
 	"github.com/slipway-platform/slipway/platform"
 )
 
-func TestPasswordIsPrintedToATerminalOnly(t *testing.T) {
+func TestPasswordIsPrintedToTerminalOnly(t *testing.T) {
 	h, err := platform.Load(t.TempDir(), "")
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-func TestProgressPrintsALineForEachEventWithoutATerminal(t *testing.T) {
+func TestProgressWithoutTerminalPrintsLinePerEvent(t *testing.T) {
 	var out bytes.Buffer
 	show := &progress{out: &out, start: time.Now(), printed: map[string]string{}}
 	status := supervisor.Status{Processes: []supervisor.ProcessStatus{{Components: []supervisor.ComponentStatus{
@@ -27,7 +27,7 @@ func TestProgressPrintsALineForEachEventWithoutATerminal(t *testing.T) {
 	}
 }
 
-func TestProgressRedrawsItsTableOnATerminal(t *testing.T) {
+func TestProgressRedrawsTableOnTerminal(t *testing.T) {
 	var out bytes.Buffer
 	show := &progress{out: &out, terminal: true, start: time.Now()}
 	status := supervisor.Status{Processes: []supervisor.ProcessStatus{{Components: []supervisor.ComponentStatus{{Name: "etcd", State: component.Waiting}, {Name: "dns", State: component.Waiting}}}}}

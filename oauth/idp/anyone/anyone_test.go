@@ -14,7 +14,7 @@ func TestAllowConformance(t *testing.T) {
 	}.Test(t)
 }
 
-func TestDenyRefusesEverybody(t *testing.T) {
+func TestDenyRejectsAllUsers(t *testing.T) {
 	for _, user := range []string{"alice", "system:admin", ""} {
 		if got, err := (Deny{}).AuthenticatePassword(t.Context(), user, "any"); got != nil || !errors.Is(err, idp.ErrRefused) {
 			t.Errorf("%q: %v, %v", user, got, err)

@@ -39,7 +39,7 @@ func TestConformance(t *testing.T) {
 	}.Test(t)
 }
 
-func TestAnswersThatNameNobodyAreErrors(t *testing.T) {
+func TestResponsesWithoutUserAreErrors(t *testing.T) {
 	for name, answer := range map[string]func(w http.ResponseWriter){
 		"no sub":     func(w http.ResponseWriter) { fmt.Fprint(w, `{"name":"Alice"}`) },
 		"error":      func(w http.ResponseWriter) { fmt.Fprint(w, `{"sub":"x","error":"no"}`) },

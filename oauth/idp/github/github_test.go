@@ -31,7 +31,7 @@ func TestConformance(t *testing.T) {
 	t.Run("a team", github(t, nil, []string{"other/dev"}).Test)
 }
 
-func TestOthersAreRefused(t *testing.T) {
+func TestUsersOfOtherGroupsAreRejected(t *testing.T) {
 	t.Run("another organization", github(t, []string{"other"}, nil).TestRefused)
 	t.Run("another team of the organization", github(t, nil, []string{"example/dev", "other/ops"}).TestRefused)
 }

@@ -22,7 +22,7 @@ func TestConformance(t *testing.T) {
 	t.Run("hosted domain", google(t, claims, "example.com").Test)
 }
 
-func TestAccountsOfOtherDomainsAreRefused(t *testing.T) {
+func TestAccountsOfOtherDomainsAreRejected(t *testing.T) {
 	for name, claims := range map[string]map[string]any{
 		"another domain": {"sub": "4711", "hd": "other.com"},
 		"no domain":      {"sub": "4711", "email": "alice@example.com"},

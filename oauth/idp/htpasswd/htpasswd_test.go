@@ -42,7 +42,7 @@ func TestConformance(t *testing.T) {
 	}.Test(t)
 }
 
-func TestOtherHashesAreCompared(t *testing.T) {
+func TestOlderHashesAreSupported(t *testing.T) {
 	provider := New(write(t, users))
 	for _, user := range []string{"apr1", "sha"} {
 		if _, err := provider.AuthenticatePassword(t.Context(), user, "secret"); err != nil {
@@ -54,7 +54,7 @@ func TestOtherHashesAreCompared(t *testing.T) {
 	}
 }
 
-func TestHashesOfOtherFormsAreRefused(t *testing.T) {
+func TestUnsupportedHashesAreRejected(t *testing.T) {
 	provider := Provider{File: write(t, users)}
 	for _, user := range []string{"plain", "crypt", "without a colon", "# a comment"} {
 		if _, err := provider.AuthenticatePassword(t.Context(), user, "secret"); !errors.Is(err, idp.ErrRefused) {
@@ -63,7 +63,7 @@ func TestHashesOfOtherFormsAreRefused(t *testing.T) {
 	}
 }
 
-func TestChangesCountAtOnce(t *testing.T) {
+func TestChangesTakeEffectImmediately(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "users.htpasswd")
 	provider := Provider{File: path}
 	check := func(user, password string, want bool) {
@@ -100,7 +100,7 @@ func TestChangesCountAtOnce(t *testing.T) {
 	}
 }
 
-func TestNamesThatCouldNotLogInAreNotSet(t *testing.T) {
+func TestInvalidUserNamesAreRejected(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "users.htpasswd")
 	for _, user := range []string{"", "a:b", "a/b", "a%b", "a\nb", " a", "#a", "~", strings.Repeat("a", 300)} {
 		if err := Set(path, user, "secret"); err == nil {
@@ -115,7 +115,7 @@ func TestNamesThatCouldNotLogInAreNotSet(t *testing.T) {
 	}
 }
 
-func TestEveryUserCostsOneComparison(t *testing.T) {
+func TestEachLoginComparesOneBcryptHash(t *testing.T) {
 	for name, tt := range map[string]struct{ file, user, compared string }{
 		"known":                     {"alice:$2y$05$one\nbob:$2y$05$two\n", "bob", "$2y$05$two"},
 		"unknown":                   {"carol:$apr1$x$y\nalice:$2y$05$one\nbob:$2y$12$two\n", "eve", "$2y$05$one"},
@@ -141,7 +141,7 @@ func TestEveryUserCostsOneComparison(t *testing.T) {
 	}
 }
 
-func TestAnUnknownUserHasNobodysPassword(t *testing.T) {
+func TestUnknownUserMatchesNoPassword(t *testing.T) {
 	provider := Provider{File: write(t, users), compare: func(_, _ []byte) error { return nil }}
 	if _, err := provider.AuthenticatePassword(t.Context(), "eve", "secret"); !errors.Is(err, idp.ErrRefused) {
 		t.Errorf("a password that somebody else has: %v", err)

@@ -60,7 +60,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-func TestAnotherDomainIsRefused(t *testing.T) {
+func TestOtherDomainIsRejected(t *testing.T) {
 	server := keystone(t)
 	provider := &Provider{URL: server.URL, Domain: "other", Client: server.Client()}
 	if got, err := provider.AuthenticatePassword(t.Context(), "alice", "secret"); got != nil || err == nil {

@@ -43,7 +43,7 @@ func TestConformanceWithUserInfo(t *testing.T) {
 	}.Test(t)
 }
 
-func TestTheStartHasWhatIsConfigured(t *testing.T) {
+func TestStartURLContainsConfiguredParameters(t *testing.T) {
 	s := settings(t, &oauthtest.Server{})
 	start, err := url.Parse(New(s).StartURL("https://master/callback", "s"))
 	if err != nil {
@@ -55,7 +55,7 @@ func TestTheStartHasWhatIsConfigured(t *testing.T) {
 	}
 }
 
-func TestTokensThatProveNothingAreErrors(t *testing.T) {
+func TestInvalidTokensAreErrors(t *testing.T) {
 	user := map[string]any{"sub": "1"}
 	for name, tt := range map[string]struct {
 		server *oauthtest.Server
@@ -92,7 +92,7 @@ func TestTokensThatProveNothingAreErrors(t *testing.T) {
 	}
 }
 
-func TestServersThatDescribeNothingAreTrustedForTheirConnection(t *testing.T) {
+func TestServersWithoutDiscoveryAreTrustedByConnection(t *testing.T) {
 	for name, server := range map[string]*oauthtest.Server{
 		"without a description": {Undescribed: true, Claims: map[string]any{"sub": "1"}},
 		"of another host":       {Forged: true, Claims: map[string]any{"sub": "1", "iss": "https://other.example.com"}},

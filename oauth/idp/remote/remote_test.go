@@ -7,7 +7,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/certtest"
 )
 
-func TestServersOfWeakTLSAreNotAsked(t *testing.T) {
+func TestServersWithWeakTLSAreRejected(t *testing.T) {
 	authority := certtest.New(t)
 	config, err := Config(TLS{CAFile: authority.File})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp"
 )
 
-func TestHeadersAreBelievedFromTheProxyAlone(t *testing.T) {
+func TestHeadersAreTrustedFromProxyOnly(t *testing.T) {
 	authority, other := certtest.New(t), certtest.New(t)
 	provider := &Provider{
 		Authorities: authority.Pool(), CommonNames: []string{"proxy"}, Headers: []string{"X-Remote-User", "SSO-User"},
@@ -52,7 +52,7 @@ func TestHeadersAreBelievedFromTheProxyAlone(t *testing.T) {
 	}
 }
 
-func TestAddressesOfTheProxyAreFilled(t *testing.T) {
+func TestProxyURLsAreExpanded(t *testing.T) {
 	present, err := url.Parse("https://master/oauth/authorize?client_id=a&state=b%20c")
 	if err != nil {
 		t.Fatal(err)

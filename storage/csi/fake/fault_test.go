@@ -51,7 +51,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-func TestLie(t *testing.T) {
+func TestLieChangesResponse(t *testing.T) {
 	d := New(Options{Plan: Always("CreateVolume", Fault{Lie: func(answer proto.Message) {
 		answer.(*csi.CreateVolumeResponse).Volume.CapacityBytes = 7
 	}})})

@@ -63,7 +63,7 @@ func TestDaemonSetMounts(t *testing.T) {
 	}
 }
 
-func TestPodsMayUseTheirConstraints(t *testing.T) {
+func TestPodsCanUseTheirConstraints(t *testing.T) {
 	objects, err := config().Objects()
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func TestPodsMayUseTheirConstraints(t *testing.T) {
 	}
 }
 
-func TestDriverObjectHasTheConfiguredFields(t *testing.T) {
+func TestDriverObjectHasConfiguredFields(t *testing.T) {
 	c, podInfo := config(), true
 	c.Object = storagev1.CSIDriverSpec{PodInfoOnMount: &podInfo, VolumeLifecycleModes: []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecycleEphemeral}}
 	c.DisabledFeatures = []Feature{Attach}

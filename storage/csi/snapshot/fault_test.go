@@ -28,7 +28,7 @@ func TestDriverErrorIsReportedAndCleared(t *testing.T) {
 	}
 }
 
-func TestSecretsAndParametersReachTheDriver(t *testing.T) {
+func TestSecretsAndParametersReachDriver(t *testing.T) {
 	b := newBench(t, fake.Options{})
 	_, err := b.kube.CoreV1().Secrets("storage").Create(t.Context(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "of-monday"}, Data: map[string][]byte{"password": []byte("hunter2")},

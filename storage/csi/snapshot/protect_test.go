@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/session"
 )
 
-func TestOnlyTheDriverOfTheVolumeReleasesAClaim(t *testing.T) {
+func TestOnlyDriverOfVolumeReleasesClaim(t *testing.T) {
 	for driver, want := range map[string]bool{"own.example.com": true, "other.example.com": false} {
 		claim := &corev1.PersistentVolumeClaim{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "data", Finalizers: []string{claimFinalizer}}, Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "pv"},

@@ -27,7 +27,7 @@ func TestProgramName(t *testing.T) {
 	}
 }
 
-func TestStatOfAProcessWithBlanksInItsName(t *testing.T) {
+func TestStatOfProcessWithSpacesInName(t *testing.T) {
 	const line = "42 (a ) b) S 7 42 42 0 -1 4194560 100 0 0 0 150 50 20 30 20 0 9 0 12345 1000000 500"
 	got, err := parseStat(line)
 	if err != nil {
@@ -41,7 +41,7 @@ func TestStatOfAProcessWithBlanksInItsName(t *testing.T) {
 	}
 }
 
-func TestRollupFieldIsTheOneOfThatName(t *testing.T) {
+func TestRollupFieldMatchesName(t *testing.T) {
 	const rollup = "Rss:                 900 kB\nPss:                 200 kB\nPss_Anon:             50 kB\nAnonymous:           112 kB\n"
 	for name, want := range map[string]int64{"Pss": 200 << 10, "Anonymous": 112 << 10} {
 		got, err := rollupField(rollup, name)
@@ -57,7 +57,7 @@ func TestRollupFieldIsTheOneOfThatName(t *testing.T) {
 // sleeper is a process that continues in the background.
 const sleeper = "sleep 300 & sleep 301 & wait"
 
-func TestHostSeesItsProcessesAndRemovesThem(t *testing.T) {
+func TestHostListsAndRemovesItsProcesses(t *testing.T) {
 	h, err := New(t.TempDir()+"/side", fmt.Sprintf("/slipway-bench-test-%d", os.Getpid()))
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestHostSeesItsProcessesAndRemovesThem(t *testing.T) {
 	}
 }
 
-func TestWorkOnOtherThreadsLeavesTheProcessWhereItWas(t *testing.T) {
+func TestWorkOnOtherThreadsKeepsNamespaceOfProcess(t *testing.T) {
 	before, err := os.Readlink("/proc/self/ns/net")
 	if err != nil {
 		t.Fatal(err)

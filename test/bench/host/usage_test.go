@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestMergeSumsByNameWithThoseOfPodsLast(t *testing.T) {
+func TestMergeSumsByNameAndSortsPodsLast(t *testing.T) {
 	got := Merge([]Usage{
 		{"pause", 1, 1, 0.1}, {"kubelet", 30, 10, 1}, {"containerd-shim-runc-v2", 5, 2, 0.2}, {"pause", 3, 1, 0.1}, {"etcd", 20, 15, 2},
 	})

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestTablesAlignNumbersAtTheRight(t *testing.T) {
+func TestTablesRightAlignNumbers(t *testing.T) {
 	table := Table{Heading: []string{"", "PSS"}, Rows: [][]string{{"etcd", "5 MiB"}, {"größer", "500 MiB"}}}
 	text := "            PSS\netcd      5 MiB\ngrößer  500 MiB\n"
 	if diff := cmp.Diff(text, table.Text()); diff != "" {

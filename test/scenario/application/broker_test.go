@@ -97,7 +97,7 @@ const database = `{apiVersion: template.openshift.io/v1, kind: Template, metadat
 		{apiVersion: v1, kind: Service, metadata: {name: "${NAME}", annotations: {template.openshift.io/expose-uri: "sql://{.spec.clusterIP}:{.spec.ports[0].port}"}}, spec: {ports: [{port: 5432}]}},
 		{apiVersion: v1, kind: Route, metadata: {name: "${NAME}", annotations: {template.openshift.io/expose-web: "http://{.spec.host}"}}, spec: {host: db.example.com, to: {name: "${NAME}"}}}]}`
 
-func TestTheBrokerOffersTemplatesAsServices(t *testing.T) {
+func TestBrokerOffersTemplatesAsServices(t *testing.T) {
 	c := kit.Shared(t)
 	c.In("openshift").Apply(database)
 	t.Cleanup(func() { c.In("openshift").OC("delete", "template/broker-database") })

@@ -21,7 +21,7 @@ func page(name string) string {
 		readinessProbe: {httpGet: {port: 8080}, periodSeconds: 1}}]}}`, name, kit.ToolsImage)
 }
 
-func TestTheFirstConnectionWakesAnIdleService(t *testing.T) {
+func TestFirstConnectionWakesIdleService(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(`{apiVersion: apps.openshift.io/v1, kind: DeploymentConfig, metadata: {name: lazy}, spec: {replicas: 2, selector: {app: lazy}, ` + page("lazy") + `}}
 ---

@@ -24,7 +24,7 @@ func stream(c *kit.Cluster, t *testing.T, name, digit string) {
 	t.Cleanup(func() { c.OC("delete", "image", id, "--ignore-not-found") })
 }
 
-func TestApplicationsAreMadeFromWhatIsNamed(t *testing.T) {
+func TestNewAppCreatesApplications(t *testing.T) {
 	c := kit.Shared(t)
 	stream(c, t, "web", "c")
 	output := c.OC("new-app", "web", "COLOR=red", "--name=front", "-l", "tier=front")

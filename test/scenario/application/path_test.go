@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-func TestAPushBecomesANewPageWithoutALostRequest(t *testing.T) {
+func TestPushUpdatesPageWithoutLostRequest(t *testing.T) {
 	c := kit.Shared(t)
 	publishBuilders(t, c)
 	source := newRepository(t, c)

@@ -45,7 +45,7 @@ func waitPage(c *kit.Cluster, host, want string) {
 	})
 }
 
-func TestAFreshClusterHasQuickstartsThatWork(t *testing.T) {
+func TestQuickstartsWorkOnNewCluster(t *testing.T) {
 	c := kit.Shared(t)
 	c.OC("policy", "add-role-to-user", "admin", "alice")
 	list := c.OC("new-app", "-L", "--as=alice", "--as-group=system:authenticated")

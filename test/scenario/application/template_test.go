@@ -67,7 +67,7 @@ func apply(c *kit.Cluster, user, manifest string) error {
 	return err
 }
 
-func TestAnInstanceMakesItsObjectsAndRemovesThem(t *testing.T) {
+func TestTemplateInstanceCreatesAndRemovesObjects(t *testing.T) {
 	c := kit.Shared(t)
 	c.OC("policy", "add-role-to-user", "admin", "alice")
 	c.OC("create", "secret", "generic", "values", "--from-literal=NAME=given")
@@ -100,7 +100,7 @@ func TestAnInstanceMakesItsObjectsAndRemovesThem(t *testing.T) {
 	})
 }
 
-func TestAnInstanceHasTheRightsOfItsRequester(t *testing.T) {
+func TestTemplateInstanceHasRightsOfRequester(t *testing.T) {
 	c := kit.Shared(t)
 	c.OC("policy", "add-role-to-user", "edit", "bob")
 	secret := `{apiVersion: v1, kind: Secret, metadata: {name: "made-${NAME}"}}`

@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-func TestSmallRequestCannotTakeMemory(t *testing.T) {
+func TestSmallRequestCannotExhaustMemory(t *testing.T) {
 	s := tenants(t)
 	pid, pods := s.controlPlane(t), kit.CorePath(s.evil, "pods?")
 	const head = `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "bomb"}, "spec": {"containers": [{}`

@@ -28,7 +28,7 @@ func (s *stage) platformAddresses() map[string]string {
 	}
 }
 
-func TestServiceCannotTakeForeignAddress(t *testing.T) {
+func TestServiceCannotUseForeignAddress(t *testing.T) {
 	s := tenants(t)
 	services := kit.CorePath(s.evil, "services")
 	service := func(name, spec string) string {

@@ -26,9 +26,9 @@ func largeMapping(t *testing.T, author string, number int) string {
 	return mapping(t, "app", digest, author+".example.com/app@"+digest, func(image *imagev1.Image) { image.DockerImageManifest = manifest })
 }
 
-// TestImagesOfOneTenantDoNotDelayThoseOfAnother floods the store with records of images, which
+// TestImagesOfTenantDoNotDelayOtherTenants floods the store with records of images, which
 // belong to no namespace.
-func TestImagesOfOneTenantDoNotDelayThoseOfAnother(t *testing.T) {
+func TestImagesOfTenantDoNotDelayOtherTenants(t *testing.T) {
 	s := tenants(t)
 	s.stream(s.alice, s.shop, "app")
 	s.stream(s.mallory, s.evil, "app")
@@ -60,10 +60,10 @@ func TestImagesOfOneTenantDoNotDelayThoseOfAnother(t *testing.T) {
 	}
 }
 
-// TestDeletionOfProjectWithLargeRecordsDelaysNobody deletes a project that created more large
+// TestDeletionOfLargeRecordsDelaysNoOtherProject deletes a project that created more large
 // records of images than the platform may rewrite at a time. Another project uses all of them, so
 // each of them changes its owner. Meanwhile, that project writes large objects.
-func TestDeletionOfProjectWithLargeRecordsDelaysNobody(t *testing.T) {
+func TestDeletionOfLargeRecordsDelaysNoOtherProject(t *testing.T) {
 	s := tenants(t)
 	s.stream(s.alice, s.shop, "app")
 	s.stream(s.mallory, s.evil, "app")

@@ -166,7 +166,7 @@ func TestMappingWithoutManifestShowsNoImageOfAnotherProject(t *testing.T) {
 	}
 }
 
-func TestMappingDoesNotDecideTheRecordOfAnother(t *testing.T) {
+func TestMappingDoesNotChangeRecordOfOtherProject(t *testing.T) {
 	s := tenants(t)
 	image := build(t)
 	s.stream(s.alice, s.shop, "app")
@@ -220,7 +220,7 @@ func TestIndexShowsNoImageOfAnotherProject(t *testing.T) {
 	}
 }
 
-func TestMappingFollowsWhatItsAuthorCanRead(t *testing.T) {
+func TestMappingFollowsRightsOfItsAuthor(t *testing.T) {
 	s := tenants(t)
 	image := build(t)
 	s.stream(s.alice, s.shop, "app")

@@ -97,7 +97,7 @@ func TestTriggerCannotReadImageStreamOfAnotherProject(t *testing.T) {
 	})
 }
 
-func TestTriggerReadsImageStreamOfAnotherProjectWithTheRight(t *testing.T) {
+func TestTriggerWithRightReadsImageStreamOfOtherProject(t *testing.T) {
 	s := tenants(t)
 	digest := s.privateImage("2")
 	s.OC("policy", "add-role-to-group", "system:image-puller", "system:serviceaccounts:"+s.evil, "-n", s.shop)
@@ -115,7 +115,7 @@ func TestTriggerReadsImageStreamOfAnotherProjectWithTheRight(t *testing.T) {
 	}
 }
 
-func TestTriggerRefusalDoesNotShowWhichImageStreamsExist(t *testing.T) {
+func TestTriggerErrorDoesNotRevealImageStreams(t *testing.T) {
 	s := tenants(t)
 	s.privateImage("3")
 	refusal := func(stream string) string {

@@ -114,7 +114,7 @@ func peakDuring(t *testing.T, pid int, work func()) (growth int) {
 // plane. Without the limits on imports, two imports add 530 MiB.
 const maxGrowth = 150
 
-func TestHostileRegistryCannotTakeMemory(t *testing.T) {
+func TestHostileRegistryCannotExhaustMemory(t *testing.T) {
 	s := tenants(t)
 	registry, pid := s.distant(t, greedy), s.controlPlane(t)
 	accomplice, other := s.User("mallet"), projectName(s.Namespace, "worse")

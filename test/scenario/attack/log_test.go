@@ -11,9 +11,9 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestDeploymentLogIsNotOfForeignPod lets mallory read logs of deployments in alice's project, and
-// nothing else there.
-func TestDeploymentLogIsNotOfForeignPod(t *testing.T) {
+// TestDeploymentLogExcludesForeignPods lets mallory read logs of deployments in alice's project,
+// and nothing else there.
+func TestDeploymentLogExcludesForeignPods(t *testing.T) {
 	s := tenants(t)
 	owner := s.Administrator()
 	const rbac = "rbac.authorization.k8s.io"

@@ -347,7 +347,7 @@ func TestStrangerCannotBecomeAnotherUserInTheAuditLog(t *testing.T) {
 	})
 }
 
-func TestStrangersCannotKeepOthersWaiting(t *testing.T) {
+func TestStrangersCannotDelayLogins(t *testing.T) {
 	s := tenants(t)
 	web := siteOf(t, s.Cluster)
 	ctx, stop := context.WithCancel(t.Context())

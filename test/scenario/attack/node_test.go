@@ -27,8 +27,8 @@ func nodePart(t *testing.T, c *kit.Cluster, kubeconfig string) *kit.User {
 	return user
 }
 
-// TestNodeCannotTakeCluster uses every key that is stored on a node.
-func TestNodeCannotTakeCluster(t *testing.T) {
+// TestNodeCannotTakeOverCluster uses every key that is stored on a node.
+func TestNodeCannotTakeOverCluster(t *testing.T) {
 	s := tenants(t)
 	s.alice.May("POST", kit.CorePath(s.shop, "secrets"), "{apiVersion: v1, kind: Secret, metadata: {name: private}}")
 	administrator := s.Administrator()
@@ -63,9 +63,9 @@ func TestNodeCannotTakeCluster(t *testing.T) {
 	}
 }
 
-// TestStorageClientCannotTakeNode uses the key of local storage, whose client can create
+// TestStorageClientCannotTakeOverNode uses the key of local storage, whose client can create
 // PersistentVolumes.
-func TestStorageClientCannotTakeNode(t *testing.T) {
+func TestStorageClientCannotTakeOverNode(t *testing.T) {
 	c := kit.Shared(t)
 	storage := nodePart(t, c, c.Path("pki", "node", "slipway-storage.kubeconfig"))
 	volume := func(source string) string {
@@ -123,9 +123,9 @@ func TestNodeCannotGiveItselfReservedLabel(t *testing.T) {
 	kubelet.MayNot("PATCH", "/api/v1/nodes/"+name, `{"metadata":{"labels":{"node-role.kubernetes.io/infra":""}}}`, "is not allowed to modify labels")
 }
 
-// TestKubeletClientHasNoRightsOfItsOwn uses the certificate with which the API server connects to
+// TestKubeletClientHasNoOtherRights uses the certificate with which the API server connects to
 // kubelets.
-func TestKubeletClientHasNoRightsOfItsOwn(t *testing.T) {
+func TestKubeletClientHasNoOtherRights(t *testing.T) {
 	s := tenants(t)
 	config := rest.AnonymousClientConfig(s.Config)
 	config.Dial = s.Dial
@@ -161,9 +161,9 @@ func TestDriverThatTenantCouldReplaceDoesNotRun(t *testing.T) {
 	}
 }
 
-// TestRouterTakesConnectionsWithoutRights checks the HAProxy process that parses requests of
+// TestRouterServesWithoutPrivileges checks the HAProxy process that parses requests of
 // strangers.
-func TestRouterTakesConnectionsWithoutRights(t *testing.T) {
+func TestRouterServesWithoutPrivileges(t *testing.T) {
 	c := kit.Shared(t)
 	processes, err := c.Processes()
 	if err != nil {

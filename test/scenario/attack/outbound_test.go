@@ -120,7 +120,7 @@ func TestImportIsNotRedirectedToHost(t *testing.T) {
 	}
 }
 
-func TestNoTextOfARegistryIsTold(t *testing.T) {
+func TestErrorsContainNoTextOfRegistry(t *testing.T) {
 	s := tenants(t)
 	registry := s.distant(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/v2/" {

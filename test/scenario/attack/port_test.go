@@ -57,7 +57,7 @@ func anyPorts(number int) (port, bool) {
 	return port{"", number, "a port that the kernel chose", map[string]string{"http:///": "4 or closed", "http:///exec/guess": "4 or closed"}}, number >= 32768
 }
 
-func TestPortsOfHostWantLogin(t *testing.T) {
+func TestPortsOfHostRequireLogin(t *testing.T) {
 	s := tenants(t)
 	known := ports()
 	for _, listener := range s.listeners(t) {

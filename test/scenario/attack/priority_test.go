@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-func TestTenantCannotTakeSystemPriority(t *testing.T) {
+func TestTenantCannotUseSystemPriority(t *testing.T) {
 	s := tenants(t)
 	template := func(class string) string {
 		return "spec: {priorityClassName: " + class + ", containers: [{name: main, image: none}]}"

@@ -62,7 +62,7 @@ func TestImageOfPodCannotReachHostAndCluster(t *testing.T) {
 	}
 }
 
-func TestSlowRegistryHoldsUpNoPodOfOthers(t *testing.T) {
+func TestSlowRegistryDoesNotDelayPodsOfOthers(t *testing.T) {
 	s := tenants(t)
 	s.waitBuilder(t, s.shop)
 	if err := s.push(t, s.shop, "app:latest", noise(t, 10<<10)); err != nil {

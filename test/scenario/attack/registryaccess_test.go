@@ -71,9 +71,9 @@ func TestTenantCannotUseRegistryUnseen(t *testing.T) {
 	})
 }
 
-// TestInvalidTokensOfOneTenantDelayNoOther sends invalid pull secrets of one project from the
+// TestInvalidTokensOfTenantDelayNoOther sends invalid pull secrets of one project from the
 // address of a node, which pulls for all projects.
-func TestInvalidTokensOfOneTenantDelayNoOther(t *testing.T) {
+func TestInvalidTokensOfTenantDelayNoOther(t *testing.T) {
 	s := tenants(t)
 	s.waitBuilder(t, s.shop)
 	transport := s.transport().Clone()

@@ -60,7 +60,7 @@ func TestComponentsWaitForEachOtherWithoutCycle(t *testing.T) {
 	}
 }
 
-func TestLimitsOfTheKernelAreRaised(t *testing.T) {
+func TestKernelLimitsAreRaised(t *testing.T) {
 	kit.Shared(t)
 	for name, least := range map[string]int{"max_user_instances": 8192, "max_user_watches": 65536} {
 		content, err := os.ReadFile("/proc/sys/fs/inotify/" + name)
@@ -113,7 +113,7 @@ func TestConfigViewHasEveryDefault(t *testing.T) {
 	}
 }
 
-func TestLogsOfAComponent(t *testing.T) {
+func TestLogsOfComponent(t *testing.T) {
 	c := kit.Shared(t)
 	if log := c.MustSlipway("logs", "kubelet", "-n", "5"); strings.Count(log, "\n") != 5 {
 		t.Errorf("five lines of the log of kubelet:\n%s", log)
@@ -138,7 +138,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-func TestClientIsInTheBinaryToo(t *testing.T) {
+func TestBinaryContainsClient(t *testing.T) {
 	c := kit.Shared(t)
 	for _, name := range []string{"oc", "kubectl"} {
 		nodes := c.MustSlipway(name, "get", "nodes", "-o", "name")
@@ -148,7 +148,7 @@ func TestClientIsInTheBinaryToo(t *testing.T) {
 	}
 }
 
-func TestOwnResourceIsServed(t *testing.T) {
+func TestOpenShiftResourcesAreServed(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(`
 apiVersion: user.openshift.io/v1
@@ -175,8 +175,8 @@ func TestProjectsOfOpenShiftExist(t *testing.T) {
 	c.OC("get", "namespaces", "openshift", "openshift-infra", "openshift-node")
 }
 
-// TestRunTellsSystemd runs the supervisor in the foreground, as the unit file does.
-func TestRunTellsSystemd(t *testing.T) {
+// TestRunNotifiesSystemd runs the supervisor in the foreground, as the unit file does.
+func TestRunNotifiesSystemd(t *testing.T) {
 	c := kit.New(t, kit.Options{})
 	path := filepath.Join(t.TempDir(), "notify")
 	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})

@@ -148,7 +148,7 @@ func (p *project) waitOutput(object, path, want string) {
 
 const git = `source: {git: {uri: "https://git.example.com/app.git", ref: main}}`
 
-func TestABuildRunsInAPodAndItsEndIsWrittenDown(t *testing.T) {
+func TestBuildRunsInPodAndRecordsResult(t *testing.T) {
 	p := newProject(t)
 	p.configure("app", "", git)
 	log := p.OC("start-build", "app", "--follow", "--wait", "--env=WORD=hello")
@@ -255,7 +255,7 @@ func TestSourceIsSentToTheBuild(t *testing.T) {
 // tellWithin limits how long a command can take to report what a build waits for.
 const tellWithin = 2 * time.Minute
 
-func TestItIsToldWhatABuildWaitsFor(t *testing.T) {
+func TestClientPrintsWhyBuildWaits(t *testing.T) {
 	p := newProject(t)
 	p.configure("nowhere", "", git+`, nodeSelector: {disk: none}`)
 	const nowhere = "its pod nowhere-1-build is not scheduled: 0/1 nodes are available"
@@ -283,7 +283,7 @@ func TestItIsToldWhatABuildWaitsFor(t *testing.T) {
 	}
 }
 
-func TestABuildIsCancelledAndTheNextTakesItsTurn(t *testing.T) {
+func TestNextBuildStartsAfterCanceledBuild(t *testing.T) {
 	p := newProject(t)
 	p.configure("slow", "wait", git)
 	p.OC("start-build", "slow")
@@ -299,7 +299,7 @@ func TestABuildIsCancelledAndTheNextTakesItsTurn(t *testing.T) {
 	p.waitOutput("build/slow-2", "{.status.phase} {.status.reason}", "Error BuildPodDeleted")
 }
 
-func TestWhoMayNotMakeSuchPodsNeitherBuildsNorEntersThem(t *testing.T) {
+func TestBuildPodsRequirePrivileges(t *testing.T) {
 	p := newProject(t)
 	p.configure("slow", "wait", git)
 	p.OC("policy", "add-role-to-user", "edit", "developer")

@@ -45,7 +45,7 @@ func files(t *testing.T, content map[string]string) string {
 // shell makes the steps of a Dockerfile run the only program of the base image.
 const shell = "SHELL [\"/bin/busybox\", \"sh\", \"-c\"]\n"
 
-func TestADockerfileIsBuiltWithoutAPrivilegeOnTheNode(t *testing.T) {
+func TestDockerfileIsBuiltWithoutPrivilegesOnNode(t *testing.T) {
 	p := newProject(t)
 	dockerfile := "FROM " + p.base() + "\n" + shell + `RUN read inside outside length < /proc/self/uid_map; /bin/busybox test $outside -gt 0 && echo root is user $outside
 RUN /bin/busybox find / -name token -o -name 'docker*' -o -name slipway-builder | /bin/busybox grep -v ^/sys && exit 1 || echo nothing of the builder
@@ -131,7 +131,7 @@ func (p *project) repository(content map[string]string) (url, commit string) {
 	return "http://" + listener.Addr().String(), strings.TrimSpace(string(output))
 }
 
-func TestARepositoryIsClonedAndWhatItMeansIsWrittenDown(t *testing.T) {
+func TestBuildRecordsRevisionOfRepository(t *testing.T) {
 	p := newProject(t)
 	url, commit := p.repository(map[string]string{"sub/Dockerfile": "FROM " + p.base() + "\nCOPY file /file\n", "sub/file": "content"})
 	p.dockerConfig("app", fmt.Sprintf("git: {uri: %q, ref: main}, contextDir: sub", url+"/.git"), "app:latest")

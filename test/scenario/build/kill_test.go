@@ -84,7 +84,7 @@ func processesOf(t *testing.T, uid string) (processes []string) {
 	return processes
 }
 
-func TestABuilderThatIsKilledLeavesNothing(t *testing.T) {
+func TestKilledBuilderLeavesNothing(t *testing.T) {
 	p := newProject(t)
 	const netAdmin = 12
 	p.dockerConfig("app", fmt.Sprintf("dockerfile: %q", "FROM "+p.base()+"\n"+shell+"RUN echo the step runs; exec /bin/busybox sleep 100000\n"), "app:latest")
@@ -115,7 +115,7 @@ func TestABuilderThatIsKilledLeavesNothing(t *testing.T) {
 	p.waitLog("app-2", "the step goes on")
 }
 
-func TestABuildThatTakesTooMuchEndsAlone(t *testing.T) {
+func TestBuildOverLimitFailsAlone(t *testing.T) {
 	p := newProject(t)
 	from := "FROM " + p.base() + "\n" + shell
 	for name, tt := range map[string]struct{ limit, step string }{

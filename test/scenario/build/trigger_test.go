@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-func TestANewImageOfATagStartsABuildAndOldOnesAreRemoved(t *testing.T) {
+func TestNewImageStartsBuildAndOldBuildsArePruned(t *testing.T) {
 	p := newProject(t)
 	p.configure("app", "", git+`, successfulBuildsHistoryLimit: 1, triggers: [{type: ConfigChange}, {type: ImageChange}]`)
 	p.waitPhase("app-1", "Complete")
@@ -131,7 +131,7 @@ func TestHostsOfRepositoriesCallWebHooks(t *testing.T) {
 	p.waitOutput("build/app-5", "{.spec.strategy.customStrategy.env[?(@.name=='WORD')].value}", "called")
 }
 
-func TestAnImageOfAnotherProjectIsSeenByThoseWhoMayPullIt(t *testing.T) {
+func TestImageOfOtherProjectNeedsPullRight(t *testing.T) {
 	p := newProject(t)
 	other := p.Namespace + "-other"
 	p.OC("new-project", other, "--skip-config-write")

@@ -57,7 +57,7 @@ func manifest(t *testing.T, text string) *unstructured.Unstructured {
 	return object
 }
 
-func TestStockClientsCreateKindsWithoutAGroup(t *testing.T) {
+func TestStockClientsCreateKindsWithoutGroup(t *testing.T) {
 	c := kit.Shared(t)
 	client, err := dynamic.NewForConfig(c.Config)
 	if err != nil {
@@ -95,7 +95,7 @@ func TestStockClientsCreateKindsWithoutAGroup(t *testing.T) {
 	}
 }
 
-func TestNamesOfResourcesMeanThoseOfGroups(t *testing.T) {
+func TestShortNamesPreferKubernetesGroups(t *testing.T) {
 	c := kit.Shared(t)
 	for name, want := range map[string]string{
 		"routes": "route.openshift.io", "dc": "apps.openshift.io", "bc": "build.openshift.io", "is": "image.openshift.io", "template": "template.openshift.io",

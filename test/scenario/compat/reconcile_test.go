@@ -47,7 +47,7 @@ func snapshot(t *testing.T, c *kit.Cluster, resource string) map[string]string {
 // unremovable are prefixes of the roles without which the platform's components would stop.
 var unremovable = []string{"system:controller:", "system:kube-", "system:node", "system:slipway-", "system:public", "system:discovery"}
 
-func TestReconciliationLeavesTheDefaultsOfANewCluster(t *testing.T) {
+func TestReconciliationRestoresDefaultsOfNewCluster(t *testing.T) {
 	c := kit.Shared(t)
 	before := map[string]map[string]string{}
 	for _, resource := range []string{roleResource, bindingResource, constraintResource} {

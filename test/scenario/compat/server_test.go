@@ -30,7 +30,7 @@ func post(t *testing.T, c *kit.Cluster, path, body string) map[string]any {
 	return object
 }
 
-func TestReviewsAnswerInNamespacesThatDoNotExist(t *testing.T) {
+func TestReviewsWorkInMissingNamespaces(t *testing.T) {
 	c := kit.Shared(t)
 	for _, base := range []string{"/apis/authorization.openshift.io/v1", "/oapi/v1"} {
 		version := strings.TrimPrefix(base, "/apis/")
@@ -47,7 +47,7 @@ func TestReviewsAnswerInNamespacesThatDoNotExist(t *testing.T) {
 	}
 }
 
-func TestReviewsOfAccountsShowWhatTheyAreGranted(t *testing.T) {
+func TestReviewsOfAccountsShowGrantedConstraints(t *testing.T) {
 	c := kit.Shared(t)
 	c.OC("create", "serviceaccount", "plain")
 	c.OC("create", "serviceaccount", "strong")
@@ -69,7 +69,7 @@ func TestReviewsOfAccountsShowWhatTheyAreGranted(t *testing.T) {
 	})
 }
 
-func TestTokensBeatCertificates(t *testing.T) {
+func TestTokensPrecedeCertificates(t *testing.T) {
 	c := kit.Shared(t)
 	token := strings.TrimSpace(c.OC("create", "token", "default"))
 	whoami := func(token string) (string, int) {
@@ -141,7 +141,7 @@ func sameWords(a, b string) bool {
 	return slices.Equal(first, second)
 }
 
-func TestStoredTokensCanBeWrittenAgain(t *testing.T) {
+func TestStoredTokensCanBeUpdatedUnchanged(t *testing.T) {
 	c := kit.Shared(t)
 	c.OC("create", "user", "token-owner")
 	uid := c.OC("get", "user", "token-owner", "-o", "jsonpath={.metadata.uid}")
@@ -175,7 +175,7 @@ func TestTagWithoutTargetKeepsAnnotations(t *testing.T) {
 	}
 }
 
-func TestProfilesAreForUsersWithRight(t *testing.T) {
+func TestProfilesRequireRight(t *testing.T) {
 	c := kit.Shared(t)
 	if got := c.OC("get", "--raw", "/debug/pprof/"); !strings.Contains(got, "goroutine") {
 		t.Errorf("the administrator gets %q", got)

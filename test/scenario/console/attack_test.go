@@ -113,7 +113,7 @@ func upgrade(origin string) []string {
 	return []string{"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "c2xpcHdheSBjb25zb2xlIQ==", "Origin", origin}
 }
 
-func TestOtherSitesCannotUseASession(t *testing.T) {
+func TestOtherSitesCannotUseSession(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	victim := s.browser()
 	csrf := victim.logIn()
@@ -144,7 +144,7 @@ func TestOtherSitesCannotUseASession(t *testing.T) {
 	}
 }
 
-func TestAStolenCookieHasNoTokenAndEndsWithTheLogout(t *testing.T) {
+func TestStolenCookieHasNoTokenAndEndsWithLogout(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	victim, thief := s.browser(), s.browser()
 	csrf := victim.logIn()
@@ -178,7 +178,7 @@ func TestAStolenCookieHasNoTokenAndEndsWithTheLogout(t *testing.T) {
 	}
 }
 
-func TestTheTokenDecidesAndNotTheCertificateOfTheBrowser(t *testing.T) {
+func TestTokenPrecedesCertificateOfBrowser(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	certificate, err := tls.X509KeyPair(s.Config.CertData, s.Config.KeyData)
 	if err != nil {
@@ -227,7 +227,7 @@ func TestProxyReachesOnlyTheAPI(t *testing.T) {
 	}
 }
 
-func TestPagesOfTheConsoleAllowNoForeignCode(t *testing.T) {
+func TestPagesAllowNoForeignCode(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	got := s.browser().send(http.MethodGet, "/console/project/a/pods", nil, "Accept", "text/html")
 	policy := got.Header.Get("Content-Security-Policy")

@@ -13,42 +13,42 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-func TestAPersonCreatesAProjectAndSeesItLive(t *testing.T) {
+func TestUserCreatesProjectAndSeesUpdates(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	s.play("project.mjs", s.newProject())
 }
 
-func TestANewUserCreatesApplicationsFromTheCatalog(t *testing.T) {
+func TestNewUserCreatesApplicationsFromCatalog(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	s.play("catalog.mjs", s.newProject())
 }
 
-func TestAPersonWorksWithTheObjectsOfAProject(t *testing.T) {
+func TestUserManagesObjectsOfProject(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	s.application()
 	s.play("resources.mjs", s.Namespace)
 }
 
-func TestAnEndedSessionKeepsWhatWasTyped(t *testing.T) {
+func TestExpiredSessionKeepsFormInput(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	s.application()
 	s.play("session.mjs", s.Namespace)
 }
 
-func TestAnAdministratorOfAProjectGivesRolesAndSeesItsQuota(t *testing.T) {
+func TestProjectAdministratorGrantsRolesAndSeesQuota(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	s.application()
 	s.Apply(quota)
 	s.play("membership.mjs", s.Namespace)
 }
 
-func TestAPersonCreatesAndChangesObjectsByForms(t *testing.T) {
+func TestUserCreatesAndChangesObjectsInForms(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	s.application()
 	s.play("forms.mjs", s.Namespace)
 }
 
-func TestAPersonSeesTheLayersOfAnImage(t *testing.T) {
+func TestUserSeesLayersOfImage(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	s.MustSlipway("oc", "adm", "policy", "add-role-to-user", "view", "developer", "-n", s.Namespace)
 	s.OC("create", "imagestream", "app")
@@ -58,7 +58,7 @@ func TestAPersonSeesTheLayersOfAnImage(t *testing.T) {
 	s.play("layers.mjs", s.Namespace)
 }
 
-func TestFailuresOfTheNetworkHeal(t *testing.T) {
+func TestConsoleRecoversFromNetworkFailures(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	s.application()
 	s.Apply(waitingBuild)

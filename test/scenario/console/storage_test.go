@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-func TestAnAdministratorFindsWhyAFlexVolumeDoesNotMount(t *testing.T) {
+func TestAdministratorFindsReasonOfFailedMount(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	s.MustSlipway("oc", "adm", "policy", "add-cluster-role-to-user", "cluster-admin", "developer")
 	t.Cleanup(func() {

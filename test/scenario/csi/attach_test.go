@@ -26,7 +26,7 @@ func refuse(method, text string) fake.Plan {
 	return fake.Always(method, fake.Fault{Before: status.Error(codes.Internal, text)})
 }
 
-func TestAPodWaitsForTheAttachment(t *testing.T) {
+func TestPodWaitsForAttachment(t *testing.T) {
 	i := install(t, fake.Options{})
 	i.storage.SetPlan(refuse("ControllerPublishVolume", "no path to the disk"))
 	i.Apply(i.claim("data", "1Gi"))
@@ -70,7 +70,7 @@ func TestAPodWaitsForTheAttachment(t *testing.T) {
 }
 
 // A failed node keeps its pods and volumes until an administrator marks it out of service.
-func TestVolumesLeaveANodeThatIsOutOfService(t *testing.T) {
+func TestVolumesAreDetachedFromOutOfServiceNode(t *testing.T) {
 	i := install(t, fake.Options{Nodes: []string{"machine-9"}})
 	const lostNode = "lost.example.com"
 	i.Apply(fmt.Sprintf(`---
@@ -95,7 +95,7 @@ func TestVolumesLeaveANodeThatIsOutOfService(t *testing.T) {
 
 // An upgrade stops the controller, upgrades the nodes, and starts the controller with several
 // instances, one of which leads.
-func TestAnUpgradeAndTheEndOfALeader(t *testing.T) {
+func TestUpgradeAndLossOfLeader(t *testing.T) {
 	i := install(t, fake.Options{})
 	stop(t, i.controller)
 	i.Apply(i.claim("first", "1Gi"))

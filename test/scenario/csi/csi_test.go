@@ -36,7 +36,7 @@ func (i *installation) waitStorage(description string, holds func() bool) {
 	})
 }
 
-func TestADriverIsUsedByItsSocketAlone(t *testing.T) {
+func TestDriverNeedsOnlySocket(t *testing.T) {
 	i := install(t, fake.Options{})
 	if got := i.OC("get", "node", "-o", `jsonpath={.items[0].metadata.annotations.csi\.volume\.kubernetes\.io/nodeid}`); !strings.Contains(got, fmt.Sprintf("%q:%q", i.name, "machine-7")) {
 		t.Errorf("the node's annotation is %s", got)
@@ -67,7 +67,7 @@ func TestADriverIsUsedByItsSocketAlone(t *testing.T) {
 	i.waitStorage("no volume is left", func() bool { return len(i.storage.Volumes()) == 0 })
 }
 
-func TestSnapshotsAreTakenRestoredAndAdopted(t *testing.T) {
+func TestSnapshotsAreCreatedRestoredAndAdopted(t *testing.T) {
 	i := install(t, fake.Options{SnapshotSteps: 1})
 	i.Apply(i.claim("source", "1Gi") + pod("source"))
 	i.WaitPodRunning("source")
@@ -108,7 +108,7 @@ spec: {driver: %[1]s, deletionPolicy: Delete, source: {snapshotHandle: %[2]s}, v
 	i.waitStorage("no volume is left", func() bool { return len(i.storage.Volumes()) == 0 })
 }
 
-func TestAClaimGrowsWhileItIsUsed(t *testing.T) {
+func TestClaimInUseIsExpanded(t *testing.T) {
 	i := install(t, fake.Options{NodeExpansion: true})
 	i.Apply(i.claim("data", "1Gi") + pod("data"))
 	i.WaitPodRunning("data")

@@ -29,8 +29,8 @@ func buildDriver(t *testing.T, c *kit.Cluster) {
 	c.MustSlipway("images", "build", "--tag=example.org/disk:1", dir)
 }
 
-// TestTheGuideDeploysADriverInPods runs the commands of docs/admin/csi.md as they are printed.
-func TestTheGuideDeploysADriverInPods(t *testing.T) {
+// TestGuideDeploysDriverInPods runs the commands of docs/admin/csi.md as they are printed.
+func TestGuideDeploysDriverInPods(t *testing.T) {
 	c := kit.Shared(t)
 	buildDriver(t, c)
 	guide, err := os.ReadFile(c.RepositoryFile("docs", "admin", "csi.md"))

@@ -59,7 +59,7 @@ func (i *installation) restart(options fake.Options) {
 	i.t.Cleanup(server.Stop)
 }
 
-func TestTheTopologyOfANodeFollowsItsDriver(t *testing.T) {
+func TestTopologyOfNodeFollowsDriver(t *testing.T) {
 	i := install(t, fake.Options{Topology: map[string]string{"scenario.example.com/rack": "r1"}})
 	node := i.OC("get", "node", "-o", "jsonpath={.items[0].metadata.name}")
 	driver := fmt.Sprintf("jsonpath={.spec.drivers[?(@.name==%q)]}", i.name)
@@ -89,7 +89,7 @@ func TestTheTopologyOfANodeFollowsItsDriver(t *testing.T) {
 	}
 }
 
-func TestPodsAreScheduledWhereTheTopologyAllows(t *testing.T) {
+func TestPodsAreScheduledByTopology(t *testing.T) {
 	i := install(t, fake.Options{Topology: map[string]string{"place.example.com/rack": "r1"}})
 	node := i.OC("get", "node", "-o", "jsonpath={.items[0].metadata.name}")
 	class := func(name, rack string) string {

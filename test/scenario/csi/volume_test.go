@@ -27,7 +27,7 @@ func (i *installation) volume(name string) string {
 	return answer.GetVolume().GetVolumeId()
 }
 
-func TestVolumesAreMadeByHandAndMountedWithoutStaging(t *testing.T) {
+func TestStaticVolumesAreMountedWithoutStaging(t *testing.T) {
 	i := install(t, fake.Options{LacksNode: []csi.NodeServiceCapability_RPC_Type{csi.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME}})
 	pv := func(source string) string {
 		return fmt.Sprintf("---\n{apiVersion: v1, kind: PersistentVolume, metadata: {name: %s-pv}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], storageClassName: %[1]s, csi: {%s}}}\n", i.name, source)
@@ -73,7 +73,7 @@ func TestVolumesAreMadeByHandAndMountedWithoutStaging(t *testing.T) {
 	i.OC("delete", "pv", i.name+"-pv")
 }
 
-func TestSecretsOfAClassReachTheNode(t *testing.T) {
+func TestSecretsOfClassReachNode(t *testing.T) {
 	i := install(t, fake.Options{})
 	secret := func(name, value string) string {
 		return fmt.Sprintf("---\n{apiVersion: v1, kind: Secret, metadata: {name: %s}, data: {key: %s}}\n", name, value)
@@ -120,7 +120,7 @@ parameters:
 	i.waitStorage("no volume is left", func() bool { return len(i.storage.Volumes()) == 0 })
 }
 
-func TestAVolumeGetsOtherAttributesAndItsHealthIsTold(t *testing.T) {
+func TestVolumeIsModifiedAndItsHealthReported(t *testing.T) {
 	i := install(t, fake.Options{}, "--health-interval", "1s")
 	class := func(name, parameters string) string {
 		return fmt.Sprintf("---\n{apiVersion: storage.k8s.io/v1, kind: VolumeAttributesClass, metadata: {name: %s-%s}, driverName: %[1]s, parameters: {%[3]s}}\n", i.name, name, parameters)

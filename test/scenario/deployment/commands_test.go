@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-func TestCommandsReachThePodsOfADeployment(t *testing.T) {
+func TestCommandsReachPodsOfDeployment(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(configuration("web", `replicas: 1, triggers: [{type: ConfigChange}]`, version("one")))
 	waitReplicas(c, "web-1", 1)

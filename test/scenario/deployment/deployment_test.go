@@ -70,7 +70,7 @@ func waitOutput(c *kit.Cluster, object, path, want string) {
 	})
 }
 
-func TestAChangeOfTheTemplateIsDeployed(t *testing.T) {
+func TestTemplateChangeIsDeployed(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(configuration("web", "replicas: 2, revisionHistoryLimit: 1", version("one")))
 	first := waitPhase(c, "web-1", "Complete")
@@ -111,7 +111,7 @@ func TestAChangeOfTheTemplateIsDeployed(t *testing.T) {
 	})
 }
 
-func TestANewImageIsDeployed(t *testing.T) {
+func TestNewImageIsDeployed(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply("{apiVersion: image.openshift.io/v1, kind: ImageStream, metadata: {name: app}}")
 	c.Apply(configuration("app", `replicas: 1, triggers: [{type: ConfigChange}, {type: ImageChange, imageChangeParams: {
@@ -142,7 +142,7 @@ func TestANewImageIsDeployed(t *testing.T) {
 		kit.ToolsImage+" "+kit.ToolsImage+" ImageChange")
 }
 
-func TestADeployerGoesOnWhenItAndTheControlPlaneAreKilled(t *testing.T) {
+func TestKilledDeployerContinues(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(configuration("slow", "replicas: 1", `readinessProbe: {exec: {command: [test, -e, /tmp/ready]}, periodSeconds: 1}`))
 	waitPhase(c, "slow-1", running)
@@ -166,7 +166,7 @@ func TestADeployerGoesOnWhenItAndTheControlPlaneAreKilled(t *testing.T) {
 	waitReplicas(c, "slow-1", 1)
 }
 
-func TestHooksRunAndAFailureLeavesThePreviousPods(t *testing.T) {
+func TestFailedHookKeepsPreviousPods(t *testing.T) {
 	c := kit.Shared(t)
 	hook := func(policy, script string) string {
 		return fmt.Sprintf("{failurePolicy: %s, execNewPod: {containerName: main, command: [sh, -c, %q], env: [{name: STAGE, value: hook}]}}", policy, script)

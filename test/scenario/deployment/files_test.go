@@ -73,7 +73,7 @@ func waitFiles(c *kit.Cluster, directory, want string) {
 	})
 }
 
-func TestAProjectAndItsDataAreRestoredFromFiles(t *testing.T) {
+func TestProjectIsRestoredFromFiles(t *testing.T) {
 	c := kit.Shared(t)
 	makeRsyncImage(t, c)
 	c.Apply(onClaim("data"))

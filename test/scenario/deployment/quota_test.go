@@ -10,9 +10,9 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestAQuotaThatRejectsPodsIsNamedEverywhere covers the deployer pod, and the pods of the
+// TestQuotaThatRejectsPodsIsReported covers the deployer pod, and the pods of the
 // deployment.
-func TestAQuotaThatRejectsPodsIsNamedEverywhere(t *testing.T) {
+func TestQuotaThatRejectsPodsIsReported(t *testing.T) {
 	c := kit.Shared(t)
 	quota := func(pods int) {
 		c.Apply(fmt.Sprintf("{apiVersion: v1, kind: ResourceQuota, metadata: {name: small}, spec: {hard: {pods: %d}}}", pods))

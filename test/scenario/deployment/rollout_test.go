@@ -18,7 +18,7 @@ func rolledOut(c *kit.Cluster, t *testing.T, name string, version int) {
 	}
 }
 
-func TestDeploymentsAreFollowedShownAndTakenBackByCommand(t *testing.T) {
+func TestRolloutCommandsFollowShowAndUndo(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(configuration("web", "replicas: 1", version("one")))
 	waitPhase(c, "web-1", "Complete")
@@ -59,7 +59,7 @@ func TestDeploymentsAreFollowedShownAndTakenBackByCommand(t *testing.T) {
 	}
 }
 
-func TestARolloutIsStartedByHand(t *testing.T) {
+func TestRolloutStartsManually(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(configuration("hand", "replicas: 1", version("one")))
 	waitPhase(c, "hand-1", "Complete")
@@ -72,7 +72,7 @@ func TestARolloutIsStartedByHand(t *testing.T) {
 	}
 }
 
-func TestRolloutsArePausedCancelledAndRetried(t *testing.T) {
+func TestRolloutsArePausedCanceledAndRetried(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(configuration("stop", "replicas: 1", version("one")))
 	waitPhase(c, "stop-1", "Complete")

@@ -24,7 +24,7 @@ var pages = []string{
 	"docs/tutorials/flexvolume.md", "docs/tutorials/uninstall.md",
 }
 
-func TestTutorialsShowWhatHappens(t *testing.T) {
+func TestTutorialsPrintDocumentedOutput(t *testing.T) {
 	cluster := kit.New(t, kit.Options{})
 	for _, page := range pages {
 		t.Run(strings.TrimSuffix(filepath.Base(page), ".md"), func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestEveryTutorialIsRun(t *testing.T) {
 	}
 	for _, path := range tutorials {
 		if page := strings.TrimPrefix(path, "../../../"); !slices.Contains(pages, page) {
-			t.Errorf("%s is not among the pages that TestTutorialsShowWhatHappens runs", page)
+			t.Errorf("%s is not among the pages that TestTutorialsPrintDocumentedOutput runs", page)
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestCommandsAreReadFromBlocks(t *testing.T) {
+func TestCommandsAreParsedFromBlocks(t *testing.T) {
 	page := "# Page\n\n```console\n$ first\nprinted\n$ second \\\n    --more\n```\n\n```sh\n$ not this\n```\n"
 	want := []step{{command: "first", output: []string{"printed"}}, {command: "second \\\n    --more"}}
 	if diff := cmp.Diff(want, read(page), cmp.AllowUnexported(step{})); diff != "" {

@@ -43,7 +43,7 @@ spec:
   containers: [{name: web, image: %[1]s, command: [httpd, -f, -p, "80"], ports: [{containerPort: 80, hostPort: 18081}]}]
 `, kit.ToolsImage)
 
-func TestDownKeepsTheObjectsForTheNextUp(t *testing.T) {
+func TestDownKeepsObjectsForNextUp(t *testing.T) {
 	c := kit.Start(t, kit.Options{})
 	c.Apply(application)
 	c.OC("rollout", "status", "deployment/web", "--timeout", "2m")
@@ -63,7 +63,7 @@ func TestDownKeepsTheObjectsForTheNextUp(t *testing.T) {
 	c.WaitPodRunning("on-host")
 }
 
-func TestDownCleansUpAfterAKilledSupervisor(t *testing.T) {
+func TestDownCleansUpAfterKilledSupervisor(t *testing.T) {
 	c := kit.Start(t, kit.Options{})
 	c.Apply(application)
 	c.WaitPodRunning("on-host")
@@ -71,7 +71,7 @@ func TestDownCleansUpAfterAKilledSupervisor(t *testing.T) {
 	c.Down()
 }
 
-func TestPurgeRemovesTheData(t *testing.T) {
+func TestPurgeRemovesData(t *testing.T) {
 	c := kit.Start(t, kit.Options{})
 	c.MustSlipway("down", "--purge")
 	if entries, err := os.ReadDir(c.DataDir); !os.IsNotExist(err) && len(entries) > 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-func TestBusyPortsAreNamedTogether(t *testing.T) {
+func TestBusyPortsAreReportedTogether(t *testing.T) {
 	c := kit.New(t, kit.Options{})
 	listen(t, c, "0.0.0.0:8443")
 	listen(t, c, "0.0.0.0:10250")
@@ -21,7 +21,7 @@ func TestBusyPortsAreNamedTogether(t *testing.T) {
 	expect(t, output, "port 8443", "port 10250", "servingInfo.bindAddress", "master-config.yaml", "node-config.yaml")
 }
 
-func TestProblemsOfTheMachineAreReportedTogether(t *testing.T) {
+func TestProblemsOfMachineAreReportedTogether(t *testing.T) {
 	c := kit.New(t, kit.Options{})
 	listen(t, c, "0.0.0.0:8443")
 	result := c.SlipwayWith([]string{"PATH=" + t.TempDir()}, "up")
@@ -64,14 +64,14 @@ nodeName: [not, a, name]
 	write(t, c.NodeFile(), "apiVersion: v1\nkind: NodeConfig\n")
 }
 
-func TestDamagedCertificateIsNamed(t *testing.T) {
+func TestDamagedCertificateIsReported(t *testing.T) {
 	c := kit.Start(t, kit.Options{})
 	c.MustSlipway("down")
 	write(t, c.Path("pki", "ca.crt"), "this is no certificate\n")
 	expect(t, c.UpFails(), c.Path("pki", "ca.crt"))
 }
 
-func TestDamagedDatabaseIsNamed(t *testing.T) {
+func TestDamagedDatabaseIsReported(t *testing.T) {
 	c := kit.Start(t, kit.Options{})
 	c.MustSlipway("down")
 	database := c.Path("etcd", "member", "snap", "db")
@@ -79,7 +79,7 @@ func TestDamagedDatabaseIsNamed(t *testing.T) {
 	expect(t, c.UpFails(), "etcd", c.Path("etcd"))
 }
 
-func TestFullDiskIsNamed(t *testing.T) {
+func TestFullDiskIsReported(t *testing.T) {
 	c := kit.New(t, kit.Options{DataDir: smallDisk(t, "size=8m")})
 	fill(t, c.Path("filler"))
 	output := c.UpFails()
@@ -89,7 +89,7 @@ func TestFullDiskIsNamed(t *testing.T) {
 	}
 }
 
-func TestSmallDiskIsNamed(t *testing.T) {
+func TestSmallDiskIsReported(t *testing.T) {
 	c := kit.New(t, kit.Options{DataDir: smallDisk(t, "size=64m")})
 	expect(t, c.UpFails(), c.DataDir, "MB free on its disk", "--data-dir")
 }
@@ -133,7 +133,7 @@ func fill(t *testing.T, path string) {
 	}
 }
 
-func TestTheStartNamesThePartThatFails(t *testing.T) {
+func TestStartNamesFailedComponent(t *testing.T) {
 	// Preflight cannot detect that no interface has the address.
 	c := kit.New(t, kit.Options{Node: "nodeIP: 203.0.113.9\n"})
 	expect(t, c.UpFails(), "203.0.113.9")

@@ -57,7 +57,7 @@ func example(t *testing.T, c *kit.Cluster, data string) string {
 	return manifest
 }
 
-func TestPageSurvivesDeletionAndReschedulingOfItsPod(t *testing.T) {
+func TestPageSurvivesDeletionAndReschedulingOfPod(t *testing.T) {
 	c := kit.Shared(t)
 	c.Namespace = namespace
 	data := t.TempDir()
@@ -141,9 +141,9 @@ func notAttached(ctx context.Context, c *kit.Cluster) error {
 	return nil
 }
 
-// TestDriverIsDiscoveredWhileTheNodeRuns installs a second driver on a running node. The discovery
+// TestDriverIsDiscoveredWhileNodeRuns installs a second driver on a running node. The discovery
 // document promises that a driver is found without a restart.
-func TestDriverIsDiscoveredWhileTheNodeRuns(t *testing.T) {
+func TestDriverIsDiscoveredWhileNodeRuns(t *testing.T) {
 	c := kit.Shared(t)
 	source := t.TempDir()
 	if err := os.WriteFile(filepath.Join(source, "page"), []byte("from the driver"), 0o644); err != nil {

@@ -74,7 +74,7 @@ func list(t *testing.T, c *kit.Cluster, driver string) (entry driverEntry) {
 	return driverEntry{}
 }
 
-func TestADriversLifeByCommandOnARunningCluster(t *testing.T) {
+func TestDriverLifecycleByCommand(t *testing.T) {
 	c := kit.Shared(t)
 	const driver = "example.com/command"
 	file := filepath.Join(t.TempDir(), "command")
@@ -132,7 +132,7 @@ func TestADriversLifeByCommandOnARunningCluster(t *testing.T) {
 	c.MustSlipway("flexvolume", "remove", driver)
 }
 
-func TestABrokenDriverIsNamedByInstallAndCall(t *testing.T) {
+func TestInstallAndCallReportBrokenDriver(t *testing.T) {
 	c := kit.Shared(t)
 	const driver = "example.com/broken"
 	file := filepath.Join(t.TempDir(), "broken")

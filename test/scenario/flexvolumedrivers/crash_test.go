@@ -91,7 +91,7 @@ func (i interrupted) end() {
 	i.remove(i.names(i.all())...)
 }
 
-func TestTheNodeIsKilledInTheMiddleOfEachOperation(t *testing.T) {
+func TestNodeKilledDuringEachOperation(t *testing.T) {
 	c := withClass(kit.Shared(t))
 	i := interrupted{
 		driver:   install(t, c, "nodekill.example.com/disk"),
@@ -102,7 +102,7 @@ func TestTheNodeIsKilledInTheMiddleOfEachOperation(t *testing.T) {
 	i.end()
 }
 
-func TestTheControlPlaneIsKilledInTheMiddleOfEachOperation(t *testing.T) {
+func TestControlPlaneKilledDuringEachOperation(t *testing.T) {
 	c := withClass(kit.Shared(t))
 	i := interrupted{
 		driver:   install(t, c, "masterkill.example.com/disk"),
@@ -122,9 +122,9 @@ func TestTheControlPlaneIsKilledInTheMiddleOfEachOperation(t *testing.T) {
 	i.end()
 }
 
-// TestTheNodeIsKilledUnderVolumes restarts the node while pods use volumes. The pods must not be
+// TestNodeKilledWhileVolumesAreInUse restarts the node while pods use volumes. The pods must not be
 // disturbed.
-func TestTheNodeIsKilledUnderVolumes(t *testing.T) {
+func TestNodeKilledWhileVolumesAreInUse(t *testing.T) {
 	c := withClass(kit.Shared(t))
 	tests := []struct {
 		name    string

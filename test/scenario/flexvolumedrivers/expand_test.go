@@ -23,7 +23,7 @@ const (
 	grownBytes = 330 << 20
 )
 
-func TestAClaimGrowsWithItsDriver(t *testing.T) {
+func TestClaimIsExpanded(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))
 	d := install(t, c, "expand.example.com/disk")
@@ -71,7 +71,7 @@ func TestAClaimGrowsWithItsDriver(t *testing.T) {
 	d.remove("grow")
 }
 
-func TestAnExpansionThatFailsIsTriedAgain(t *testing.T) {
+func TestFailedExpansionIsRetried(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))
 	d := install(t, c, "expandfail.example.com/disk", `truncate -s "$3"`, "false")

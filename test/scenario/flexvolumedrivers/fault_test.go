@@ -28,7 +28,7 @@ func through(d *driver, code func(op string) string) {
 	d.deletePods(back...)
 }
 
-func TestADriverThatHangsInEachOperationDelaysNobodyElse(t *testing.T) {
+func TestHungDriverDelaysNoOtherDriver(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))
 	inInit := installScript(t, c, "hunginit.example.com/disk", disk, "fault begin\n\tsuccess", `: >"$dir/init.$PPID"; exec sleep 1000`)
@@ -65,9 +65,9 @@ func TestADriverThatHangsInEachOperationDelaysNobodyElse(t *testing.T) {
 	hung.remove(append(forth, back...)...)
 }
 
-// TestADriverThatExceedsItsDeadlineIsEnded uses a driver that ignores SIGTERM and leaves a
+// TestDriverIsKilledAtDeadline uses a driver that ignores SIGTERM and leaves a
 // grandchild that holds its output open, once in each operation.
-func TestADriverThatExceedsItsDeadlineIsEnded(t *testing.T) {
+func TestDriverIsKilledAtDeadline(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))
 	d := install(t, c, "deadline.example.com/disk")
@@ -95,9 +95,9 @@ func checkErrors(t *testing.T, c *kit.Cluster, d *driver, kind string, ops ...st
 	}
 }
 
-// TestADriverThatPrintsGarbageIsNamedInEvents uses invalid responses: binary, too long, with noise,
+// TestEventNamesDriverWithInvalidOutput uses invalid responses: binary, too long, with noise,
 // without a status.
-func TestADriverThatPrintsGarbageIsNamedInEvents(t *testing.T) {
+func TestEventNamesDriverWithInvalidOutput(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))
 	d := install(t, c, "garbage.example.com/disk")

@@ -34,9 +34,9 @@ func inline(driver string, options map[string]string) func(*corev1.Pod) {
 	}
 }
 
-// TestDriversMountWhatTheyLike uses drivers in shell, Python and Go, and volumes of each kind that
-// drivers create.
-func TestDriversMountWhatTheyLike(t *testing.T) {
+// TestDriversMountEachKindOfVolume uses drivers in shell, Python and Go, and volumes of each kind
+// that drivers create.
+func TestDriversMountEachKindOfVolume(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))
 	shell := install(t, c, "shell.example.com/disk")

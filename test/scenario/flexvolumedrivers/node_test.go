@@ -20,9 +20,9 @@ import (
 // callers makes a driver record which process called it, in caller.<operation>.
 const callers = "\ntr '\\0' ' ' <\"/proc/$PPID/cmdline\" >\"$dir/caller.$operation\"\n"
 
-// TestANodeThatAttachesByItselfOnASmallDisk boots a separate cluster, because its node differs: the
+// TestNodeAttachesVolumesOnSmallDisk boots a separate cluster, because its node differs: the
 // controller does not attach volumes, and kubelet's directory is on a disk that a driver can fill.
-func TestANodeThatAttachesByItselfOnASmallDisk(t *testing.T) {
+func TestNodeAttachesVolumesOnSmallDisk(t *testing.T) {
 	dir := smallDisk(t)
 	c := withClass(kit.Start(t, kit.Options{Node: fmt.Sprintf(
 		"kubeletArguments: {enable-controller-attach-detach: ['false'], eviction-hard: ['memory.available<1Mi']}\nvolumeDirectory: %s/kubelet\n", dir)}))
@@ -122,9 +122,9 @@ func driverFillsDisk(t *testing.T, c *kit.Cluster, dir string) {
 	d.remove("before", "filling")
 }
 
-// TestVolumesOfANodeThatIsGoneAreDetached attaches a volume to a machine that then fails
+// TestVolumesOfLostNodeAreDetached attaches a volume to a machine that then fails
 // permanently. A Node object without a machine represents it.
-func TestVolumesOfANodeThatIsGoneAreDetached(t *testing.T) {
+func TestVolumesOfLostNodeAreDetached(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))
 	d := install(t, c, "gone.example.com/disk")

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-func TestManyPodsStartWhileTheirDriverIsUpdated(t *testing.T) {
+func TestManyPodsStartDuringDriverUpdate(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))
 	d := install(t, c, "many.example.com/disk")
@@ -57,9 +57,9 @@ func TestManyPodsStartWhileTheirDriverIsUpdated(t *testing.T) {
 	d.remove(names...)
 }
 
-// TestADriverLosesAttachAndGetsItBack updates the driver while a volume is attached. The volume is
+// TestDriverUpdateRemovesAndAddsAttach updates the driver while a volume is attached. The volume is
 // still detached, and new volumes follow the driver's capabilities at the time of use.
-func TestADriverLosesAttachAndGetsItBack(t *testing.T) {
+func TestDriverUpdateRemovesAndAddsAttach(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))
 	d := install(t, c, "loses.example.com/disk")
@@ -96,9 +96,9 @@ func (d *driver) takeOver(capabilities string) {
 	d.c.MustSlipway("flexvolume", "install", file, "--driver", d.name)
 }
 
-// TestADriverIsRemovedWhileItsVolumesAreInUse removes the driver while a pod runs. The pod keeps
+// TestDriverIsRemovedWhileVolumesAreInUse removes the driver while a pod runs. The pod keeps
 // its volume. Then the driver is installed again.
-func TestADriverIsRemovedWhileItsVolumesAreInUse(t *testing.T) {
+func TestDriverIsRemovedWhileVolumesAreInUse(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))
 	d := install(t, c, "taken.example.com/disk")

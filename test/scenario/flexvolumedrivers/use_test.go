@@ -18,9 +18,9 @@ import (
 // password is in a secret, and must not appear anywhere else.
 const password = "the-password-of-the-storage"
 
-// TestAnInlineVolumeIsAttachedWithSecretGroupAndOptions uses every field of a volume source, with a
+// TestInlineVolumeGetsSecretGroupAndOptions uses every field of a volume source, with a
 // driver that supports attach. The driver's first mount fails and prints all its arguments.
-func TestAnInlineVolumeIsAttachedWithSecretGroupAndOptions(t *testing.T) {
+func TestInlineVolumeGetsSecretGroupAndOptions(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))
 	d := install(t, c, "inline.example.com/disk")
@@ -95,7 +95,7 @@ func checkHidden(t *testing.T, c *kit.Cluster, secrets ...string) {
 	}
 }
 
-func TestAReadOnlyVolumeCannotBeWritten(t *testing.T) {
+func TestReadOnlyVolumeCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))
 	d := install(t, c, "readonly.example.com/disk")

@@ -25,7 +25,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-func TestCertificatesAreIssuedAnewUnderARunningCluster(t *testing.T) {
+func TestCertificatesAreReissuedInRunningCluster(t *testing.T) {
 	// Certificates with a lifetime of an hour are checked every ten seconds.
 	c := kit.Start(t, kit.Options{Master: "slipway: {certificateLifetime: 1h}"})
 	// Both servers retry a missing file within a minute.
@@ -209,7 +209,7 @@ func serial(c *kit.Cluster, address string) (string, error) {
 	return client.ConnectionState().PeerCertificates[0].SerialNumber.String(), nil
 }
 
-func TestTheMachinesAddressMayChange(t *testing.T) {
+func TestAddressOfMachineCanChange(t *testing.T) {
 	const moved = "198.51.100.7"
 	c := kit.Start(t, kit.Options{})
 	c.Apply(fmt.Sprintf(`

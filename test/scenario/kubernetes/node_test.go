@@ -53,7 +53,7 @@ func TestNodesAreListedAndDescribed(t *testing.T) {
 	}
 }
 
-func TestANodeReportsWhatItIs(t *testing.T) {
+func TestNodeReportsItsProperties(t *testing.T) {
 	c := kit.Shared(t)
 	name := machine(c)
 	node, err := c.Client.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
@@ -125,7 +125,7 @@ func inSubnet(t *testing.T, prefix string, network netip.Prefix) {
 	}
 }
 
-func TestAPodHasOneContainerMore(t *testing.T) {
+func TestPodHasPauseContainer(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(pod("one", sleeper()))
 	uid := string(c.WaitPodRunning("one").UID)
@@ -219,7 +219,7 @@ spec:
 	c.OnlyPod("set=managed")
 }
 
-func TestDisruptionBudgetHoldsAnEvictionUp(t *testing.T) {
+func TestDisruptionBudgetBlocksEviction(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(`
 apiVersion: policy/v1

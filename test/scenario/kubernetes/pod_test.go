@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-func TestRestartPolicyDecidesWhatFollowsAnEnd(t *testing.T) {
+func TestRestartPolicyControlsRestarts(t *testing.T) {
 	c := kit.Shared(t)
 	const twice = "containers: [{name: main, image: " + kit.ToolsImage + ", command: [sleep, infinity]}, " +
 		"{name: failing, image: " + kit.ToolsImage + ", command: [sh, -c, 'exit 3']}]"
@@ -66,7 +66,7 @@ func TestRestartPolicyDecidesWhatFollowsAnEnd(t *testing.T) {
 	}
 }
 
-func TestContainersOfAPodShareItsNetworkAndVolumes(t *testing.T) {
+func TestContainersOfPodShareNetworkAndVolumes(t *testing.T) {
 	c := kit.Shared(t)
 	mount := "volumeMounts: [{name: www, mountPath: /www}]"
 	makePod(t, c, pod("pair", fmt.Sprintf("containers: [{name: writer, image: %s, command: [sh, -c, 'echo shared >/www/index.html; sleep infinity'], %s}, "+
@@ -88,7 +88,7 @@ func TestContainersOfAPodShareItsNetworkAndVolumes(t *testing.T) {
 	}
 }
 
-func TestInitContainersThatFail(t *testing.T) {
+func TestFailedInitContainers(t *testing.T) {
 	c := kit.Shared(t)
 	init := func(command string) string {
 		return fmt.Sprintf("initContainers: [{name: init, image: %s, command: [sh, -c, %q]}]", kit.ToolsImage, command)
@@ -128,7 +128,7 @@ func TestInitContainersThatFail(t *testing.T) {
 	expectRejected(t, c, pod("probed", sleeper(), probed), "may not be set for init containers without restartPolicy=Always")
 }
 
-func TestPodsAreCompletedAndKept(t *testing.T) {
+func TestPodDefaultsAreSet(t *testing.T) {
 	c := kit.Shared(t)
 	c.OC("create", "sa", "robot")
 	c.OC("patch", "serviceaccount", "robot", "-p", `{"imagePullSecrets":[{"name":"pull"}]}`)

@@ -25,7 +25,7 @@ value: 5
 globalDefault: true
 `
 
-func TestPriorityClassesGiveTheirValue(t *testing.T) {
+func TestPriorityClassSetsPriority(t *testing.T) {
 	c := kit.Shared(t)
 	makePod(t, c, pod("before", sleeper()))
 	c.Apply(classes)
@@ -54,7 +54,7 @@ func TestPriorityClassesGiveTheirValue(t *testing.T) {
 	c.WaitFor("the quota that allows the class", func(context.Context) error { return create(t, c, critical) })
 }
 
-func TestPodsOfGreaterPriorityTakeThePlaceOfOthers(t *testing.T) {
+func TestPodsOfHigherPriorityPreemptOthers(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(classes)
 	t.Cleanup(func() { c.OC("delete", "priorityclass", "scenario-high", "scenario-low") })

@@ -38,7 +38,7 @@ func waitUsed(c *kit.Cluster, quota string, uses ...string) {
 	})
 }
 
-func TestQuotaLimitsWhatAProjectHas(t *testing.T) {
+func TestQuotaLimitsProject(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(`
 apiVersion: v1
@@ -135,7 +135,7 @@ spec:
 `, name, count, sleeper())
 }
 
-func TestScopesOfQuotasChooseThePods(t *testing.T) {
+func TestQuotaScopesSelectPods(t *testing.T) {
 	c := kit.Shared(t)
 	scopes := []string{"Terminating", "NotTerminating", "BestEffort", "NotBestEffort"}
 	for _, scope := range scopes {

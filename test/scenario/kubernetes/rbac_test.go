@@ -22,7 +22,7 @@ func can(c *kit.Cluster, user string, action ...string) bool {
 	return strings.TrimSpace(answer) == "yes"
 }
 
-func TestRolesGiveWhatTheirRulesSay(t *testing.T) {
+func TestRolesGrantTheirRules(t *testing.T) {
 	c := kit.Shared(t)
 	for _, args := range []string{
 		"create role podview --verb=get,list --resource=pods",
@@ -213,7 +213,7 @@ func TestEveryRequestHasAUser(t *testing.T) {
 	expect(t, c.OC("describe", "sa", "robot"), "Image pull secrets:")
 }
 
-func TestOldVersionsOfTLSAreRefused(t *testing.T) {
+func TestOldVersionsOfTLSAreRejected(t *testing.T) {
 	c := kit.Shared(t)
 	for _, port := range []string{"8443", "10250"} {
 		for version, want := range map[uint16]bool{tls.VersionTLS10: false, tls.VersionTLS11: false, tls.VersionTLS12: true} {

@@ -32,7 +32,7 @@ func waitVolumePhase(c *kit.Cluster, volume, phase string) {
 	c.OC("wait", "pv", volume, "--for", "jsonpath={.status.phase}="+phase, "--timeout", "2m")
 }
 
-func TestRecycleEmptiesAVolumeAndOffersItAgain(t *testing.T) {
+func TestRecycledVolumeIsEmptyAndAvailable(t *testing.T) {
 	c := kit.Shared(t)
 	dir, source := directory(t)
 	class := "storageClassName: scenario-recycle"
@@ -53,7 +53,7 @@ func TestRecycleEmptiesAVolumeAndOffersItAgain(t *testing.T) {
 	waitVolume(c, "second", "recycled")
 }
 
-func TestAVolumeThatCannotBeReclaimedHasFailed(t *testing.T) {
+func TestVolumeFailsIfReclaimFails(t *testing.T) {
 	c := kit.Shared(t)
 	class := "storageClassName: scenario-failed"
 	removeVolumes(t, c, "failed")
@@ -64,7 +64,7 @@ func TestAVolumeThatCannotBeReclaimedHasFailed(t *testing.T) {
 	waitVolumePhase(c, "failed", "Failed")
 }
 
-func TestARecyclerIsMadeFromTheAdministratorsTemplate(t *testing.T) {
+func TestRecyclerUsesTemplateOfAdministrator(t *testing.T) {
 	template := filepath.Join(t.TempDir(), "recycler.yaml")
 	content := fmt.Sprintf(`
 apiVersion: v1
@@ -93,7 +93,7 @@ spec:
 	}
 }
 
-func TestAVolumeForManyIsSharedAndOneForReadingIsRead(t *testing.T) {
+func TestSharedAndReadOnlyVolumes(t *testing.T) {
 	c := kit.Shared(t)
 	class := "storageClassName: scenario-modes"
 	_, shared := directory(t)
@@ -117,7 +117,7 @@ func TestAVolumeForManyIsSharedAndOneForReadingIsRead(t *testing.T) {
 	}
 }
 
-func TestAClaimWaitsForAMatchAndPrefersADirectOne(t *testing.T) {
+func TestClaimPrefersVolumeWithExactAccessModes(t *testing.T) {
 	c := kit.Shared(t)
 	class := "storageClassName: scenario-late"
 	c.Apply(claim("waits", "2Gi", accessModes, class))
@@ -135,7 +135,7 @@ func TestAClaimWaitsForAMatchAndPrefersADirectOne(t *testing.T) {
 	waitVolume(c, "chooses", "larger")
 }
 
-func TestMountOptionsOfAVolumeAreItsAnnotation(t *testing.T) {
+func TestMountOptionsComeFromAnnotation(t *testing.T) {
 	c := kit.Shared(t)
 	annotated := func(name, source string) string {
 		return fmt.Sprintf(`
@@ -151,14 +151,14 @@ spec: {capacity: {storage: 1Gi}, %s, storageClassName: scenario-options, %s}
 	expectRejected(t, c, annotated("refused", hostPath), "may not specify mount options for this volume type")
 }
 
-func TestStorageIsTheOnlyCapacityOfAVolume(t *testing.T) {
+func TestVolumeCapacityIsStorageOnly(t *testing.T) {
 	c := kit.Shared(t)
 	expectRejected(t, c, "{apiVersion: v1, kind: PersistentVolume, metadata: {name: odd}, spec: {capacity: {storage: 1Gi, cpu: 1}, "+accessModes+", "+hostPath+"}}", "spec.capacity: Unsupported value", `"storage"`)
 	expectRejected(t, c, "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: odd}, spec: {resources: {requests: {cpu: 1}}, "+accessModes+"}}", "spec.resources[storage]: Required value")
 }
 
 // The test kernel has neither NFS nor SCSI. The kubelet's plugins exist and report what is missing.
-func TestErrorsOfAProviderAreEventsOfThePod(t *testing.T) {
+func TestProviderErrorsAreEventsOfPod(t *testing.T) {
 	c := kit.Shared(t)
 	class := "storageClassName: scenario-remote"
 	sources := map[string]struct{ source, says string }{

@@ -22,7 +22,7 @@ func wants(weighted ...string) string {
 	return "affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [" + strings.Join(weighted, ", ") + "]}}"
 }
 
-func TestNodeSelectorsAndAffinityChooseTheNode(t *testing.T) {
+func TestNodeSelectorsAndAffinitySelectNode(t *testing.T) {
 	c := kit.Shared(t)
 	addNode(t, c, "east", map[string]string{"zone": "us-east", "disk": "ssd", "size": "10"})
 	addNode(t, c, "west", map[string]string{"zone": "us-west", "size": "20"})
@@ -122,7 +122,7 @@ func TestPodsAttractAndRepelEachOther(t *testing.T) {
 	}
 }
 
-func TestANodeTakesWhatFits(t *testing.T) {
+func TestPodsAreScheduledByResourceRequests(t *testing.T) {
 	c := kit.Shared(t)
 	addNode(t, c, "full", map[string]string{"rack": "yes"})
 	addNode(t, c, "free", map[string]string{"rack": "yes"})
@@ -158,7 +158,7 @@ func TestANodeTakesWhatFits(t *testing.T) {
 	}
 }
 
-func TestANodeTakesNoMorePodsThanItsLimit(t *testing.T) {
+func TestNodeRespectsPodLimit(t *testing.T) {
 	c := kit.Shared(t)
 	addNode(t, c, "small", nil)
 	c.OC("patch", "node", "small", "--subresource", "status", "-p", `{"status":{"capacity":{"pods":"2"},"allocatable":{"pods":"2"}}}`)
@@ -170,7 +170,7 @@ func TestANodeTakesNoMorePodsThanItsLimit(t *testing.T) {
 	waitEvent(c, c.Namespace, "pod-2", "FailedScheduling", "Too many pods")
 }
 
-func TestVolumesChooseTheNode(t *testing.T) {
+func TestVolumesSelectNode(t *testing.T) {
 	c := kit.Shared(t)
 	addNode(t, c, "north", map[string]string{corev1.LabelTopologyZone: "n", "rack": "yes"})
 	addNode(t, c, "south", map[string]string{corev1.LabelTopologyZone: "s", "rack": "yes"})
@@ -217,9 +217,9 @@ volumeBindingMode: WaitForFirstConsumer
 	wantPlace(t, c, "elsewhere", "")
 }
 
-// TestAnotherSchedulerPlacesItsPods acts as a scheduler: it binds the pod that names it. The
+// TestOtherSchedulerBindsItsPods acts as a scheduler: it binds the pod that names it. The
 // default scheduler ignores that pod.
-func TestAnotherSchedulerPlacesItsPods(t *testing.T) {
+func TestOtherSchedulerBindsItsPods(t *testing.T) {
 	c := kit.Shared(t)
 	makePod(t, c, pod("mine", sleeper(), "schedulerName: scenario"))
 	makePod(t, c, pod("theirs", sleeper()))

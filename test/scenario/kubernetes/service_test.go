@@ -66,7 +66,7 @@ func TestServiceBalancesOverItsPods(t *testing.T) {
 	expectRejected(t, c, service(strings.Repeat("x", 64), "selector: {app: web}"), "must be no more than 63 characters")
 }
 
-func TestNodePortsAreOfTheRange(t *testing.T) {
+func TestNodePortsAreInRange(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(service("chosen", "type: NodePort", "selector: {app: web}"))
 	port, err := strconv.Atoi(c.OC("get", "service", "chosen", "-o", "jsonpath={.spec.ports[0].nodePort}"))
@@ -83,7 +83,7 @@ func TestNodePortsAreOfTheRange(t *testing.T) {
 	expectRejected(t, c, service("balanced", "type: LoadBalancer", "allocateLoadBalancerNodePorts: false"), "exceeded quota: ports, requested: services.loadbalancers=1")
 }
 
-func TestExternalAddressLeadsToTheService(t *testing.T) {
+func TestExternalAddressReachesService(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(pod("web", server()) + service("web", "selector: {app: web}", "externalIPs: [198.18.255.7]") + "---" + pod("client", sleeper()))
 	c.WaitPodRunning("web")
@@ -129,7 +129,7 @@ func lookup(c *kit.Cluster, name string, texts []string, peers ...string) {
 	})
 }
 
-func TestNamesOfServicesWithoutAnAddress(t *testing.T) {
+func TestDNSNamesOfHeadlessServices(t *testing.T) {
 	c := kit.Shared(t)
 	domain := "." + c.Namespace + ".svc.cluster.local"
 	unready := container("sleep infinity", "readinessProbe: {exec: {command: ['false']}}")
@@ -160,9 +160,9 @@ func TestNamesOfServicesWithoutAnAddress(t *testing.T) {
 	expect(t, resolver, "nameserver 169.254.20.10\n", "search "+c.Namespace+".svc.cluster.local svc.cluster.local cluster.local")
 }
 
-// TestServiceLeadsToAHostOutside uses a web server and a DNS server outside the cluster, one for
+// TestServiceReachesExternalHost uses a web server and a DNS server outside the cluster, one for
 // TCP and one for UDP.
-func TestServiceLeadsToAHostOutside(t *testing.T) {
+func TestServiceReachesExternalHost(t *testing.T) {
 	c := kit.Shared(t)
 	pages, err := net.Listen("tcp", net.JoinHostPort(c.Gateway.String(), "0"))
 	if err != nil {
@@ -224,7 +224,7 @@ subsets:
 	}
 }
 
-// ask queries the DNS server of TestServiceLeadsToAHostOutside at an address.
+// ask queries the DNS server of TestServiceReachesExternalHost at an address.
 func ask(c *kit.Cluster, address string) error {
 	answer, err := c.TryOC("exec", "client", "--", "nslookup", "anything.example.com", address)
 	if err == nil && !strings.Contains(answer, "192.0.2.99") {
@@ -233,7 +233,7 @@ func ask(c *kit.Cluster, address string) error {
 	return err
 }
 
-func TestServiceOfTheAPINamesTheMaster(t *testing.T) {
+func TestKubernetesServicePointsToMaster(t *testing.T) {
 	c := kit.Shared(t)
 	description := c.OC("describe", "svc", "kubernetes", "-n", "default")
 	expect(t, description, "component=apiserver", "provider=kubernetes", "Selector:                 <none>", "172.30.0.1", "https  443/TCP", c.Address.String()+":8443")

@@ -44,7 +44,7 @@ func removeVolumes(t *testing.T, c *kit.Cluster, names ...string) {
 	t.Cleanup(func() { c.OC(append([]string{"delete", "pv", "--wait=false", "--ignore-not-found"}, names...)...) })
 }
 
-func TestClaimsAreBoundToTheSmallestVolumeThatMatches(t *testing.T) {
+func TestClaimsAreBoundToSmallestMatchingVolume(t *testing.T) {
 	c := kit.Shared(t)
 	class, other := "storageClassName: scenario", "storageClassName: scenario-other"
 	removeVolumes(t, c, "large", "medium", "small", "many", "foreign")
@@ -118,7 +118,7 @@ func TestModesOfVolumeAndClaimMustAgree(t *testing.T) {
 	}
 }
 
-func TestAClaimInUseIsRemovedWhenItsPodIs(t *testing.T) {
+func TestClaimInUseIsDeletedAfterItsPod(t *testing.T) {
 	c := kit.Shared(t)
 	removeVolumes(t, c, "used")
 	data := t.TempDir()
@@ -142,7 +142,7 @@ func TestAClaimInUseIsRemovedWhenItsPodIs(t *testing.T) {
 	waitEvent(c, c.Namespace, "stranger", "FailedScheduling", `persistentvolumeclaim "used" not found`)
 }
 
-func TestAPodGetsARawDevice(t *testing.T) {
+func TestPodGetsRawDevice(t *testing.T) {
 	c := kit.Shared(t)
 	image := filepath.Join(t.TempDir(), "image")
 	if err := os.WriteFile(image, make([]byte, 1<<20), 0o600); err != nil {
@@ -174,13 +174,13 @@ func TestAPodGetsARawDevice(t *testing.T) {
 		"can only use volume source type of PersistentVolumeClaim")
 }
 
-func TestAFlexVolumeNamesItsDriver(t *testing.T) {
+func TestFlexVolumeRequiresDriver(t *testing.T) {
 	c := kit.Shared(t)
 	expectRejected(t, c, volume("driverless", "1Gi", accessModes, "flexVolume: {fsType: ext4}"), "spec.flexVolume.driver: Required value")
 	expectRejected(t, c, pod("driverless", sleeper(), "volumes: [{name: data, flexVolume: {fsType: ext4}}]"), "flexVolume.driver: Required value")
 }
 
-func TestDefaultClassIsThatOfClaimsWithoutOne(t *testing.T) {
+func TestClaimsWithoutClassGetDefault(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(`{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: scenario-default, annotations: {storageclass.kubernetes.io/is-default-class: "true"}}, provisioner: example.com/none}`)
 	t.Cleanup(func() { c.OC("delete", "storageclass", "scenario-default") })

@@ -74,7 +74,7 @@ spec:
 `, name, strings.Join(fields, "\n      "))
 }
 
-func TestNoExecuteEvictsWhatDoesNotTolerateIt(t *testing.T) {
+func TestNoExecuteEvictsIntolerantPods(t *testing.T) {
 	c := kit.Shared(t)
 	addNode(t, c, "leaving", map[string]string{"rack": "yes"})
 	const nodeSelector = "nodeSelector: {rack: 'yes'}"
@@ -122,7 +122,7 @@ func TestNoExecuteEvictsWhatDoesNotTolerateIt(t *testing.T) {
 	}
 }
 
-func TestANodeThatIsNotHealthyIsLeftAlone(t *testing.T) {
+func TestNoPodIsScheduledToUnhealthyNode(t *testing.T) {
 	c := kit.Shared(t)
 	name := "unhealthy"
 	if _, err := c.Client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{
@@ -203,7 +203,7 @@ func waitStatus(t *testing.T, c *kit.Cluster, node, want string) {
 	})
 }
 
-func TestNodesGetSubnetsOfTheirOwn(t *testing.T) {
+func TestNodesGetDistinctSubnets(t *testing.T) {
 	c := kit.Shared(t)
 	addNode(t, c, "first", nil)
 	addNode(t, c, "second", nil)

@@ -175,7 +175,7 @@ webhooks:
 ---
 `
 
-func TestWebhooksChangeAndRefuseObjects(t *testing.T) {
+func TestWebhooksMutateAndRejectObjects(t *testing.T) {
 	c := kit.Shared(t)
 	ca := serveWebhooks(t, c)
 	c.Apply(fmt.Sprintf(webhooks, "Mutating", "label", c.Namespace, "webhooks", ca, "pods", "Fail") +

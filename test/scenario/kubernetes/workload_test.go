@@ -39,7 +39,7 @@ func waitPods(c *kit.Cluster, selector string, count int) (names []string) {
 	return names
 }
 
-func TestReplicationControllerKeepsTheNumberOfPods(t *testing.T) {
+func TestReplicationControllerKeepsReplicas(t *testing.T) {
 	c := kit.Shared(t)
 	// The controller adopts a matching pod.
 	c.Apply(strings.Replace(pod("other", sleeper()), "labels: {app: other}", "labels: {app: web, tier: front}", 1))
@@ -59,7 +59,7 @@ func TestReplicationControllerKeepsTheNumberOfPods(t *testing.T) {
 	expectRejected(t, c, strings.Replace(replicaController("once", 1), "spec: {termination", "spec: {restartPolicy: Never, termination", 1), `supported values: "Always"`)
 }
 
-func TestReplicaSetSelectsBySets(t *testing.T) {
+func TestReplicaSetUsesSetBasedSelector(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(`
 apiVersion: apps/v1
@@ -86,7 +86,7 @@ spec:
 	}
 }
 
-func TestDeploymentReplacesPodsByNewOnes(t *testing.T) {
+func TestDeploymentReplacesPods(t *testing.T) {
 	c := kit.Shared(t)
 	c.OC("create", "deployment", "web", "--image", kit.ToolsImage, "--replicas", "2", "--", "sleep", "infinity")
 	before := waitPods(c, "app=web", 2)
@@ -108,7 +108,7 @@ func TestDeploymentReplacesPodsByNewOnes(t *testing.T) {
 	}
 }
 
-func TestStatefulSetGivesPodsAnIdentity(t *testing.T) {
+func TestStatefulSetGivesPodsStableNames(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(`
 apiVersion: apps/v1
@@ -157,7 +157,7 @@ func TestPodsOfDaemonSetsAreAlwaysRestarted(t *testing.T) {
 	}
 }
 
-func TestJobRunsUntilItsCompletions(t *testing.T) {
+func TestJobRunsUntilCompletions(t *testing.T) {
 	c := kit.Shared(t)
 	job := `
 apiVersion: batch/v1

@@ -78,7 +78,7 @@ func waitText(c *kit.Cluster, text string, get ...string) {
 	})
 }
 
-func TestAClaimBecomesAVolumeThatHoldsItsSize(t *testing.T) {
+func TestClaimGetsVolumeOfItsSize(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(claim("full", "64Mi") + claim("neighbour", "64Mi"))
 	if got := c.OC("get", "pvc", "full", "-o", "jsonpath={.spec.storageClassName}"); got != "slipway-local" {
@@ -114,7 +114,7 @@ func TestAClaimBecomesAVolumeThatHoldsItsSize(t *testing.T) {
 	}
 }
 
-func TestAClaimForARawDevice(t *testing.T) {
+func TestClaimForRawDevice(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(claim("raw", "16Mi", "volumeMode: Block"))
 	device := func(name string) string {
@@ -135,7 +135,7 @@ func TestAClaimForARawDevice(t *testing.T) {
 	c.OC("wait", "pv", volume, "--for", "delete", "--timeout", "1m")
 }
 
-func TestACloneHasWhatItsSourceHad(t *testing.T) {
+func TestCloneHasContentOfSource(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(claim("source", "64Mi") + pod("source", "data: source"))
 	c.WaitPodRunning("source")
@@ -151,7 +151,7 @@ func TestACloneHasWhatItsSourceHad(t *testing.T) {
 	}
 }
 
-func TestASnapshotIsRestored(t *testing.T) {
+func TestSnapshotIsRestored(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(claim("source", "64Mi") + pod("source", "data: source"))
 	c.WaitPodRunning("source")
@@ -177,7 +177,7 @@ func TestASnapshotIsRestored(t *testing.T) {
 	}
 }
 
-func TestTheDriverIsKnownToTheCluster(t *testing.T) {
+func TestDriverIsRegistered(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(claim("any", "16Mi") + pod("user", "data: any"))
 	node := c.WaitPodRunning("user").Spec.NodeName
@@ -199,7 +199,7 @@ func TestTheDriverIsKnownToTheCluster(t *testing.T) {
 	}
 }
 
-func TestAnInlineVolumeLivesAsLongAsItsPod(t *testing.T) {
+func TestInlineVolumeIsDeletedWithPod(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(pod("inline", "data: csi: {driver: local.csi.slipway.io, fsType: ext4, volumeAttributes: {size: 16Mi}}"))
 	c.WaitPodRunning("inline")
@@ -225,7 +225,7 @@ func TestAnInlineVolumeLivesAsLongAsItsPod(t *testing.T) {
 	})
 }
 
-func TestAVolumeGrowsWhileItsPodRuns(t *testing.T) {
+func TestVolumeIsExpandedWhilePodRuns(t *testing.T) {
 	c := kit.Shared(t)
 	// This volume also grows if the machine lacks CAP_SYS_RESOURCE.
 	class(t, c, "scenario-xfs", `parameters: {csi.storage.k8s.io/fstype: xfs}`)
@@ -242,7 +242,7 @@ func TestAVolumeGrowsWhileItsPodRuns(t *testing.T) {
 	}
 }
 
-func TestTheSchedulerKnowsTheRoomOfANode(t *testing.T) {
+func TestSchedulerUsesFreeCapacityOfNode(t *testing.T) {
 	c := kit.Shared(t)
 	waitText(c, "slipway-local", "csistoragecapacities", "--all-namespaces", "-o", "jsonpath={.items[*].storageClassName}")
 	if got := c.OC("get", "csistoragecapacities", "--all-namespaces", "-o", "jsonpath={.items[0].nodeTopology.matchLabels}"); !strings.Contains(got, "local.csi.slipway.io/node") {
@@ -268,7 +268,7 @@ func TestAccessModesAreChecked(t *testing.T) {
 	waitText(c, "ReadWriteOncePod", "pod", "second", "-o", `jsonpath={.status.conditions[?(@.type=="PodScheduled")].message}`)
 }
 
-func TestAGroupMayWrite(t *testing.T) {
+func TestGroupCanWrite(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(claim("grouped", "16Mi") + podWith("member", "volumeMounts: [{name: data, mountPath: /data}]",
 		"securityContext: {runAsUser: 1000, fsGroup: 2000}\n  volumes: [{name: data, persistentVolumeClaim: {claimName: grouped}}]"))
@@ -278,14 +278,14 @@ func TestAGroupMayWrite(t *testing.T) {
 	}
 }
 
-func TestKubeletTellsHowFullAVolumeIs(t *testing.T) {
+func TestKubeletReportsUsageOfVolume(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(claim("measured", "64Mi") + pod("user", "data: measured"))
 	node := c.WaitPodRunning("user").Spec.NodeName
 	waitText(c, `"measured"`, "--raw", "/api/v1/nodes/"+node+"/proxy/stats/summary")
 }
 
-func TestVolumesOutliveTheNodesProcess(t *testing.T) {
+func TestVolumesOutliveNodeProcess(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(claim("kept", "64Mi") + pod("writer", "data: kept"))
 	before := c.WaitPodRunning("writer").Status.ContainerStatuses[0].ContainerID

@@ -66,7 +66,7 @@ metadata: {name: crew}
 spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: localhost/a}]}}}
 `
 
-func TestAUserWorksInAProject(t *testing.T) {
+func TestUserWorksInProject(t *testing.T) {
 	s := at(t, kit.Shared(t))
 	oc := s.client()
 	oc.oc("login", s.url, "-u", "developer", "-p", s.developer())
@@ -206,7 +206,7 @@ users: [my-admin-user]
 groups: [my-admin-group]
 `
 
-func TestTheAdministratorKeepsTheDefaults(t *testing.T) {
+func TestAdministratorCommandsKeepDefaults(t *testing.T) {
 	s := at(t, kit.Shared(t))
 	run := func(args ...string) kit.Result { return s.Slipway(append([]string{"oc"}, args...)...) }
 	// Create a user and a token to describe.

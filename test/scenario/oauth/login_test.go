@@ -136,7 +136,7 @@ func (s *server) shows(args string, want ...string) {
 	}
 }
 
-func TestGroupsGiveRights(t *testing.T) {
+func TestGroupsGrantRights(t *testing.T) {
 	s := at(t, kit.Shared(t))
 	token := s.token("developer", s.developer())
 	allowed := func() error {
@@ -161,7 +161,7 @@ func TestGroupsGiveRights(t *testing.T) {
 	})
 }
 
-func TestScopesLimitATokenOnTheServer(t *testing.T) {
+func TestScopesLimitToken(t *testing.T) {
 	s := at(t, kit.Shared(t))
 	s.OC("create", "rolebinding", "developers", "--clusterrole=admin", "--user=developer")
 	scoped := func(scopes string) string {
@@ -193,7 +193,7 @@ func TestScopesLimitATokenOnTheServer(t *testing.T) {
 	}
 }
 
-func TestAPersonGetsATokenOnThePages(t *testing.T) {
+func TestUserGetsTokenOnPages(t *testing.T) {
 	s := at(t, kit.Shared(t))
 	browser := s.browser()
 	authorize := s.do(browser, http.MethodGet, "/oauth/token/request", nil, nil).location(t)

@@ -15,9 +15,9 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestPeopleOfEveryProviderLogIn uses a cluster whose configuration contains a provider of each
+// TestUsersOfEveryProviderLogIn uses a cluster whose configuration contains a provider of each
 // kind, and changes that configuration while the cluster runs.
-func TestPeopleOfEveryProviderLogIn(t *testing.T) {
+func TestUsersOfEveryProviderLogIn(t *testing.T) {
 	c := kit.New(t, kit.Options{})
 	b := build(t, c)
 	address := b.freeAddress()

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-func TestCurlGetsATokenByTheImplicitGrant(t *testing.T) {
+func TestCurlGetsTokenByImplicitGrant(t *testing.T) {
 	s := at(t, kit.Shared(t))
 	got := s.do(s.browser(), http.MethodGet, implicit, nil, basic("developer", s.developer()))
 	location := got.location(t)
@@ -97,7 +97,7 @@ func TestChallengesFollowTheRules(t *testing.T) {
 	}
 }
 
-func TestTokensAuthenticateInEveryWay(t *testing.T) {
+func TestTokensAuthenticateInEveryForm(t *testing.T) {
 	s := at(t, kit.Shared(t))
 	token := s.token("developer", s.developer())
 	review := func(change func(*http.Request)) (int, string) {
@@ -140,7 +140,7 @@ func TestTokensAuthenticateInEveryWay(t *testing.T) {
 
 // The garbage collector and the quota controller watch every resource with the certificate of the
 // controllers, which has no UID.
-func TestSomeoneWithoutAUIDHasNoTokens(t *testing.T) {
+func TestUserWithoutUIDHasNoTokens(t *testing.T) {
 	c := kit.Shared(t)
 	if names, err := c.TryOC("get", "useroauthaccesstokens", "-o", "name"); err != nil || names != "" {
 		t.Errorf("tokens %q, %v, want none", names, err)

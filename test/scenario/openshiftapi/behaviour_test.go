@@ -277,7 +277,7 @@ func TestProjectsSeeTheQuotasThatApply(t *testing.T) {
 	}
 }
 
-func TestObjectsOutliveARestartAndEndWithTheirNamespace(t *testing.T) {
+func TestObjectsOutliveRestartAndEndWithNamespace(t *testing.T) {
 	// The encoding of an encrypted object is not visible.
 	c := kit.Start(t, kit.Options{Master: "slipway: {encryptSecrets: false}"})
 	c.OC("create", "namespace", "shop")
@@ -321,7 +321,7 @@ func storedAsProtobuf(t *testing.T, c *kit.Cluster, key string) (found bool) {
 	return found
 }
 
-func TestManyObjectsAreMigratedAtOnce(t *testing.T) {
+func TestManyObjectsAreMigratedInParallel(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(`
 {apiVersion: image.openshift.io/v1, kind: ImageStream, metadata: {name: app}, spec: {tags: [{name: v1, reference: true, from: {kind: DockerImage, name: "old.invalid/app:v1"}}]}}

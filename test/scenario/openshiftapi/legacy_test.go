@@ -41,7 +41,7 @@ func answer(t *testing.T, result rest.Result) (seen identity) {
 
 const oldRoute = `{"apiVersion": "v1", "kind": "Route", "metadata": {"name": "front", "labels": {"old": "yes"}}, "spec": {"host": "old.example.com", "to": {"name": "web"}}}`
 
-func TestKindsWithoutAGroup(t *testing.T) {
+func TestKindsWithoutGroup(t *testing.T) {
 	c := kit.Shared(t)
 	client := c.Client.CoreV1().RESTClient()
 	base := "/oapi/v1/namespaces/" + c.Namespace + "/routes"
@@ -91,7 +91,7 @@ func TestKindsWithoutAGroup(t *testing.T) {
 	}
 }
 
-func TestOldNamesDoNotGetInTheWay(t *testing.T) {
+func TestOldNamesAreNotInDiscovery(t *testing.T) {
 	c := kit.Shared(t)
 	core, err := c.Client.Discovery().ServerResourcesForGroupVersion("v1")
 	if err != nil {
@@ -111,7 +111,7 @@ func TestOldNamesDoNotGetInTheWay(t *testing.T) {
 	}
 }
 
-func TestRolesNeedNotKnowTheOldNames(t *testing.T) {
+func TestRolesApplyToOldNames(t *testing.T) {
 	c := kit.Shared(t)
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "viewer"}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{"route.openshift.io"}, Resources: []string{"routes"}, Verbs: []string{"list"}},

@@ -43,7 +43,7 @@ spec:
   ports: [{port: 80, targetPort: 8080}]
 `
 
-func TestServiceIsReachedByEveryName(t *testing.T) {
+func TestServiceIsReachableByEveryName(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(server("web"))
 	c.Apply(task("client"))
@@ -62,7 +62,7 @@ func TestServiceIsReachedByEveryName(t *testing.T) {
 	c.WaitFetch("client", "http://web."+c.Namespace+".endpoints.cluster.local:8080/", "I am web")
 }
 
-func TestServiceIsReachedFromTheMachine(t *testing.T) {
+func TestServiceIsReachableFromHost(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(server("web"))
 	c.Apply(webService)
@@ -73,7 +73,7 @@ func TestServiceIsReachedFromTheMachine(t *testing.T) {
 	}
 }
 
-func TestServiceIsReachedOnItsNodePort(t *testing.T) {
+func TestServiceIsReachableOnNodePort(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(server("web"))
 	c.Apply(strings.Replace(webService, "spec:\n", "spec:\n  type: NodePort\n", 1))
@@ -84,7 +84,7 @@ func TestServiceIsReachedOnItsNodePort(t *testing.T) {
 	}
 }
 
-func TestHeadlessServiceNamesEachPod(t *testing.T) {
+func TestHeadlessServiceHasRecordForEachPod(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(fmt.Sprintf(`
 apiVersion: v1
@@ -127,7 +127,7 @@ spec:
 	}
 }
 
-func TestHostPortReachesThePod(t *testing.T) {
+func TestHostPortReachesPod(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(server("web") + "    ports: [{containerPort: 8080, hostPort: 18080}]\n")
 	c.WaitPodRunning("web")
@@ -136,7 +136,7 @@ func TestHostPortReachesThePod(t *testing.T) {
 	}
 }
 
-func TestPodReachesItselfThroughItsService(t *testing.T) {
+func TestPodReachesItselfThroughService(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(server("web"))
 	c.Apply(webService)
@@ -145,7 +145,7 @@ func TestPodReachesItselfThroughItsService(t *testing.T) {
 	c.WaitFetch("web", "http://web."+c.Namespace+"/", "I am web")
 }
 
-func TestPodReachesOutsideWithTheAddressOfItsNode(t *testing.T) {
+func TestOutboundTrafficHasAddressOfNode(t *testing.T) {
 	c := kit.Shared(t)
 	outside := http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintln(w, "caller", r.RemoteAddr)

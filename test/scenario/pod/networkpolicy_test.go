@@ -101,7 +101,7 @@ spec:
 `
 )
 
-func TestPoliciesOfTheGuideIsolatePods(t *testing.T) {
+func TestPoliciesOfGuideIsolatePods(t *testing.T) {
 	p := newProjects(t)
 	p.other.WaitFetch("client", p.url(8080), "I am web")
 
@@ -133,7 +133,7 @@ func TestPoliciesOfTheGuideIsolatePods(t *testing.T) {
 	p.other.WaitFetch("client", p.url(8080), "I am web")
 }
 
-func TestPolicyPrecedesTheFirstPacketOfAPod(t *testing.T) {
+func TestPolicyPrecedesFirstPacketOfPod(t *testing.T) {
 	p := newProjects(t)
 	p.other.Apply(`
 kind: NetworkPolicy
@@ -169,7 +169,7 @@ spec:
 	}
 }
 
-func TestPoliciesOutliveTheProcessOfTheNode(t *testing.T) {
+func TestPoliciesOutliveNodeProcess(t *testing.T) {
 	p := newProjects(t)
 	p.Apply(denyByDefault)
 	waitBlocked(p.other, "client", p.url(8080))

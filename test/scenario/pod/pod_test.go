@@ -68,7 +68,7 @@ func TestExecReturnsOutputAndExitCode(t *testing.T) {
 	}
 }
 
-func TestLogsHaveWhatWasPrinted(t *testing.T) {
+func TestLogsContainOutput(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(server("web"))
 	c.WaitPodRunning("web")
@@ -92,7 +92,7 @@ func TestAttachFollowsOutput(t *testing.T) {
 	}
 }
 
-func TestPortForwardReachesThePod(t *testing.T) {
+func TestPortForwardReachesPod(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(server("web"))
 	c.WaitPodRunning("web")
@@ -109,7 +109,7 @@ func TestPortForwardReachesThePod(t *testing.T) {
 	}
 }
 
-func TestFilesAreCopiedInAndOut(t *testing.T) {
+func TestFilesAreCopiedBothWays(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(task("task"))
 	c.WaitPodRunning("task")
@@ -124,7 +124,7 @@ func TestFilesAreCopiedInAndOut(t *testing.T) {
 	}
 }
 
-func TestLivenessProbeRestartsTheContainer(t *testing.T) {
+func TestLivenessProbeRestartsContainer(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(strings.Replace(task("fragile"), "[sleep, infinity]", `[sh, -c, "touch /tmp/alive && sleep infinity"]
     livenessProbe:
@@ -142,7 +142,7 @@ func TestLivenessProbeRestartsTheContainer(t *testing.T) {
 	})
 }
 
-func TestInitContainersRunInOrderBeforeTheOthers(t *testing.T) {
+func TestInitContainersRunInOrderBeforeOthers(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(fmt.Sprintf(`
 apiVersion: v1
@@ -164,7 +164,7 @@ spec:
 	}
 }
 
-func TestVolumesOfObjectsHaveTheirContent(t *testing.T) {
+func TestVolumesContainObjects(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(`
 apiVersion: v1
@@ -225,7 +225,7 @@ spec:
 	}
 }
 
-func TestServiceAccountTokenOpensTheAPI(t *testing.T) {
+func TestServiceAccountTokenAuthenticates(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(task("task"))
 	c.WaitPodRunning("task")

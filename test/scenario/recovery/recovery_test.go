@@ -66,7 +66,7 @@ spec:
 	c.OC("delete", "pod", "probe")
 }
 
-func TestEveryProcessIsStartedAgainUnderRunningPods(t *testing.T) {
+func TestProcessesRestartUnderRunningPods(t *testing.T) {
 	c := kit.Start(t, kit.Options{})
 	c.Apply(witness)
 	before := lifeOf(c)
@@ -124,7 +124,7 @@ func waitRestarted(c *kit.Cluster, name string) {
 	})
 }
 
-func TestUpAdoptsThePodsOfAKilledSupervisor(t *testing.T) {
+func TestUpAdoptsPodsOfKilledSupervisor(t *testing.T) {
 	c := kit.Start(t, kit.Options{})
 	c.Apply(witness)
 	before := lifeOf(c)
@@ -153,7 +153,7 @@ func waitAlone(c *kit.Cluster) {
 	})
 }
 
-func TestUpStartsEverythingAgainAfterLossOfPower(t *testing.T) {
+func TestUpRestartsEverythingAfterPowerLoss(t *testing.T) {
 	c := kit.Start(t, kit.Options{})
 	c.Apply(witness)
 	before := lifeOf(c)

@@ -25,7 +25,7 @@ import (
 // configures.
 const routeHost = "docker-registry-default.apps.example.com"
 
-func TestClientsOutsideUseTheRoute(t *testing.T) {
+func TestExternalClientsUseRoute(t *testing.T) {
 	p := newProject(t)
 	for flag, want := range map[string]string{"--public": routeHost, "--internal": "docker-registry.default.svc:5000", "--internal=false": routeHost} {
 		if got := p.OC("registry", "info", flag); strings.TrimSpace(got) != want {
@@ -80,7 +80,7 @@ func TestClientsOutsideUseTheRoute(t *testing.T) {
 	}
 }
 
-func TestAFreshProjectsAccountsPushAndPull(t *testing.T) {
+func TestAccountsOfNewProjectPushAndPull(t *testing.T) {
 	p := newProject(t)
 	dir, _ := image(t, "fresh")
 	var password string
@@ -153,7 +153,7 @@ func hosts(p *project, registry, at string) {
 	}
 }
 
-func TestAPrivateRegistryIsUsedWithPullSecrets(t *testing.T) {
+func TestPullSecretsGiveAccessToPrivateRegistry(t *testing.T) {
 	p := newProject(t)
 	_, result := image(t, "private")
 	reference, host := private(p, result)
@@ -194,7 +194,7 @@ func TestAPrivateRegistryIsUsedWithPullSecrets(t *testing.T) {
 	})
 }
 
-func TestANodePullsThroughAMirror(t *testing.T) {
+func TestNodePullsThroughMirror(t *testing.T) {
 	p := newProject(t)
 	_, result := image(t, "mirrored")
 	reference, _ := elsewhere(p, result)

@@ -156,7 +156,7 @@ func TestSignaturesAreAddedAndVerified(t *testing.T) {
 	}
 }
 
-func TestSignaturesOfAStoreAreImported(t *testing.T) {
+func TestSignaturesOfStoreAreImported(t *testing.T) {
 	p := newProject(t)
 	_, result := image(t, "stored")
 	reference, _ := elsewhere(p, result)

@@ -66,7 +66,7 @@ func TestTagsAreSetAndRemovedByCommands(t *testing.T) {
 	}
 }
 
-func TestTheRegistryIsThereFromTheStart(t *testing.T) {
+func TestRegistryExistsAfterStart(t *testing.T) {
 	p := newProject(t)
 	if got := p.OC("adm", "registry"); !strings.Contains(got, `Docker registry "docker-registry" service exists`) {
 		t.Errorf("oc adm registry prints %q", got)

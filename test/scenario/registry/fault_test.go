@@ -43,7 +43,7 @@ func (p *project) tryPruner() (prune func(title string, more ...string) (string,
 	}
 }
 
-func TestPushesGoOnWhileImagesAreRemoved(t *testing.T) {
+func TestPushesContinueDuringPruning(t *testing.T) {
 	p := newProject(t)
 	prune := p.tryPruner()
 	options := p.options(p.token)
@@ -94,7 +94,7 @@ func TestPushesGoOnWhileImagesAreRemoved(t *testing.T) {
 	}
 }
 
-func TestAPushSurvivesTheEndOfTheRegistry(t *testing.T) {
+func TestPushSurvivesRegistryRestart(t *testing.T) {
 	p := newProject(t)
 	dir, _ := image(t, "survivor")
 	if err := p.push(dir, "app:v1", p.token); err != nil {
@@ -182,7 +182,7 @@ func (p *project) interrupt(stream string) (rest string) {
 	return rest
 }
 
-func TestAFullDisk(t *testing.T) {
+func TestFullDiskFailsPushOnly(t *testing.T) {
 	p := newProject(t)
 	dir := p.Path("registry")
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=16m"); err != nil {
@@ -241,7 +241,7 @@ func TestAFullDisk(t *testing.T) {
 // this increases the memory of the control plane, in KiB: half a MiB for each client.
 const reads, maxGrowth = 1000, 512 << 10
 
-func TestAThousandReadersOfAManifest(t *testing.T) {
+func TestThousandReadersOfManifest(t *testing.T) {
 	p := newProject(t)
 	tag := p.tag(p.direct(), "app:v1")
 	if err := remote.Write(tag, p.noise(1000), p.options(p.token)...); err != nil {

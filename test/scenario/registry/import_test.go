@@ -40,7 +40,7 @@ func replace(t *testing.T, reference string, image v1.Image) {
 	}
 }
 
-func TestAnImportedImageIsPulledThroughAndKept(t *testing.T) {
+func TestImportedImageIsPulledThroughAndStored(t *testing.T) {
 	p := newProject(t)
 	_, result := image(t, "imported")
 	reference, stop := elsewhere(p, result)
@@ -90,7 +90,7 @@ spec:
 	}
 }
 
-func TestANewImageComesToADeployment(t *testing.T) {
+func TestNewImageReachesDeployment(t *testing.T) {
 	p := newProject(t)
 	first, _ := image(t, "first")
 	if err := p.push(first, "app:latest", p.token); err != nil {
@@ -129,7 +129,7 @@ spec:
 	deployed()
 }
 
-func TestPodsNameImagesByLocalStreams(t *testing.T) {
+func TestPodsReferToLocalStreams(t *testing.T) {
 	p := newProject(t)
 	dir, result := image(t, "local")
 	if err := p.push(dir, "app:v1", p.token); err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestAProjectLimitsItsImages(t *testing.T) {
+func TestLimitRangeLimitsImages(t *testing.T) {
 	p := newProject(t)
 	p.Apply(`
 apiVersion: v1

@@ -78,9 +78,9 @@ func (p *project) pod(name, image string) (string, error) {
 	return p.TryOC("run", name, "--image="+image, "--restart=Never", "--dry-run=server", "-o", "jsonpath={.spec.containers[0].image}")
 }
 
-// TestThePolicyDecidesWhichImagesRun tries images of several registries, with annotations on images
+// TestPolicySelectsImagesThatRun tries images of several registries, with annotations on images
 // and on the project.
-func TestThePolicyDecidesWhichImagesRun(t *testing.T) {
+func TestPolicySelectsImagesThatRun(t *testing.T) {
 	p := newProject(t)
 	dir, result := image(t, "policy")
 	if err := p.push(dir, "app:v1", p.token); err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestImagesThatNothingRefersToGoFromTheDisk(t *testing.T) {
+func TestUnreferencedImagesAreRemovedFromDisk(t *testing.T) {
 	p := newProject(t)
 	oldDir, old := image(t, "old")
 	newDir, current := image(t, "new")

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestAnImageOfTheHostIsPublishedForEveryProject(t *testing.T) {
+func TestImageOfHostIsPublishedForAllProjects(t *testing.T) {
 	p := newProject(t)
 	const host = "localhost/slipway-tools:current"
 	out := p.MustSlipway("images", "publish", host, "openshift/published:1")

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestAPushMakesAStreamAndAPodRunsIt(t *testing.T) {
+func TestPushCreatesStreamAndPodRunsIt(t *testing.T) {
 	p := newProject(t)
 	dir, result := image(t, "hello")
 	if err := p.push(dir, "app:v1", p.token); err != nil {
@@ -71,7 +71,7 @@ spec:
 	})
 }
 
-func TestOtherProjectsNeitherPullNorPush(t *testing.T) {
+func TestOtherProjectsCannotPullOrPush(t *testing.T) {
 	p := newProject(t)
 	dir, _ := image(t, "secret")
 	if err := p.push(dir, "app:v1", p.token); err != nil {
@@ -98,7 +98,7 @@ func TestOtherProjectsNeitherPullNorPush(t *testing.T) {
 	}
 }
 
-func TestBlobsAreMountedWithinRightsAlone(t *testing.T) {
+func TestBlobMountsRequirePullRight(t *testing.T) {
 	p := newProject(t)
 	dir, result := image(t, "secret")
 	if err := p.push(dir, "app:v1", p.token); err != nil {

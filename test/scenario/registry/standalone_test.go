@@ -12,7 +12,7 @@ import (
 	"golang.org/x/crypto/bcrypt"
 )
 
-func TestARegistryWithoutACluster(t *testing.T) {
+func TestRegistryWithoutCluster(t *testing.T) {
 	p := newProject(t)
 	dir := t.TempDir()
 	users, config := filepath.Join(dir, "users"), filepath.Join(dir, "config.yml")

@@ -28,7 +28,7 @@ func create(c *kit.Cluster, user, namespace, manifest string) (string, error) {
 	return c.TryOCWithInput(manifest, append([]string{"create", "-n", namespace, "-f", "-"}, as(user)...)...)
 }
 
-func TestAPodOfAUserRunsRestricted(t *testing.T) {
+func TestPodOfUserRunsRestricted(t *testing.T) {
 	c := kit.Shared(t)
 	request(t, c, "carol", "carol-app")
 	c = c.In("carol-app")
@@ -60,7 +60,7 @@ func TestAPodOfAUserRunsRestricted(t *testing.T) {
 	}
 }
 
-func TestTheServiceAccountOfAPodCounts(t *testing.T) {
+func TestConstraintsOfServiceAccountApply(t *testing.T) {
 	c := kit.Shared(t)
 	request(t, c, "dave", "dave-app")
 	root := strings.Replace(sleeper("root", "serviceAccountName: strong"), "command:", "securityContext: {runAsUser: 0}, command:", 1)
@@ -95,7 +95,7 @@ rules: [{apiGroups: [security.openshift.io], resources: [securitycontextconstrai
 	}
 }
 
-func TestPodsOfTheAdministratorAndOfControllers(t *testing.T) {
+func TestPodsOfAdministratorAndControllers(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(sleeper("own"))
 	c.Apply(fmt.Sprintf(`

@@ -7,7 +7,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-func TestAUserRequestsAProjectAndAdministersIt(t *testing.T) {
+func TestUserRequestsAndAdministersProject(t *testing.T) {
 	c := kit.Shared(t)
 	request(t, c, "alice", "alice-shop")
 	if value := oc(c, "alice", "get", "projects", "-o", "name"); value != "project.project.openshift.io/alice-shop\n" {

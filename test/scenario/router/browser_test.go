@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-func TestABrowserOpensAnApplication(t *testing.T) {
+func TestBrowserOpensApplication(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(fmt.Sprintf(site, "page", "<body><script>document.body.append(`scripts run at `+location.href)</script>"))
 	c.OC("create", "route", "edge", "page", "--service=page", "--hostname=page.example.com", "--insecure-policy=Redirect")

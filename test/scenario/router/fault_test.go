@@ -55,7 +55,7 @@ func page(t *testing.T, c *kit.Cluster, host string) string {
 	return secure.ConnectionState().PeerCertificates[0].Subject.CommonName
 }
 
-func TestBadCertificatesHurtOnlyTheirRoutes(t *testing.T) {
+func TestInvalidCertificatesAffectOnlyTheirRoutes(t *testing.T) {
 	c := kit.Shared(t)
 	authority, stranger := certtest.New(t), certtest.New(t)
 	good, other := authority.Issue(t, "good", "good.faults.example.com"), authority.Issue(t, "other", "other.example.com")
@@ -101,7 +101,7 @@ func TestBadCertificatesHurtOnlyTheirRoutes(t *testing.T) {
 }
 
 // Requests in flight on a killed process can fail. No other request fails, and everything recovers.
-func TestKillsUnderLoad(t *testing.T) {
+func TestRouterRecoversFromKillsUnderLoad(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(fmt.Sprintf(site, "kills", "alive"))
 	c.Apply(fmt.Sprintf(route, "kills", "", "kills.example.com", "kills"))

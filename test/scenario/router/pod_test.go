@@ -53,7 +53,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %[1]s}
 subjects: [{kind: ServiceAccount, namespace: %[1]s, name: prometheus}]
 `
 
-func TestARouterOfAShardRunsInAPod(t *testing.T) {
+func TestShardedRouterRunsInPod(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(fmt.Sprintf(site, "shard", "sharded"))
 	c.OC("expose", "service/shard", "--name=mine", "--hostname=gold.example.com", "-l", "tier=gold")
@@ -140,7 +140,7 @@ data:
     {{end}}
 `
 
-func TestAProjectHasARouterOfItsOwn(t *testing.T) {
+func TestProjectHasDedicatedRouter(t *testing.T) {
 	c := kit.Shared(t)
 	c.OC("policy", "add-role-to-user", "admin", "alice")
 	c.Apply(fmt.Sprintf(site, "inside", "own"))
@@ -176,7 +176,7 @@ func TestAProjectHasARouterOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestASharedAddressLeadsToTheRouter(t *testing.T) {
+func TestVirtualIPReachesRouter(t *testing.T) {
 	c := kit.Shared(t)
 	const address = "198.51.100.77:80"
 	c.Apply(fmt.Sprintf(site, "vip", "shared"))

@@ -139,7 +139,7 @@ func decision(c *kit.Cluster, name string) string {
 	return strings.Join(lines, " ")
 }
 
-func TestARouteLeadsToPodsAndARollingUpdateLosesNoRequest(t *testing.T) {
+func TestRollingUpdateLosesNoRequest(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(fmt.Sprintf(site, "web", "one"))
 	c.OC("expose", "service/web", "--name=front", "-l", "app=web")
@@ -159,7 +159,7 @@ func TestARouteLeadsToPodsAndARollingUpdateLosesNoRequest(t *testing.T) {
 	}
 }
 
-func TestTheOldestRouteKeepsItsHost(t *testing.T) {
+func TestOldestRouteKeepsHost(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(fmt.Sprintf(route, "older", "", "claimed.example.com", "nothing"))
 	eventually.Equal(t, "status of the first route", func() string { return decision(c, "older") }, "public:True")
@@ -179,7 +179,7 @@ func TestTheOldestRouteKeepsItsHost(t *testing.T) {
 	eventually.Equal(t, "status when the host is free", func() string { return decision(other, "younger") }, "public:True")
 }
 
-func TestRoutesAreServedWhileTheNodesProcessIsKilled(t *testing.T) {
+func TestRoutesAreServedWhileNodeProcessIsKilled(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(fmt.Sprintf(site, "kept", "kept"))
 	c.Apply(fmt.Sprintf(route, "kept", "", "kept.example.com", "kept"))

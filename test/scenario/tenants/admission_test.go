@@ -26,7 +26,7 @@ func admitted(t *testing.T, user *kit.User, namespace, spec string) *corev1.Pod 
 
 const main = "containers: [{name: main, image: 'registry.example.com/shop:1', imagePullPolicy: Never}]"
 
-func TestPodsAreCompletedAsTheConfigurationSays(t *testing.T) {
+func TestPodDefaultsFollowConfiguration(t *testing.T) {
 	c := tenants(t)
 	mia := c.User("mia")
 	mia.RequestProject(c, "mia-shop")
@@ -76,7 +76,7 @@ func TestPodsAreCompletedAsTheConfigurationSays(t *testing.T) {
 	admitted(t, mia, "mia-shop", main+", nodeSelector: {disk: fast}")
 }
 
-func TestServicesAndEndpointsStayWithinTheNetworksTheyMayReach(t *testing.T) {
+func TestServicesAndEndpointsStayInAllowedNetworks(t *testing.T) {
 	c := tenants(t)
 	ned := c.User("ned")
 	ned.RequestProject(c, "ned-shop")
@@ -97,7 +97,7 @@ func TestServicesAndEndpointsStayWithinTheNetworksTheyMayReach(t *testing.T) {
 }
 
 // The example of the administration guide, 16.5.
-func TestSelectorsOfPodNodeSelectorAreMerged(t *testing.T) {
+func TestPodNodeSelectorIsMerged(t *testing.T) {
 	c := tenants(t)
 	admin := c.Administrator()
 	admin.May("POST", "/api/v1/namespaces", `
@@ -125,7 +125,7 @@ metadata:
 }
 
 // The example of the administration guide, 17.6.
-func TestLimitedResourcesNeedAQuota(t *testing.T) {
+func TestLimitedResourcesNeedQuota(t *testing.T) {
 	c := tenants(t)
 	pam := c.User("pam")
 	pam.RequestProject(c, "pam-shop")
@@ -144,7 +144,7 @@ func TestLimitedResourcesNeedAQuota(t *testing.T) {
 	})
 }
 
-func TestPodsUseTheSecretsOfTheirAccountAlone(t *testing.T) {
+func TestPodsUseOnlySecretsOfTheirAccount(t *testing.T) {
 	c := tenants(t)
 	lea := c.User("lea")
 	lea.RequestProject(c, "lea-shop")
@@ -163,7 +163,7 @@ func TestPodsUseTheSecretsOfTheirAccountAlone(t *testing.T) {
 }
 
 // The examples of the administration guide, 15.12.
-func TestConstraintsAreGivenToGroups(t *testing.T) {
+func TestConstraintsAreGrantedToGroups(t *testing.T) {
 	c := tenants(t)
 	uma := c.User("uma", "hosts")
 	uma.RequestProject(c, "uma-shop")

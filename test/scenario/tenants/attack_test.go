@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-func TestNobodyGainsRightsThatTheyDoNotHave(t *testing.T) {
+func TestUsersCannotEscalateRights(t *testing.T) {
 	c := tenants(t)
 	eve := c.User("eve")
 	eve.RequestProject(c, "eve-shop")
@@ -91,7 +91,7 @@ func TestNobodyGainsRightsThatTheyDoNotHave(t *testing.T) {
 	eve.MayNot("POST", "/apis/user.openshift.io/v1/groups", "{apiVersion: user.openshift.io/v1, kind: Group, metadata: {name: mine}, users: [eve]}", "cannot create resource")
 }
 
-func TestNamesThatMeanSomethingElseAreRefused(t *testing.T) {
+func TestAmbiguousNamesAreRejected(t *testing.T) {
 	c := tenants(t)
 	admin := c.Administrator()
 	for _, name := range []string{
@@ -120,7 +120,7 @@ func TestNamesThatMeanSomethingElseAreRefused(t *testing.T) {
 	}
 }
 
-func TestInputThatIsTooMuchIsRefused(t *testing.T) {
+func TestOversizedInputIsRejected(t *testing.T) {
 	c := tenants(t)
 	oli := c.User("oli")
 	oli.RequestProject(c, "oli-shop")

@@ -69,7 +69,7 @@ func reach(t *testing.T, c *kit.Cluster, server string) string {
 	return listener.Addr().String()
 }
 
-func TestGroupsOfADirectoryGiveRights(t *testing.T) {
+func TestGroupsOfDirectoryGrantRights(t *testing.T) {
 	c := tenants(t)
 	server := ldaptest.Start(t, directory)
 	dir := t.TempDir()

@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-func TestProjectsFollowTheConfiguredTemplate(t *testing.T) {
+func TestProjectsFollowConfiguredTemplate(t *testing.T) {
 	c := tenants(t)
 	bea := c.User("bea")
 	bea.RequestProject(c, "bea-shop")
@@ -47,7 +47,7 @@ func TestProjectsFollowTheConfiguredTemplate(t *testing.T) {
 	}
 }
 
-func TestWhoMayNotRequestProjectsReadsTheMessage(t *testing.T) {
+func TestForbiddenProjectRequestShowsMessage(t *testing.T) {
 	c := tenants(t)
 	admin, dan := c.Administrator(), c.User("dan")
 	dan.May("GET", requests, "")
@@ -76,7 +76,7 @@ func TestWhoMayNotRequestProjectsReadsTheMessage(t *testing.T) {
 	})
 }
 
-func TestRequestsOfProjectsAreLimited(t *testing.T) {
+func TestProjectRequestsAreLimited(t *testing.T) {
 	c := tenants(t)
 	c.OC("create", "user", "eva")
 	c.OC("label", "user", "eva", "level=silver")
@@ -111,7 +111,7 @@ func TestRequestsOfProjectsAreLimited(t *testing.T) {
 	robot.MayNot("POST", requests, request("robot-1"), "cannot create more than 1 project(s)")
 }
 
-func TestNodeSelectorsOfProjectsAreAddedToPods(t *testing.T) {
+func TestProjectNodeSelectorIsAddedToPods(t *testing.T) {
 	c := tenants(t)
 	admin := c.Administrator()
 	for name, tt := range map[string]struct{ annotation, pod, want, refusal string }{

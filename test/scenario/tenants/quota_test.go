@@ -52,7 +52,7 @@ func checkUsage(c *kit.Cluster, quota, total string, projects ...string) {
 	})
 }
 
-func TestAQuotaCountsAllProjectsOfARequester(t *testing.T) {
+func TestQuotaCountsAllProjectsOfRequester(t *testing.T) {
 	c := tenants(t)
 	c.OC("create", "user", "ann", "-o", "name")
 	c.OC("label", "user", "ann", "level=gold")
@@ -117,7 +117,7 @@ spec:
 	checkUsage(c, "for-ann", "configmaps=4", "ann-three:configmaps=2")
 }
 
-func TestAQuotaSelectsProjectsByLabels(t *testing.T) {
+func TestQuotaSelectsProjectsByLabels(t *testing.T) {
 	c := tenants(t)
 	c.Apply("{apiVersion: quota.openshift.io/v1, kind: ClusterResourceQuota, metadata: {name: by-label}, spec: {selector: {labels: {matchLabels: {team: blue}}}, quota: {hard: {services: '1'}}}}")
 	t.Cleanup(func() { c.OC("delete", "clusterquota", "by-label") })
@@ -130,7 +130,7 @@ func TestAQuotaSelectsProjectsByLabels(t *testing.T) {
 	c.OC("create", "service", "externalname", "after", "--external-name=example.com")
 }
 
-func TestTheQuotaOfAProjectCountsImageStreams(t *testing.T) {
+func TestProjectQuotaCountsImageStreams(t *testing.T) {
 	c := tenants(t)
 	kim := c.User("kim")
 	kim.RequestProject(c, "kim-shop")

@@ -18,7 +18,7 @@ func askReview(t *testing.T, user *kit.User, kind, path, body string) string {
 // version returns the API version of the path of a group's resource.
 func version(path string) string { return strings.Join(strings.Split(path, "/")[2:4], "/") }
 
-func TestReviewsTellWhoMayDoWhat(t *testing.T) {
+func TestReviewsListRights(t *testing.T) {
 	c := tenants(t)
 	gus := c.User("gus")
 	gus.RequestProject(c, "gus-shop")
@@ -66,7 +66,7 @@ func TestReviewsTellWhoMayDoWhat(t *testing.T) {
 	has(t, askReview(t, gus, "PodSecurityPolicyReview", psp+"podsecuritypolicyreviews", "spec: {serviceAccountNames: [builder], "+pod("")+"}"), `"allowedServiceAccounts":[]`)
 }
 
-func TestRestrictionsLimitWhomRolesAreBoundTo(t *testing.T) {
+func TestRestrictionsLimitSubjectsOfBindings(t *testing.T) {
 	c := tenants(t)
 	ida := c.User("ida")
 	ida.RequestProject(c, "ida-shop")

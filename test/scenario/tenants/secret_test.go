@@ -54,7 +54,7 @@ func secretsOf(c *kit.Cluster, name string, not ...string) (token, credentials *
 	return token, credentials
 }
 
-func TestServiceAccountsHaveATokenAndRegistryCredentials(t *testing.T) {
+func TestServiceAccountsHaveTokenAndRegistryCredentials(t *testing.T) {
 	c := tenants(t)
 	c.OC("create", "serviceaccount", "robot")
 	token, credentials := secretsOf(c, "robot")

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-func TestAHundredUsersSeeOnlyTheirOwnProjects(t *testing.T) {
+func TestHundredUsersSeeOnlyOwnProjects(t *testing.T) {
 	const users, together = 100, 10
 	c := tenants(t)
 	people := make([]*kit.User, users)
