@@ -95,6 +95,29 @@ func (c *MasterConfig) NodePorts() utilnet.PortRange {
 	return *ports
 }
 
+// ImportRegistries returns the registries that imagePolicyConfig.allowedRegistriesForImport names
+// without a wildcard.
+func (c *MasterConfig) ImportRegistries() (names []string) {
+	if allowed := c.ImagePolicyConfig.AllowedRegistriesForImport; allowed != nil {
+		for _, location := range *allowed {
+			if !strings.ContainsAny(location.DomainName, "*?[") {
+				names = append(names, location.DomainName)
+			}
+		}
+	}
+	return names
+}
+
+// Networks returns the allowed networks.
+func (o *Outbound) Networks() (networks []netip.Prefix) {
+	for _, text := range o.AllowedNetworks {
+		if network, err := netip.ParsePrefix(text); err == nil {
+			networks = append(networks, network.Masked())
+		}
+	}
+	return networks
+}
+
 // PodEvictionTimeout returns how long pods stay bound to a node that is not ready.
 func (c *MasterConfig) PodEvictionTimeout() time.Duration {
 	timeout, _ := time.ParseDuration(c.KubernetesMasterConfig.PodEvictionTimeout)
@@ -158,14 +181,7 @@ func (c *NodeConfig) ManifestDir() (path string, interval time.Duration) {
 	return c.PodManifestConfig.Path, time.Duration(c.PodManifestConfig.FileCheckIntervalSeconds) * time.Second
 }
 
-// kubeletArgument returns the last value of a kubelet argument, which is the one that applies.
-func (c *NodeConfig) kubeletArgument(name string) string {
-	values := c.KubeletArguments[name]
-	if len(values) == 0 {
-		return ""
-	}
-	return values[len(values)-1]
-}
+func (c *NodeConfig) kubeletArgument(name string) string { return last(c.KubeletArguments[name], "") }
 
 func splitAddress(address string) (host string, port int) {
 	host, text, err := net.SplitHostPort(address)

@@ -144,7 +144,7 @@ func (h *Host) proxy() (component.Component, error) {
 		NodeName:      h.Node.NodeName,
 		Kubeconfig:    h.credentials.ProxyKubeconfig,
 		Bridge:        h.Node.Slipway.Bridge,
-		HealthAddress: h.proxyHealthAddress(),
+		HealthAddress: h.Node.ProxyHealthAddress(),
 		Arguments:     arguments.Map(h.Node.ProxyArguments),
 	}, nil
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"strings"
 
 	"github.com/slipway-platform/slipway/internal/outbound"
 	"github.com/slipway-platform/slipway/registry/registryname"
@@ -34,7 +33,7 @@ func (h *Host) outbound() *outbound.Dialer {
 	settings := h.Master.Slipway.Outbound
 	policy := outbound.Policy{
 		Cluster:         []netip.Prefix{pods, h.Master.ServiceNetwork()},
-		AllowedNetworks: prefixes(settings.AllowedNetworks),
+		AllowedNetworks: settings.Networks(),
 		AllowedHosts:    append(settings.AllowedHosts, h.configuredRegistries()...),
 	}
 	if ingress := h.Master.IngressNetwork(); ingress.IsValid() {
@@ -46,27 +45,9 @@ func (h *Host) outbound() *outbound.Dialer {
 // configuredRegistries returns the registries that the configuration names: the cluster's own, and
 // those that it allows for imports.
 func (h *Host) configuredRegistries() []string {
-	var names []string
-	if !h.Master.Slipway.Registry.Disabled {
-		names = h.RegistryNames().All()
+	allowed := h.Master.ImportRegistries()
+	if h.Master.Slipway.Registry.Disabled {
+		return allowed
 	}
-	if allowed := h.Master.ImagePolicyConfig.AllowedRegistriesForImport; allowed != nil {
-		for _, location := range *allowed {
-			if !strings.ContainsAny(location.DomainName, "*?[") {
-				names = append(names, location.DomainName)
-			}
-		}
-	}
-	return names
-}
-
-// prefixes parses networks, which the configuration has validated.
-func prefixes(texts []string) []netip.Prefix {
-	var networks []netip.Prefix
-	for _, text := range texts {
-		if network, err := netip.ParsePrefix(text); err == nil {
-			networks = append(networks, network.Masked())
-		}
-	}
-	return networks
+	return append(h.RegistryNames().All(), allowed...)
 }

@@ -1,0 +1,81 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestBindingsOfTheConfiguration(t *testing.T) {
+	find := func(use string) func(*Config) any {
+		return func(c *Config) any {
+			bindings, err := c.Bindings("/etc/slipway.yaml")
+			if err != nil {
+				return err.Error()
+			}
+			var lines []string
+			for _, b := range bindings {
+				if b.Use == use {
+					lines = append(lines, strings.Join([]string{b.Network, b.Address.String(), b.Setting, b.File}, " "))
+				}
+			}
+			return lines
+		}
+	}
+	checkSettings(t, masterKind, []settingTest{
+		{"API server", "servingInfo: {bindAddress: '192.0.2.1:443'}", find("API"),
+			[]string{"tcp 192.0.2.1:443 servingInfo.bindAddress /etc/slipway.yaml"}},
+		{"DNS of the master is off", "", find("DNS of the master"), []string(nil)},
+		{"DNS of the master binds both protocols", "dnsConfig: {bindAddress: '192.0.2.1:53'}", find("DNS of the master"), []string{
+			"tcp 192.0.2.1:53 dnsConfig.bindAddress /etc/slipway.yaml", "udp 192.0.2.1:53 dnsConfig.bindAddress /etc/slipway.yaml",
+		}},
+		{"an address that is not an IP address names its file and setting", "etcdConfig: {address: 'a:1'}", find(""),
+			`/etc/slipway.yaml: etcdConfig.address: read address "a:1": ParseAddr("a"): unable to parse IP`},
+	})
+	checkSettings(t, nodeKind, []settingTest{
+		{"health of the proxy by default", "", find("proxy health"),
+			[]string{"tcp 127.0.0.1:10256 proxyArguments.healthz-bind-address /etc/slipway.yaml"}},
+		{"last argument of the proxy applies", "proxyArguments: {healthz-bind-address: ['127.0.0.1:1', '127.0.0.1:2']}",
+			find("proxy health"), []string{"tcp 127.0.0.1:2 proxyArguments.healthz-bind-address /etc/slipway.yaml"}},
+		{"metrics of the proxy are off", "", find("proxy metrics"), []string(nil)},
+		{"metrics of the proxy", "proxyArguments: {metrics-bind-address: ['127.0.0.1:3']}",
+			find("proxy metrics"), []string{"tcp 127.0.0.1:3 proxyArguments.metrics-bind-address /etc/slipway.yaml"}},
+	})
+}
+
+func TestBindingsNameTheFileOfEachSetting(t *testing.T) {
+	c, err := Load(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bindings, err := c.Bindings("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{"etcdConfig.address": MasterFile(c.DataDir), "dnsBindAddress": NodeFile(c.DataDir)}
+	for setting, file := range files {
+		i := slices.IndexFunc(bindings, func(b Binding) bool { return b.Setting == setting })
+		if i < 0 || bindings[i].File != file {
+			t.Errorf("%s: got %+v, want file %s", setting, bindings, file)
+		}
+	}
+}
+
+func TestOutboundSettings(t *testing.T) {
+	networks := func(c *Config) any {
+		var texts []string
+		for _, network := range c.Master.Slipway.Outbound.Networks() {
+			texts = append(texts, network.String())
+		}
+		return texts
+	}
+	registries := func(c *Config) any { return c.Master.ImportRegistries() }
+	checkSettings(t, masterKind, []settingTest{
+		{"no network is allowed", "", networks, []string(nil)},
+		{"all networks of the file are allowed", "slipway: {outbound: {allowedNetworks: [192.0.2.0/24, 198.51.100.0/24]}}", networks, []string{"192.0.2.0/24", "198.51.100.0/24"}},
+		{"imports name no registry", "", registries, []string(nil)},
+		{"registries with a wildcard are not named",
+			"imagePolicyConfig: {allowedRegistriesForImport: [{domainName: '*.example.com'}, {domainName: 'registry.example.com'}]}",
+			registries, []string{"registry.example.com"}},
+	})
+}
