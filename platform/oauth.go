@@ -1,13 +1,8 @@
 package platform
 
 import (
-	"errors"
-	"fmt"
 	"log/slog"
 	"strings"
-	"time"
-
-	oauthv1 "github.com/openshift/api/oauth/v1"
 
 	groupoauth "github.com/slipway-platform/slipway/apigroup/oauth"
 	"github.com/slipway-platform/slipway/apigroup/user"
@@ -20,9 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/authorize"
 	"github.com/slipway-platform/slipway/oauth/client"
 	"github.com/slipway-platform/slipway/oauth/login"
-	"github.com/slipway-platform/slipway/oauth/page"
 	"github.com/slipway-platform/slipway/oauth/provider"
-	"github.com/slipway-platform/slipway/oauth/session"
 )
 
 // userFeatures returns the API groups of users and tokens, and the OAuth server with the web
@@ -66,45 +59,16 @@ func (h *Host) userFeatures() ([]apiserver.Feature, []reload.Adjustment, error) 
 
 // oauthConfig returns the settings of the OAuth server in a configuration.
 func (h *Host) oauthConfig(from *config.Config) (oauth.Config, error) {
-	c := from.Master.OAuthConfig
-	secrets, err := session.EnsureSecrets(c.SessionConfig.SessionSecretsFile)
-	if err != nil {
-		return oauth.Config{}, err
-	}
-	settings := oauth.Config{
-		PublicURL: h.publicURL(), ConsoleURL: c.AssetPublicURL, AlwaysShowProviderSelection: c.AlwaysShowProviderSelection,
-		GrantMethod:               oauthv1.GrantHandlerType(c.GrantConfig.Method),
-		ServiceAccountGrantMethod: oauthv1.GrantHandlerType(c.GrantConfig.ServiceAccountMethod),
-		SessionName:               c.SessionConfig.SessionName,
-		SessionMaxAge:             time.Duration(c.SessionConfig.SessionMaxAgeSeconds) * time.Second,
-		SessionSecrets:            secrets,
-		TokenMaxAge:               c.TokenConfig.AccessTokenMaxAgeSeconds,
-		CodeMaxAge:                c.TokenConfig.AuthorizeTokenMaxAgeSeconds,
-	}
-	if timeout := c.TokenConfig.AccessTokenInactivityTimeoutSeconds; timeout != nil {
-		settings.TokenInactivityTimeout = *timeout
-	}
-	if t := c.Templates; t != nil {
-		settings.Templates = page.Templates{Login: t.Login, Providers: t.ProviderSelection, Error: t.Error}
-	}
-	var errs []error
-	for _, configured := range from.Master.IdentityProviders() {
-		p, err := provider.New(providerConfig(configured))
-		if err != nil {
-			errs = append(errs, fmt.Errorf("oauthConfig: identity provider %q: %w", configured.Name, err))
-			continue
+	var providers []provider.Config
+	for _, p := range from.Master.IdentityProviders() {
+		if s, ok := p.Settings.(*config.OpenIDIdentityProvider); ok {
+			p.Settings = &provider.OpenID{OpenIDIdentityProvider: s.OpenIDIdentityProvider, Issuer: s.Issuer}
 		}
-		settings.Providers = append(settings.Providers, p)
+		providers = append(providers, provider.Config(p))
 	}
-	return settings, errors.Join(errs...)
-}
-
-func providerConfig(c config.IdentityProvider) provider.Config {
-	settings := c.Settings
-	if s, ok := settings.(*config.OpenIDIdentityProvider); ok {
-		settings = &provider.OpenID{OpenIDIdentityProvider: s.OpenIDIdentityProvider, Issuer: s.Issuer}
-	}
-	return provider.Config{IdentityProvider: c.IdentityProvider, Settings: settings}
+	settings, err := oauth.NewConfig(from.Master.OAuthConfig, providers)
+	settings.PublicURL = h.publicURL()
+	return settings, err
 }
 
 // ConsoleURL returns the address of the web console for browsers, or "" without an OAuth server.
