@@ -1,14 +1,12 @@
 package platform
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 
 	"github.com/slipway-platform/slipway/apigroup/apps/deployment"
 	"github.com/slipway-platform/slipway/apigroup/build/buildcontroller"
 	"github.com/slipway-platform/slipway/apigroup/template/instance"
-	"github.com/slipway-platform/slipway/apiserver"
 	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/config/reload"
 	"github.com/slipway-platform/slipway/internal/buildpod"
@@ -37,7 +35,7 @@ func (h *Host) templateInstances() (component.Component, error) {
 
 // builds returns the build controllers.
 func (h *Host) builds() (component.Component, error) {
-	decisions, err := buildDecisions(h.Config)
+	initial, err := buildSettings(h.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +43,7 @@ func (h *Host) builds() (component.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	settings := buildcontroller.NewSettingsStore(decisions)
+	settings := buildcontroller.NewSettingsStore(initial)
 	controllers := &buildcontroller.Controllers{
 		Deps: h.deps, Image: buildpod.Image, Version: version.Slipway(), SeccompProfile: node.BuildProfile,
 		Settings: settings, Metrics: metrics,
@@ -56,30 +54,21 @@ func (h *Host) builds() (component.Component, error) {
 	return adjustable{controllers, []reload.Adjustment{{
 		Keys: []string{pluginKey(config.BuildDefaults), pluginKey(config.BuildOverrides)},
 		Prepare: func(next *config.Config) (func(), error) {
-			decisions, err := buildDecisions(next)
-			return func() { settings.Replace(decisions) }, err
+			changed, err := buildSettings(next)
+			return func() { settings.Replace(changed) }, err
 		},
 	}}}, nil
 }
 
-// buildDecisions returns the settings of a configuration for all builds.
-func buildDecisions(c *config.Config) (*buildcontroller.Settings, error) {
+// buildSettings returns the settings of a configuration for all builds.
+func buildSettings(c *config.Config) (*buildcontroller.Settings, error) {
 	plugins, err := c.Master.AdmissionPlugins()
 	if err != nil {
 		return nil, err
 	}
-	decisions := &buildcontroller.Settings{}
+	content := map[string][]byte{}
 	for _, plugin := range plugins {
-		content := bytes.NewReader(plugin.Configuration)
-		switch plugin.Name {
-		case config.BuildDefaults:
-			err = apiserver.DecodeConfig(content, "BuildDefaultsConfig", &decisions.Defaults)
-		case config.BuildOverrides:
-			err = apiserver.DecodeConfig(content, "BuildOverridesConfig", &decisions.Overrides)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read configuration of admission plugin %s: %w", plugin.Name, err)
-		}
+		content[plugin.Name] = plugin.Configuration
 	}
-	return decisions, nil
+	return buildcontroller.ReadSettings(content[config.BuildDefaults], content[config.BuildOverrides])
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/slipway-platform/slipway/config"
 )
 
-func TestBuildDecisionsFollowConfiguration(t *testing.T) {
+func TestBuildSettingsFollowConfiguration(t *testing.T) {
 	read := func(plugins string) (*config.Config, error) {
 		file := filepath.Join(t.TempDir(), "master-config.yaml")
 		if err := os.WriteFile(file, []byte("apiVersion: v1\nkind: MasterConfig\nadmissionConfig: {pluginConfig: {"+plugins+"}}"), 0o600); err != nil {
@@ -26,14 +26,14 @@ func TestBuildDecisionsFollowConfiguration(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		decisions, err := buildDecisions(c)
-		if err != nil || decisions.Defaults.GitHTTPProxy != want.proxy || decisions.Overrides.ForcePull != want.pull {
-			t.Errorf("%q: got %+v, %v", plugins, decisions, err)
+		settings, err := buildSettings(c)
+		if err != nil || settings.Defaults.GitHTTPProxy != want.proxy || settings.Overrides.ForcePull != want.pull {
+			t.Errorf("%q: got %+v, %v", plugins, settings, err)
 		}
 	}
 	c, err := read("BuildOverrides: {configuration: {apiVersion: v1, kind: BuildOverridesConfig, forcePul: true}}")
 	if err == nil {
-		_, err = buildDecisions(c)
+		_, err = buildSettings(c)
 	}
 	if err == nil {
 		t.Error("a setting that does not exist is accepted")

@@ -1,6 +1,8 @@
 package buildcontroller
 
 import (
+	"bytes"
+	"fmt"
 	"maps"
 	"slices"
 	"sync/atomic"
@@ -10,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
+	"github.com/slipway-platform/slipway/apiserver"
 )
 
 // Settings are the administrator's settings for all builds.
@@ -20,6 +23,22 @@ type Settings struct {
 	// Defaults apply to fields that a build does not set. Overrides always apply.
 	Defaults  legacyv1.BuildDefaultsConfig
 	Overrides legacyv1.BuildOverridesConfig
+}
+
+// ReadSettings decodes the configurations of the admission plugins BuildDefaults and
+// BuildOverrides, JSON or YAML. Empty content means no settings.
+func ReadSettings(defaults, overrides []byte) (*Settings, error) {
+	s := &Settings{}
+	for _, plugin := range []struct {
+		name    string
+		content []byte
+		config  any
+	}{{"BuildDefaults", defaults, &s.Defaults}, {"BuildOverrides", overrides, &s.Overrides}} {
+		if err := apiserver.DecodeConfig(bytes.NewReader(plugin.content), plugin.name+"Config", plugin.config); err != nil {
+			return nil, fmt.Errorf("read configuration of admission plugin %s: %w", plugin.name, err)
+		}
+	}
+	return s, nil
 }
 
 // SettingsStore contains the current settings.

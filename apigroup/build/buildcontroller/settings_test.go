@@ -1,9 +1,11 @@
 package buildcontroller
 
 import (
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	buildv1 "github.com/openshift/api/build/v1"
 	legacyv1 "github.com/openshift/api/legacyconfig/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +13,43 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 )
+
+func TestSettingsAreReadFromTheConfigurationsOfPlugins(t *testing.T) {
+	const (
+		defaults  = `{"apiVersion": "v1", "kind": "BuildDefaultsConfig", "gitHTTPProxy": "http://proxy"}`
+		overrides = `{"apiVersion": "v1", "kind": "BuildOverridesConfig", "forcePull": true}`
+	)
+	for _, tt := range []struct {
+		name, defaults, overrides string
+		want                      Settings
+		err                       string
+	}{
+		{name: "no configuration"},
+		{name: "defaults alone", defaults: defaults, want: Settings{Defaults: legacyv1.BuildDefaultsConfig{GitHTTPProxy: "http://proxy"}}},
+		{name: "both", defaults: defaults, overrides: overrides, want: Settings{
+			Defaults: legacyv1.BuildDefaultsConfig{GitHTTPProxy: "http://proxy"}, Overrides: legacyv1.BuildOverridesConfig{ForcePull: true},
+		}},
+		{name: "unknown field", overrides: `{"forcePul": true}`, err: `admission plugin BuildOverrides: error unmarshaling JSON: while decoding JSON: json: unknown field "forcePul"`},
+		{name: "kind of the other plugin", defaults: overrides, err: `admission plugin BuildDefaults: kind is "BuildOverridesConfig", must be BuildDefaultsConfig`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := ReadSettings([]byte(tt.defaults), []byte(tt.overrides))
+			if tt.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.err) {
+					t.Errorf("got error %v, want %q", err, tt.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got.Defaults.TypeMeta, got.Overrides.TypeMeta = metav1.TypeMeta{}, metav1.TypeMeta{}
+			if diff := cmp.Diff(&tt.want, got); diff != "" {
+				t.Errorf("settings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
 
 func TestSettingsApplyToBuilds(t *testing.T) {
 	podFactory := newPodFactory(t)
