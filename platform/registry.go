@@ -23,15 +23,9 @@ func (h *Host) registry() (component.Component, error) {
 	if settings.Disabled {
 		return component.Disabled("registry"), nil
 	}
-	storage := registry.Directory(settings.Directory, settings.ReadOnly)
-	if settings.Configuration != "" {
-		configuration, err := registry.ReadConfiguration(settings.Configuration)
-		if err != nil {
-			return nil, fmt.Errorf("read slipway.registry.configuration: %w", err)
-		}
-		if storage = configuration.Storage; settings.ReadOnly {
-			storage["maintenance"] = registry.ReadOnly()
-		}
+	storage, err := registry.ReadStorage(settings.Directory, settings.Configuration, settings.ReadOnly)
+	if err != nil {
+		return nil, fmt.Errorf("read slipway.registry.configuration: %w", err)
 	}
 	logrus.SetLevel(logrus.WarnLevel) // distribution's logger writes a line for each request
 	bytes, share, err := settings.Reserved()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/distribution/distribution/v3/configuration"
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/johannesboyne/gofakes3"
@@ -127,6 +128,36 @@ auth: {htpasswd: {realm: registry, path: %[1]s/users}}
 	}
 	if _, err := remote.Referrers(g.digest("any/deep/name", id), option); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestStorageOfTheClustersRegistry(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.yml")
+	if err := os.WriteFile(file, []byte("version: 0.1\nstorage: {filesystem: {rootdirectory: /file}}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, file string
+		readOnly   bool
+		want       configuration.Storage
+	}{
+		{"directory", "", false, configuration.Storage{"filesystem": {"rootdirectory": "/dir"}}},
+		{"read-only directory", "", true, configuration.Storage{"filesystem": {"rootdirectory": "/dir"}, "maintenance": refusePushes()}},
+		{"configuration file", file, false, configuration.Storage{"filesystem": {"rootdirectory": "/file"}}},
+		{"read-only configuration file", file, true, configuration.Storage{"filesystem": {"rootdirectory": "/file"}, "maintenance": refusePushes()}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := ReadStorage("/dir", tt.file, tt.readOnly)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("storage (-want +got):\n%s", diff)
+			}
+		})
+	}
+	if _, err := ReadStorage("/dir", "/nowhere", false); err == nil {
+		t.Error("a missing configuration file is accepted")
 	}
 }
 

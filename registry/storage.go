@@ -22,18 +22,34 @@ var registerS3 = sync.OnceFunc(func() {
 	}
 })
 
+// ReadStorage returns the storage of the cluster's registry: that of the configuration file, or a
+// directory if there is no file.
+func ReadStorage(dir, file string, readOnly bool) (configuration.Storage, error) {
+	if file == "" {
+		return Directory(dir, readOnly), nil
+	}
+	settings, err := ReadConfiguration(file)
+	if err != nil {
+		return nil, err
+	}
+	if readOnly {
+		settings.Storage["maintenance"] = refusePushes()
+	}
+	return settings.Storage, nil
+}
+
 // Directory returns storage in a directory, such as a mounted volume.
 func Directory(dir string, readOnly bool) configuration.Storage {
 	storage := configuration.Storage{"filesystem": {"rootdirectory": dir}}
 	if readOnly {
-		storage["maintenance"] = ReadOnly()
+		storage["maintenance"] = refusePushes()
 	}
 	return storage
 }
 
-// ReadOnly returns the setting `maintenance` of storage that refuses pushes and keeps abandoned
+// refusePushes returns the setting `maintenance` of storage that refuses pushes and keeps abandoned
 // uploads.
-func ReadOnly() configuration.Parameters {
+func refusePushes() configuration.Parameters {
 	return configuration.Parameters{
 		"readonly": map[any]any{"enabled": true}, "uploadpurging": map[any]any{"enabled": false},
 	}
