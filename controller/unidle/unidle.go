@@ -54,8 +54,7 @@ func (s *Services) Run(ctx context.Context, ready func()) error {
 	set := controller.Manager{{
 		Name: "unidle", Watches: []controller.Watch{{Informer: events.Informer(), Keys: serviceKeys}}, Reconcile: l.reconcile, MinBackoff: minBackoff,
 	}}
-	factory.Start(ctx.Done())
-	defer factory.Shutdown()
+	defer controller.Start(ctx, factory)()
 	return set.Run(ctx, ready)
 }
 

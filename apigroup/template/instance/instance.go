@@ -60,8 +60,7 @@ func (i *Instances) Run(ctx context.Context, ready func()) error {
 	set := controller.Manager{{
 		Name: "template-instance", Watches: []controller.Watch{{Informer: instances.Informer()}}, Reconcile: c.reconcile, MinBackoff: minBackoff,
 	}}
-	factory.Start(ctx.Done())
-	defer factory.Shutdown()
+	defer controller.Start(ctx, factory)()
 	return set.Run(ctx, ready)
 }
 
