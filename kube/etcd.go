@@ -154,8 +154,8 @@ func (e *Etcd) config() (*embed.Config, error) {
 	c.WarningUnaryRequestDuration = time.Second
 	c.EnableGRPCGateway = false
 	// The API server has a connection for each resource, and nearly all are idle: use small read
-	// buffers and a shared pool of write buffers.
-	c.GRPCAdditionalServerOptions = []grpc.ServerOption{grpc.ReadBufferSize(4 << 10), grpc.SharedWriteBuffer(true)}
+	// buffers. Write buffers come from a shared pool by default.
+	c.GRPCAdditionalServerOptions = []grpc.ServerOption{grpc.ReadBufferSize(4 << 10)}
 	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(logger())
 	return c, nil
 }

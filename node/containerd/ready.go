@@ -2,7 +2,6 @@ package containerd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -19,14 +18,14 @@ const readyInterval = 50 * time.Millisecond
 // RuntimeReady; the network becomes ready later). If ctx ends before, the error contains the last
 // reason.
 func (r Runtime) WaitReady(ctx context.Context) error {
-	last := errors.New("not tried")
 	for {
-		if last = r.Ready(ctx); last == nil {
+		err := r.Ready(ctx)
+		if err == nil {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("wait for containerd: %w: %w", context.Cause(ctx), last)
+			return fmt.Errorf("wait for containerd: %w: %w", context.Cause(ctx), err)
 		case <-time.After(readyInterval):
 		}
 	}
