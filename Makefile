@@ -14,7 +14,7 @@ LDFLAGS := -s -w -X github.com/slipway-platform/slipway/internal/version.slipway
 	$(X).gitVersion=$(KUBE) $(X).gitMajor=$(word 1,$(KUBEVER)) $(X).gitMinor=$(word 2,$(KUBEVER)) \
 	$(X).gitTreeState=clean $(X).buildDate=1970-01-01T00:00:00Z
 
-.PHONY: help up down build setup payload console sbom docs oc-all test check checked unit scenario flows s3 bench soak lint golangci shape coverage clean
+.PHONY: help up down build setup payload console sbom docs oc-all test check checked unit scenario s3 bench soak lint golangci shape coverage clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -82,9 +82,6 @@ else
 	$(if $(KEEP),@echo 'KEEP=1 needs RUN=TestName'; exit 1)
 	$(GO) run ./hack/gotest -record bin/times/scenario.json -- -count=1 -p $(or $(JOBS),2) -timeout 40m ./test/scenario/...
 endif
-
-flows: build ## use the web console with a browser (not in make test: docs/known-gaps.md)
-	$(GO) test -tags browser -count=1 -timeout 20m ./test/scenario/console
 
 s3: build ## run the registry with a real server of S3, which is built first
 	$(GO) run ./hack/gotest -record bin/times/s3.json -- -count=1 -timeout 20m ./test/s3
