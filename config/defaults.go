@@ -59,7 +59,7 @@ func DefaultMaster(c *MasterConfig, dataDir string) {
 	fill(&kube.ServicesNodePortRange, "30000-32767")
 	fill(&kube.PodEvictionTimeout, "5m")
 
-	fill(&c.RoutingConfig.Subdomain, "router.default.svc.cluster.local")
+	fill(&c.RoutingConfig.Subdomain, "apps.localhost")
 	defaultOAuth(c, dataDir)
 	if c.ProjectConfig.SecurityAllocator == nil {
 		c.ProjectConfig.SecurityAllocator = &legacyv1.SecurityAllocator{}

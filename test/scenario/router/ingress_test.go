@@ -78,7 +78,7 @@ func TestIngressObjectsAreServed(t *testing.T) {
 		return string(addresses)
 	}, fmt.Sprintf(`[{"ip":%q}]`, c.Address))
 
-	serves(t, c, 80, "rest-"+c.Namespace+".router.default.svc.cluster.local", "by ingress")
+	serves(t, c, 80, "rest-"+c.Namespace+".apps.localhost", "by ingress")
 	for path, want := range map[string]int{"/index.html": http.StatusOK, "/index.html/": http.StatusServiceUnavailable, "/": http.StatusServiceUnavailable} {
 		eventually.Equal(t, "answer to "+path, func() int {
 			status, _, _ := ask(c, "127.0.0.1:80", path, toHost("exact.ingress.example.com"))

@@ -143,7 +143,7 @@ func TestRollingUpdateLosesNoRequest(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(fmt.Sprintf(site, "web", "one"))
 	c.OC("expose", "service/web", "--name=front", "-l", "app=web")
-	host := "front-" + c.Namespace + ".router.default.svc.cluster.local"
+	host := "front-" + c.Namespace + ".apps.localhost"
 	serves(t, c, 80, host, "one")
 	eventually.Equal(t, "status of the route", func() string { return decision(c, "front") }, "public:True")
 	if output := c.OC("get", "route", "front"); !strings.Contains(output, host) {
