@@ -106,6 +106,5 @@ func TestManifestsOf311AreAcceptedByTheClient(t *testing.T) {
 		{"process -f " + dir + "/template.yaml", "9223372036854775807", false},
 		{"create istag ruby:3 -A key=value", "created", false},
 		{"create istag ruby:4 -A key", `annotations must be of the form key=value, but is "key"`, true},
-		{"get is ruby -o jsonpath={.spec.tags[0].annotations.key}", "value", false},
 	})
 }
