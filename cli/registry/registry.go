@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,16 +41,45 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 	return registry
 }
 
-// registryNames contains the addresses of a registry: the internal one for pods and nodes, and the
-// public one, which can be empty.
-type registryNames struct{ internal, public string }
+// registryNames contains the addresses of a registry: the internal one for pods and nodes, the
+// public one, which can be empty, and that on the API server's host.
+type registryNames struct{ internal, public, direct string }
 
-// preferred returns the public address if there is one.
-func (n registryNames) preferred() string {
-	if n.public != "" {
-		return n.public
+// lookupTimeout limits the time to resolve a name.
+const lookupTimeout = 2 * time.Second
+
+// preferred returns the first address whose name this machine can resolve: the public one, the
+// internal one, or that on the API server's host.
+func (n registryNames) preferred(ctx context.Context) string {
+	for _, address := range []string{n.public, n.internal} {
+		if address != "" && resolves(ctx, address) {
+			return address
+		}
 	}
-	return n.internal
+	return n.direct
+}
+
+// resolves reports whether the host of an address has an IP address.
+func resolves(ctx context.Context, address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		host = address // without a port
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	addresses, err := net.DefaultResolver.LookupHost(ctx, host)
+	return err == nil && len(addresses) > 0
+}
+
+// directAddress returns the address of the registry on the API server's host. The registry's
+// certificate is valid for it.
+func directAddress(server, internal string) string {
+	_, port, err := net.SplitHostPort(internal)
+	parsed, parseErr := url.Parse(server)
+	if err != nil || parseErr != nil || parsed.Hostname() == "" {
+		return internal
+	}
+	return net.JoinHostPort(parsed.Hostname(), port)
 }
 
 // registryInfo prints the address of the cluster's registry.
@@ -62,8 +92,9 @@ func newRegistryInfo(factory util.Factory, streams genericiooptions.IOStreams) *
 	command := &cobra.Command{
 		Use:   "info",
 		Short: "Print the address of the cluster's image registry",
-		Long:  "Print the address of the cluster's image registry: the public one, if the cluster has it, otherwise the one for pods and nodes.",
-		Args:  cobra.NoArgs,
+		Long: "Print an address of the cluster's image registry that this machine can resolve: the public one, else the one for\n" +
+			"pods and nodes, else that on the host of the API server.",
+		Args: cobra.NoArgs,
 		Run: func(command *cobra.Command, _ []string) {
 			config, namespace := connect(factory)
 			names, err := findRegistry(command.Context(), config, namespace)
@@ -80,7 +111,7 @@ func newRegistryInfo(factory util.Factory, streams genericiooptions.IOStreams) *
 }
 
 func (i *registryInfo) run(ctx context.Context, config *rest.Config, names registryNames, out io.Writer) error {
-	host := names.preferred()
+	var host string
 	switch {
 	case i.internal && i.public:
 		return errors.New("only one of --internal or --public may be specified at a time")
@@ -88,6 +119,8 @@ func (i *registryInfo) run(ctx context.Context, config *rest.Config, names regis
 		host = names.internal
 	case i.public:
 		host = names.public
+	default:
+		host = names.preferred(ctx)
 	}
 	if host == "" {
 		return errors.New("the registry has no public address: the cluster's administrator sets imagePolicyConfig.externalRegistryHostname or routingConfig.subdomain")
@@ -157,7 +190,7 @@ func findRegistry(ctx context.Context, config *rest.Config, namespace string) (r
 	if internal == "" {
 		return registryNames{}, errors.New("the cluster has no image registry")
 	}
-	return registryNames{internal, public}, nil
+	return registryNames{internal, public, directAddress(config.Host, internal)}, nil
 }
 
 // registryLogin writes credentials for the registry to the file that clients of registries use.
@@ -211,7 +244,7 @@ func (l *registryLogin) run(ctx context.Context, config *rest.Config, namespace 
 		if err != nil {
 			return err
 		}
-		l.host = names.preferred()
+		l.host = names.preferred(ctx)
 	}
 	if !l.skipCheck {
 		err := l.check(ctx, config, user, token)

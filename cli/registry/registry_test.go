@@ -54,3 +54,26 @@ func TestInfoPrintsOneAddress(t *testing.T) {
 		t.Errorf("internal address %q, %v", out.String(), err)
 	}
 }
+
+func TestAddressIsOneThatResolves(t *testing.T) {
+	const unknown = "docker-registry.nowhere.invalid:5000"
+	for name, tt := range map[string]struct {
+		names registryNames
+		want  string
+	}{
+		"public":   {registryNames{internal: "127.0.0.1:5000", public: "localhost", direct: "192.0.2.1:5000"}, "localhost"},
+		"internal": {registryNames{internal: "127.0.0.1:5000", public: "route.nowhere.invalid", direct: "192.0.2.1:5000"}, "127.0.0.1:5000"},
+		"direct":   {registryNames{internal: unknown, direct: "192.0.2.1:5000"}, "192.0.2.1:5000"},
+	} {
+		if got := tt.names.preferred(t.Context()); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+	for server, want := range map[string]string{
+		"https://master.example.com:8443": "master.example.com:5000", "https://[2001:db8::1]:8443": "[2001:db8::1]:5000", "": unknown,
+	} {
+		if got := directAddress(server, unknown); got != want {
+			t.Errorf("direct address of %q is %q, want %q", server, got, want)
+		}
+	}
+}
