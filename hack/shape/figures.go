@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 )
@@ -24,10 +25,11 @@ type figure struct {
 	size int
 }
 
-// writeFigures prints what issue trackers and STYLE.md name: sizes of files and functions, tests by
-// folder, comments that are too wide, repetitions and import aliases.
+// writeFigures prints sizes of files, functions and the composition root, tests by folder, comments
+// that are too wide, repetitions, import aliases, and verbs of oc without phases.
 func writeFigures(w io.Writer, sources []source) {
 	writeSizes(w, sources)
+	writeRoot(w, sources)
 	writeTests(w, sources)
 	writeWidth(w, sources)
 	runs, places := repetitions(sources)
@@ -36,6 +38,7 @@ func writeFigures(w io.Writer, sources []source) {
 		fmt.Fprintf(w, "%8d  lines  %s\n", run.size, places[run.name])
 	}
 	writeAliases(w, sources)
+	writePhases(w, sources)
 }
 
 func writeSizes(w io.Writer, sources []source) {
@@ -83,12 +86,24 @@ func writeTests(w io.Writer, sources []source) {
 			code[s.folder()] += s.code
 		}
 	}
-	fmt.Fprintf(w, "\nLines of unit tests for each line of code\n")
+	fmt.Fprintf(w, "\nLines of unit tests for each line of code (aim: 1.0 where behaviour is)\n")
 	for _, folder := range slices.Sorted(maps.Keys(code)) {
 		fmt.Fprintf(w, "%8.2f  %s (%d lines)\n", ratio(test[folder], code[folder]), folder, code[folder])
 	}
 	units, all := sum(test), sum(code)
 	fmt.Fprintf(w, "%8.2f  all\n%8.2f  all, with the %d lines of test/\n", ratio(units, all), ratio(units+scenarios, all), scenarios)
+}
+
+// writeRoot prints the size of the composition root, which contains wiring only.
+func writeRoot(w io.Writer, sources []source) {
+	const root, aim = "platform", 1500
+	files, code := 0, 0
+	for _, s := range sources {
+		if path.Dir(s.path) == root && !s.isTest() {
+			files, code = files+1, code+s.code
+		}
+	}
+	fmt.Fprintf(w, "\nComposition root, %s: %d lines of code in %d files (aim: about %d)\n", root, code, files, aim)
 }
 
 func writeWidth(w io.Writer, sources []source) {

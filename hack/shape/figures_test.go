@@ -74,24 +74,39 @@ func TestStructureListsMisplacedCode(t *testing.T) {
 func TestDocumentFigures(t *testing.T) {
 	var out strings.Builder
 	writeDocuments(&out, map[string]string{"README.md": "[a](b), [c](d)\n| e |\n", "docs/x.md": "| one two | three four five |\n"})
-	for _, want := range []string{"README.md: 2 links, 1 rows of tables\n", "largest cell of a table: 3, docs/x.md\n"} {
+	for _, want := range []string{"README.md: 2 links (aim: 6), 1 rows of tables\n", "largest cell of a table: 3, docs/x.md\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("figures lack %q:\n%s", want, out.String())
 		}
 	}
 }
 
-func TestTimeOfCheckIsPrinted(t *testing.T) {
+func TestTimesOfTheLastRunsArePrinted(t *testing.T) {
 	root := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(root, "bin/times"), 0o755); err != nil {
+	times := filepath.Join(root, "bin", "times")
+	if err := os.MkdirAll(times, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(root, checkTime), []byte("142\n"), 0o644); err != nil {
-		t.Fatal(err)
+	for name, content := range map[string]string{"check": "142\n", "unit.json": `{"Seconds": 301.6, "Times": []}`, "scenario.json": "{"} {
+		if err := os.WriteFile(filepath.Join(times, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	var out strings.Builder
-	writeCheckTime(&out, root)
-	if want := "\nSeconds of the last make check: 142\n"; out.String() != want {
+	writeTimes(&out, root)
+	want := "\nSeconds of the last make check: 142 (aim: 180)\nSeconds of the last make unit: 302\n"
+	if out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
+
+func TestSizeOfTheCompositionRoot(t *testing.T) {
+	var out strings.Builder
+	writeRoot(&out, testSources(t, map[string]string{
+		"platform/a.go": "package platform\n\n// comment\nvar a = 1\n", "platform/a_test.go": "package platform\n",
+		"platform/preflight/p.go": "package preflight\n", "pki/a.go": "package pki\n",
+	}))
+	if want := "\nComposition root, platform: 2 lines of code in 1 files (aim: about 1500)\n"; out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}
 }

@@ -1,8 +1,8 @@
 // Command shape prints the shape of the repository: for every package its lines of code and of
 // tests, its purpose, and which of our packages it imports. Then it prints figures of the whole:
 // sizes of files and functions, tests by folder, repetitions, code that belongs to few places,
-// documents, and the time of the last `make check`. It does not judge; the rules are in
-// internal/repocheck.
+// verbs of oc without phases, names that the glossary avoids, documents, and the times of the last
+// `make check` and `make test`. It does not judge; the rules are in internal/repocheck.
 //
 //	go run ./hack/shape
 package main
@@ -38,7 +38,8 @@ func run(root string) error {
 	if err != nil {
 		return err
 	}
+	writeNames(out, sources, documents[glossary])
 	writeDocuments(out, documents)
-	writeCheckTime(out, root)
+	writeTimes(out, root)
 	return out.Flush()
 }

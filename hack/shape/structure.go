@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -82,7 +83,7 @@ func writeDocuments(w io.Writer, documents map[string]string) {
 			rows++
 		}
 	}
-	fmt.Fprintf(w, "\nREADME.md: %d links, %d rows of tables\n", len(webLink.FindAllString(readme, -1)), rows)
+	fmt.Fprintf(w, "\nREADME.md: %d links (aim: 6), %d rows of tables\n", len(webLink.FindAllString(readme, -1)), rows)
 	words, place := 0, ""
 	for name, text := range documents {
 		for line := range strings.Lines(text) {
@@ -99,13 +100,21 @@ func writeDocuments(w io.Writer, documents map[string]string) {
 	fmt.Fprintf(w, "\nWords in the largest cell of a table: %d, %s\n", words, place)
 }
 
-// checkTime is the file in which `make check` records its duration in seconds.
-const checkTime = "bin/times/check"
-
-// writeCheckTime prints the duration of the last `make check`, if there was one. The times of `make
-// test` are printed at its end.
-func writeCheckTime(w io.Writer, root string) {
-	if seconds, err := os.ReadFile(filepath.Join(root, checkTime)); err == nil {
-		fmt.Fprintf(w, "\nSeconds of the last make check: %s\n", strings.TrimSpace(string(seconds)))
+// writeTimes prints the durations of the last `make check` and of the parts of the last `make
+// test`, if there was one. `go run ./hack/gotest -report bin/times` prints them by package.
+func writeTimes(w io.Writer, root string) {
+	times := filepath.Join(root, "bin", "times")
+	if seconds, err := os.ReadFile(filepath.Join(times, "check")); err == nil {
+		fmt.Fprintf(w, "\nSeconds of the last make check: %s (aim: 180)\n", strings.TrimSpace(string(seconds)))
+	}
+	for _, part := range []string{"unit", "scenario", "s3"} {
+		content, err := os.ReadFile(filepath.Join(times, part+".json"))
+		if err != nil {
+			continue
+		}
+		var record struct{ Seconds float64 }
+		if err := json.Unmarshal(content, &record); err == nil {
+			fmt.Fprintf(w, "Seconds of the last make %s: %.0f\n", part, record.Seconds)
+		}
 	}
 }
