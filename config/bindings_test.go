@@ -60,22 +60,3 @@ func TestBindingsNameTheFileOfEachSetting(t *testing.T) {
 		}
 	}
 }
-
-func TestOutboundSettings(t *testing.T) {
-	networks := func(c *Config) any {
-		var texts []string
-		for _, network := range c.Master.Slipway.Outbound.Networks() {
-			texts = append(texts, network.String())
-		}
-		return texts
-	}
-	registries := func(c *Config) any { return c.Master.ImportRegistries() }
-	checkSettings(t, masterKind, []settingTest{
-		{"no network is allowed", "", networks, []string(nil)},
-		{"all networks of the file are allowed", "slipway: {outbound: {allowedNetworks: [192.0.2.0/24, 198.51.100.0/24]}}", networks, []string{"192.0.2.0/24", "198.51.100.0/24"}},
-		{"imports name no registry", "", registries, []string(nil)},
-		{"registries with a wildcard are not named",
-			"imagePolicyConfig: {allowedRegistriesForImport: [{domainName: '*.example.com'}, {domainName: 'registry.example.com'}]}",
-			registries, []string{"registry.example.com"}},
-	})
-}

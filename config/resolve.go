@@ -95,6 +95,20 @@ func (c *MasterConfig) NodePorts() utilnet.PortRange {
 	return *ports
 }
 
+// ServiceAccountKeys returns the key file that signs the tokens of service accounts, and the key
+// files that verify them: several during a change of the key. ownKey and ownPublicKey are the key
+// pair of the host, which applies if serviceAccountConfig names no private key.
+func (c *MasterConfig) ServiceAccountKeys(ownKey, ownPublicKey string) (signing string, verifying []string) {
+	configured := c.ServiceAccountConfig
+	switch {
+	case configured.PrivateKeyFile == "":
+		return ownKey, append([]string{ownPublicKey}, configured.PublicKeyFiles...)
+	case len(configured.PublicKeyFiles) == 0:
+		return configured.PrivateKeyFile, []string{configured.PrivateKeyFile} // contains the public key
+	}
+	return configured.PrivateKeyFile, configured.PublicKeyFiles
+}
+
 // ImportRegistries returns the registries that imagePolicyConfig.allowedRegistriesForImport names
 // without a wildcard.
 func (c *MasterConfig) ImportRegistries() (names []string) {

@@ -114,17 +114,9 @@ func (h *Host) features() ([]apiserver.Feature, []reload.Adjustment, error) {
 }
 
 // serviceAccountKeys returns the key file that signs the tokens of service accounts, and the key
-// files that verify them: several during a change of the key.
+// files that verify them.
 func (h *Host) serviceAccountKeys() (signing string, verifying []string) {
-	configured := h.Master.ServiceAccountConfig
-	switch {
-	case configured.PrivateKeyFile == "":
-		verifying = append([]string{h.credentials.ServiceAccountPublicKey}, configured.PublicKeyFiles...)
-		return h.credentials.ServiceAccountKey, verifying
-	case len(configured.PublicKeyFiles) == 0:
-		return configured.PrivateKeyFile, []string{configured.PrivateKeyFile} // contains the public key
-	}
-	return configured.PrivateKeyFile, configured.PublicKeyFiles
+	return h.Master.ServiceAccountKeys(h.credentials.ServiceAccountKey, h.credentials.ServiceAccountPublicKey)
 }
 
 // audit returns the settings of auditConfig, or nil if it is disabled.
