@@ -5,9 +5,7 @@ import (
 	"path/filepath"
 	"time"
 
-	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 
 	"github.com/slipway-platform/slipway/admission/storageclient"
 	"github.com/slipway-platform/slipway/node"
@@ -88,12 +86,7 @@ func localController(client *rest.Config, socket, nodeName string) *csi.Controll
 			// A call of a driver in this process is cheap.
 			Provision: provision.Options{RetryMax: 15 * time.Second},
 		}),
-		Object: &storagev1.CSIDriverSpec{
-			PodInfoOnMount: ptr.To(true), FSGroupPolicy: ptr.To(storagev1.FileFSGroupPolicy),
-			VolumeLifecycleModes: []storagev1.VolumeLifecycleMode{
-				storagev1.VolumeLifecyclePersistent, storagev1.VolumeLifecycleEphemeral,
-			},
-		},
+		Object: local.Spec(),
 	}
 }
 
