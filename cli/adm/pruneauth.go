@@ -22,16 +22,9 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// authPruning contains the state of `oc adm prune auth`.
-type authPruning struct {
-	client dynamic.Interface
-	out    io.Writer
-}
-
 // newPruneAuth returns `oc adm prune auth`.
 func newPruneAuth(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
-	var files resource.FilenameOptions
-	all, selector := false, ""
+	p := &authPruning{factory: factory, out: streams.Out}
 	command := &cobra.Command{
 		Use:   "auth (USER | GROUP | ROLE | CLUSTERROLE)...",
 		Short: "Remove references to users, groups and roles",
@@ -44,37 +37,62 @@ The objects themselves stay, and can be gone already. Name a deleted object with
   # Remove all bindings of the roles of a project
   oc adm prune auth roles --all -n shop`,
 		Run: func(command *cobra.Command, args []string) {
-			client, err := factory.DynamicClient()
-			util.CheckErr(err)
-			namespace, explicit, err := factory.ToRawKubeConfigLoader().Namespace()
-			util.CheckErr(err)
-			builder := factory.NewBuilder().Unstructured().NamespaceParam(namespace).DefaultNamespace().
-				FilenameParam(explicit, &files).ContinueOnError().Flatten()
-			if selector != "" || all || len(files.Filenames) > 0 {
-				builder = builder.LabelSelectorParam(selector).SelectAllParam(all).ResourceTypeOrNameArgs(all, args...)
-			} else {
-				// Does not read the objects, which can be gone.
-				builder = builder.ResourceNames("", args...).RequireObject(false)
-			}
-			p := &authPruning{client: client, out: streams.Out}
-			count := 0
-			err = builder.Do().Visit(func(info *resource.Info, err error) error {
-				if err != nil {
-					return err
-				}
-				count++
-				return p.prune(command.Context(), info)
-			})
-			if err == nil && count == 0 && len(args) == 0 {
-				err = errors.New("name what to prune, such as users/alice")
-			}
-			util.CheckErr(err)
+			util.CheckErr(p.complete(args))
+			util.CheckErr(p.run(command.Context()))
 		},
 	}
-	util.AddFilenameOptionFlags(command, &files, "with the objects to prune references to.")
-	command.Flags().BoolVar(&all, "all", false, "Select all objects of the given types.")
-	command.Flags().StringVarP(&selector, "selector", "l", "", "Select objects with these labels.")
+	util.AddFilenameOptionFlags(command, &p.files, "with the objects to prune references to.")
+	command.Flags().BoolVar(&p.all, "all", false, "Select all objects of the given types.")
+	command.Flags().StringVarP(&p.selector, "selector", "l", "", "Select objects with these labels.")
 	return command
+}
+
+// authPruning is one call of `oc adm prune auth`.
+type authPruning struct {
+	factory  util.Factory
+	out      io.Writer
+	files    resource.FilenameOptions
+	all      bool
+	selector string
+
+	args    []string
+	client  dynamic.Interface
+	objects *resource.Builder // the objects to prune references to
+}
+
+func (p *authPruning) complete(args []string) (err error) {
+	p.args = args
+	if p.client, err = p.factory.DynamicClient(); err != nil {
+		return err
+	}
+	namespace, explicit, err := p.factory.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return err
+	}
+	builder := p.factory.NewBuilder().Unstructured().NamespaceParam(namespace).DefaultNamespace().
+		FilenameParam(explicit, &p.files).ContinueOnError().Flatten()
+	if p.selector != "" || p.all || len(p.files.Filenames) > 0 {
+		p.objects = builder.LabelSelectorParam(p.selector).SelectAllParam(p.all).ResourceTypeOrNameArgs(p.all, args...)
+	} else {
+		// Does not read the objects, which can be gone.
+		p.objects = builder.ResourceNames("", args...).RequireObject(false)
+	}
+	return nil
+}
+
+func (p *authPruning) run(ctx context.Context) error {
+	count := 0
+	err := p.objects.Do().Visit(func(info *resource.Info, err error) error {
+		if err != nil {
+			return err
+		}
+		count++
+		return p.prune(ctx, info)
+	})
+	if err == nil && count == 0 && len(p.args) == 0 {
+		return errors.New("name what to prune, such as users/alice")
+	}
+	return err
 }
 
 // prune removes the references to one object.

@@ -18,8 +18,10 @@ import (
 
 // NewRollback returns `oc rollback`.
 func NewRollback(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
-	print := genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme)
-	rollback, dry := &appsv1.DeploymentConfigRollback{Spec: appsv1.DeploymentConfigRollbackSpec{IncludeTemplate: true}}, false
+	r := &rollback{
+		factory: factory, IOStreams: streams, print: genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme),
+		request: appsv1.DeploymentConfigRollback{Spec: appsv1.DeploymentConfigRollbackSpec{IncludeTemplate: true}},
+	}
 	command := &cobra.Command{
 		Use:   "rollback (dc/NAME | DEPLOYMENT) [--to-version=N]",
 		Short: "Revert part of an application back to a previous deployment",
@@ -29,41 +31,69 @@ The command disables image triggers, because they could undo the rollback. To en
 oc set triggers dc/NAME --auto.`,
 		Args: cobra.ExactArgs(1),
 		Run: func(command *cobra.Command, args []string) {
-			name, err := configName(strings.TrimPrefix(args[0], "rc/"))
-			util.CheckErr(err)
-			client, namespace, err := deployments(factory)
-			util.CheckErr(err)
-			rollback.Name, rollback.Spec.Revision, err = client.Target(command.Context(), namespace, name, rollback.Spec.Revision)
-			util.CheckErr(err)
-			if dry || *print.OutputFormat != "" {
-				earlier, err := client.Earlier(command.Context(), namespace, rollback)
-				util.CheckErr(err)
-				util.CheckErr(showEarlier(command.Context(), factory, streams.Out, print, earlier))
-				return
-			}
-			config, err := client.GoBack(command.Context(), namespace, rollback, false)
-			util.CheckErr(err)
-			fmt.Fprintf(streams.Out, "deploymentconfig.apps.openshift.io/%s rolled back\n", config.Name)
-			var disabled []string
-			for _, trigger := range config.Spec.Triggers {
-				if params := trigger.ImageChangeParams; params != nil {
-					disabled = append(disabled, params.From.Name)
-				}
-			}
-			if len(disabled) > 0 {
-				fmt.Fprintf(streams.ErrOut, "Warning: the following images triggers were disabled: %s\n  You can re-enable them with: oc set triggers dc/%s --auto\n",
-					strings.Join(disabled, ","), config.Name)
-			}
+			util.CheckErr(r.complete(command.Context(), args[0]))
+			util.CheckErr(r.run(command.Context()))
 		},
 	}
 	flags := command.Flags()
-	flags.Int64Var(&rollback.Spec.Revision, "to-version", 0, "Version of the deployment to go back to. The default is the newest complete one before the latest.")
-	flags.BoolVar(&rollback.Spec.IncludeTriggers, "change-triggers", false, "Restore its triggers, too.")
-	flags.BoolVar(&rollback.Spec.IncludeStrategy, "change-strategy", false, "Restore its strategy, too.")
-	flags.BoolVar(&rollback.Spec.IncludeReplicationMeta, "change-scaling-settings", false, "Restore its replica count and selector, too.")
-	flags.BoolVarP(&dry, "dry-run", "d", false, "Print the result without changing anything.")
-	print.AddFlags(command)
+	flags.Int64Var(&r.request.Spec.Revision, "to-version", 0, "Version of the deployment to go back to. The default is the newest complete one before the latest.")
+	flags.BoolVar(&r.request.Spec.IncludeTriggers, "change-triggers", false, "Restore its triggers, too.")
+	flags.BoolVar(&r.request.Spec.IncludeStrategy, "change-strategy", false, "Restore its strategy, too.")
+	flags.BoolVar(&r.request.Spec.IncludeReplicationMeta, "change-scaling-settings", false, "Restore its replica count and selector, too.")
+	flags.BoolVarP(&r.dryRun, "dry-run", "d", false, "Print the result without changing anything.")
+	r.print.AddFlags(command)
 	return command
+}
+
+// rollback is one call of `oc rollback`.
+type rollback struct {
+	factory util.Factory
+	genericiooptions.IOStreams
+	print   *genericclioptions.PrintFlags
+	dryRun  bool
+	request appsv1.DeploymentConfigRollback
+
+	client    *Client
+	namespace string
+}
+
+// complete finds the configuration and the version to go back to.
+func (r *rollback) complete(ctx context.Context, argument string) error {
+	name, err := configName(strings.TrimPrefix(argument, "rc/"))
+	if err != nil {
+		return err
+	}
+	if r.client, r.namespace, err = deployments(r.factory); err != nil {
+		return err
+	}
+	r.request.Name, r.request.Spec.Revision, err = r.client.Target(ctx, r.namespace, name, r.request.Spec.Revision)
+	return err
+}
+
+func (r *rollback) run(ctx context.Context) error {
+	if r.dryRun || *r.print.OutputFormat != "" {
+		earlier, err := r.client.Earlier(ctx, r.namespace, &r.request)
+		if err != nil {
+			return err
+		}
+		return showEarlier(ctx, r.factory, r.Out, r.print, earlier)
+	}
+	config, err := r.client.GoBack(ctx, r.namespace, &r.request, false)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(r.Out, "deploymentconfig.apps.openshift.io/%s rolled back\n", config.Name)
+	var disabled []string
+	for _, trigger := range config.Spec.Triggers {
+		if params := trigger.ImageChangeParams; params != nil {
+			disabled = append(disabled, params.From.Name)
+		}
+	}
+	if len(disabled) > 0 {
+		fmt.Fprintf(r.ErrOut, "Warning: the following images triggers were disabled: %s\n  You can re-enable them with: oc set triggers dc/%s --auto\n",
+			strings.Join(disabled, ","), config.Name)
+	}
+	return nil
 }
 
 // showEarlier prints the resulting configuration: as oc describe does, or in the requested format.
