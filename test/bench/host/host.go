@@ -30,7 +30,7 @@ const (
 	gateway = "198.18.0.1"
 )
 
-// cleanupTime is the timeout for the removal of a side after a measurement or an interrupt.
+// CleanupTime is the timeout for the removal of a side after a measurement or an interrupt.
 const CleanupTime = 2 * time.Minute
 
 const dialTimeout = 5 * time.Second

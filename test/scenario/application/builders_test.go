@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/slipway-platform/slipway/test/kit"
 )
@@ -79,7 +80,7 @@ func newRepository(t *testing.T, c *kit.Cluster) *repository {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: &cgi.Handler{Path: "/usr/lib/git-core/git-http-backend", Env: []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1"}}}
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: &cgi.Handler{Path: "/usr/lib/git-core/git-http-backend", Env: []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1"}}}
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = server.Close() })
 	bare := filepath.Join(root, "examples.git")

@@ -68,7 +68,8 @@ func (p *project) push(tag, script string) {
 			p.t.Fatal(err)
 		}
 	}
-	layer, err := tarball.LayerFromReader(bytes.NewReader(busybox(p.t)))
+	content := busybox(p.t)
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil })
 	must(err)
 	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{
 		Architecture: "amd64", OS: "linux", RootFS: v1.RootFS{Type: "layers"},

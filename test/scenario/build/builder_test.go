@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // base puts an image with a shell into the project's registry and returns its reference.
@@ -125,7 +126,7 @@ func (p *project) repository(content map[string]string) (url, commit string) {
 	mux := http.NewServeMux()
 	mux.Handle("/elsewhere/", http.RedirectHandler("http://169.254.169.254/latest/info/refs?service=git-upload-pack", http.StatusFound))
 	mux.Handle("/", &cgi.Handler{Path: "/usr/lib/git-core/git-http-backend", Env: []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1"}})
-	server := &http.Server{Handler: mux}
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
 	go func() { _ = server.Serve(listener) }()
 	p.t.Cleanup(func() { _ = server.Close() })
 	return "http://" + listener.Addr().String(), strings.TrimSpace(string(output))

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -123,7 +124,7 @@ func private(p *project, image v1.Image) (reference, host string) {
 		p.t.Fatal(err)
 	}
 	images := other.New(other.Logger(slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)))
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user, password, _ := r.BasicAuth(); user != "team" || password != "secret" {
 			w.Header().Set("WWW-Authenticate", `Basic realm="private"`)
 			http.Error(w, "log in", http.StatusUnauthorized)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	other "github.com/google/go-containerregistry/pkg/registry"
@@ -21,7 +22,7 @@ func elsewhere(p *project, image v1.Image) (reference string, stop func()) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	server := &http.Server{Handler: other.New(other.Logger(slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)))}
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: other.New(other.Logger(slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)))}
 	go func() { _ = server.Serve(listener) }()
 	p.t.Cleanup(func() { _ = server.Close() })
 	reference = listener.Addr().String() + "/team/app:v1"

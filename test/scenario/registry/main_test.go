@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -115,7 +116,8 @@ func image(t *testing.T, word string) (dir string, image v1.Image) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	layer, err := tarball.LayerFromReader(bytes.NewReader(archive(t, map[string]string{"bin/busybox": string(busybox), "word": word})))
+	content := archive(t, map[string]string{"bin/busybox": string(busybox), "word": word})
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil })
 	if err != nil {
 		t.Fatal(err)
 	}
