@@ -10,6 +10,7 @@ import (
 
 // Changes lists the keys whose values differ between two configurations, in the format of Ignored:
 // keys of the NodeConfig have the prefix "NodeConfig: ". A list counts as one value.
+// A change of the scheduler's file counts as a change of the key that names it.
 func Changes(before, after *Config) ([]string, error) {
 	var keys []string
 	for _, pair := range []struct {
@@ -27,6 +28,9 @@ func Changes(before, after *Config) ([]string, error) {
 		for _, key := range differences("", old, updated) {
 			keys = append(keys, pair.prefix+key)
 		}
+	}
+	if !reflect.DeepEqual(before.Scheduler, after.Scheduler) && !slices.Contains(keys, SchedulerKeys()[0]) {
+		keys = append(keys, SchedulerKeys()[0])
 	}
 	return keys, nil
 }

@@ -27,6 +27,8 @@ type Config struct {
 	// Master configures the control plane, Node the node. Load sets both.
 	Master *MasterConfig
 	Node   *NodeConfig
+	// Scheduler configures the scheduler.
+	Scheduler Scheduler
 
 	master, node *document
 }
@@ -62,7 +64,7 @@ func LoadAnyway(dataDir, file string) (*Config, error) {
 	c := &Config{DataDir: dataDir}
 	problems := c.read(file)
 	c.complete()
-	problems = append(problems, c.validate()...)
+	problems = append(append(problems, c.readScheduler()...), c.validate()...)
 	if len(problems) > 0 {
 		return c, problems.sorted()
 	}

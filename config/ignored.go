@@ -31,6 +31,7 @@ func supported(kind string) []string {
 			"kubernetesMasterConfig.apiServerArguments",
 			"kubernetesMasterConfig.controllerArguments",
 			"kubernetesMasterConfig.schedulerArguments",
+			"kubernetesMasterConfig.schedulerConfigFile",
 			"networkConfig.clusterNetworkCIDR",
 			"networkConfig.hostSubnetLength",
 			"networkConfig.clusterNetworks",
@@ -105,6 +106,9 @@ func (c *Config) Ignored() []string {
 	list := ignored(masterKind, c.master)
 	if len(c.Master.NetworkConfig.ClusterNetworks) > 1 {
 		list = append(list, masterKind+": networkConfig.clusterNetworks after the first")
+	}
+	if c.Scheduler.missing() {
+		list = append(list, masterKind+": kubernetesMasterConfig.schedulerConfigFile, because there is no such file")
 	}
 	return append(list, ignored(nodeKind, c.node)...)
 }

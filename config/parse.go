@@ -19,17 +19,21 @@ import (
 func parseFile(path string) ([]*yaml.Node, Problems) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		cause := err
-		if pathError := (*fs.PathError)(nil); errors.As(err, &pathError) {
-			cause = pathError.Err
-		}
-		return nil, Problems{{File: path, Text: fmt.Sprintf("cannot be read: %v", cause)}}
+		return nil, Problems{unreadable(path, err)}
 	}
 	roots, err := parse(data)
 	if err != nil {
 		return roots, Problems{syntaxProblem(path, err)}
 	}
 	return roots, nil
+}
+
+// unreadable converts an error of os.ReadFile to a problem.
+func unreadable(path string, err error) Problem {
+	if pathError := (*fs.PathError)(nil); errors.As(err, &pathError) {
+		err = pathError.Err
+	}
+	return Problem{File: path, Text: fmt.Sprintf("cannot be read: %v", err)}
 }
 
 func parse(data []byte) ([]*yaml.Node, error) {

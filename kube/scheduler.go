@@ -3,12 +3,20 @@ package kube
 import (
 	"context"
 	"fmt"
+	"os"
+	"reflect"
+	"sync"
 
+	componentconfig "k8s.io/component-base/config/v1alpha1"
 	"k8s.io/component-base/configz"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
+	"k8s.io/kubernetes/cmd/kube-scheduler/app/config"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
+	upstreamscheduler "k8s.io/kubernetes/pkg/scheduler"
 
 	"github.com/slipway-platform/slipway/internal/arguments"
+	"github.com/slipway-platform/slipway/internal/atomicfile"
+	"github.com/slipway-platform/slipway/kube/scheduler"
 )
 
 // Scheduler is the component that runs upstream's scheduler. It listens on no port: the API
@@ -16,39 +24,108 @@ import (
 type Scheduler struct {
 	// Kubeconfig is the path of the scheduler's kubeconfig.
 	Kubeconfig string
-	// Arguments are the administrator's flags (kubernetesMasterConfig.schedulerArguments).
+	// File is the path to which the component writes the KubeSchedulerConfiguration in effect.
+	File string
+	// Settings are the settings of the administrator.
+	Settings SchedulerSettings
+
+	mu sync.Mutex
+	// restart ends the scheduler that runs, so that the next one starts with changed settings.
+	restart context.CancelFunc
+}
+
+// SchedulerSettings are the settings of the administrator for the scheduler.
+type SchedulerSettings struct {
+	scheduler.Settings
+	// Arguments are flags (kubernetesMasterConfig.schedulerArguments).
 	Arguments arguments.Map
 }
 
 // Name returns the component's name.
 func (s *Scheduler) Name() string { return "scheduler" }
 
+// Prepare checks settings. apply makes the scheduler use them; pods wait while it starts again.
+func (s *Scheduler) Prepare(settings SchedulerSettings) (apply func(), err error) {
+	s.mu.Lock()
+	unchanged := reflect.DeepEqual(settings, s.Settings)
+	s.mu.Unlock()
+	if unchanged {
+		return func() {}, nil
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	candidate := s.File + ".candidate"
+	defer os.Remove(candidate)
+	if _, _, err := s.setUp(ctx, settings, candidate); err != nil {
+		return nil, err
+	}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.Settings = settings
+		if s.restart != nil {
+			s.restart()
+		}
+	}, nil
+}
+
 // Run schedules pods until ctx ends.
 func (s *Scheduler) Run(ctx context.Context, ready func()) error {
-	opts := options.NewOptions()
-	opts.SecureServing.BindPort = 0
-	settings := arguments.Map{
-		"kubeconfig":   {s.Kubeconfig},
-		"leader-elect": {"false"},
-		"profiling":    {"false"},
-		// It is on by default, and sets the block profile rate of the whole process.
-		"contention-profiling": {"false"},
+	for ctx.Err() == nil {
+		if err := s.runOnce(ctx, ready); err != nil {
+			return err
+		}
 	}
-	if err := apply(settings, "scheduler", *opts.Flags); err != nil {
-		return err
-	}
-	if err := apply(s.Arguments, "kubernetesMasterConfig.schedulerArguments", *opts.Flags); err != nil {
-		return err
-	}
-	config, scheduler, err := app.Setup(ctx, opts)
+	return nil
+}
+
+// runOnce schedules pods until ctx ends or the settings change.
+func (s *Scheduler) runOnce(ctx context.Context, ready func()) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s.mu.Lock()
+	s.restart = cancel
+	settings := s.Settings
+	s.mu.Unlock()
+
+	config, upstream, err := s.setUp(ctx, settings, s.File)
 	if err != nil {
-		return fmt.Errorf("set up scheduler: %w", err)
+		return err
 	}
 	defer configz.Delete("componentconfig")
 	ready()
-	err = app.Run(ctx, config, scheduler)
+	err = app.Run(ctx, config, upstream)
 	if ctx.Err() != nil {
 		return nil
 	}
 	return fmt.Errorf("run scheduler: %w", err)
+}
+
+// setUp writes the configuration of the scheduler to a file and creates the scheduler.
+func (s *Scheduler) setUp(ctx context.Context, settings SchedulerSettings, file string) (*config.CompletedConfig, *upstreamscheduler.Scheduler, error) {
+	opts := options.NewOptions()
+	if err := apply(settings.Arguments, "kubernetesMasterConfig.schedulerArguments", *opts.Flags); err != nil {
+		return nil, nil, err
+	}
+	opts.SecureServing.BindPort = 0
+	opts.ConfigFile = file
+	// Upstream ignores these flags beside a file.
+	built, err := settings.Build(componentconfig.ClientConnectionConfiguration{
+		Kubeconfig: s.Kubeconfig, ContentType: opts.Deprecated.ContentType, QPS: opts.Deprecated.QPS, Burst: opts.Deprecated.Burst,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := atomicfile.Write(file, built.YAML, 0o600); err != nil {
+		return nil, nil, fmt.Errorf("write configuration of scheduler: %w", err)
+	}
+	var plugins []app.Option
+	for name, factory := range built.Plugins {
+		plugins = append(plugins, app.WithPlugin(name, factory))
+	}
+	completed, upstream, err := app.Setup(ctx, opts, plugins...)
+	if err != nil {
+		return nil, nil, fmt.Errorf("set up scheduler: %w", err)
+	}
+	return completed, upstream, nil
 }

@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"path/filepath"
 	"time"
 
 	"github.com/slipway-platform/slipway/bootstrap"
@@ -9,6 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/arguments"
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 	"github.com/slipway-platform/slipway/kube"
+	"github.com/slipway-platform/slipway/kube/scheduler"
 	"github.com/slipway-platform/slipway/node/image"
 	"github.com/slipway-platform/slipway/pki"
 	"github.com/slipway-platform/slipway/supervisor/component"
@@ -86,10 +88,18 @@ func (h *Host) controllers() (component.Component, error) {
 }
 
 func (h *Host) scheduler() (component.Component, error) {
-	return &kube.Scheduler{
-		Kubeconfig: h.credentials.SchedulerKubeconfig,
-		Arguments:  arguments.Map(h.Master.KubernetesMasterConfig.SchedulerArguments),
-	}, nil
+	settings := func(c *config.Config) kube.SchedulerSettings {
+		return kube.SchedulerSettings{Settings: scheduler.Settings{
+			Policy: c.Scheduler.Policy, Configuration: c.Scheduler.Configuration, DisablePreemption: c.Scheduler.DisablePreemption,
+		}, Arguments: arguments.Map(c.Scheduler.Arguments)}
+	}
+	upstream := &kube.Scheduler{
+		Kubeconfig: h.credentials.SchedulerKubeconfig, File: filepath.Join(h.RunDir(), "scheduler.yaml"), Settings: settings(h.Config),
+	}
+	return adjustable{upstream, []reload.Adjustment{{
+		Keys:    config.SchedulerKeys(),
+		Prepare: func(next *config.Config) (func(), error) { return upstream.Prepare(settings(next)) },
+	}}}, nil
 }
 
 func (h *Host) bootstrap() (component.Component, error) {
@@ -149,8 +159,10 @@ func (h *Host) ReplaceKeys() (count int, dir string, err error) {
 // configuration applies changes of the configuration files.
 func (h *Host) configuration() (component.Component, error) {
 	files := []string{config.MasterFile(h.DataDir), config.NodeFile(h.DataDir)}
-	if h.file != "" {
-		files = append(files, h.file)
+	for _, file := range []string{h.file, h.SchedulerFile()} {
+		if file != "" {
+			files = append(files, file)
+		}
 	}
 	reloader := &reload.Reloader{
 		Load:  func() (*config.Config, error) { return config.Load(h.DataDir, h.file) },

@@ -68,6 +68,7 @@ var pure = []exemption{
 	{"apigroup/image/record", "makes the record of an image, which a push to the registry and an import send alike"},
 	{"apigroup/security/scc", "decides which security context constraints accept a pod; the default ones are made at the start"},
 	{"apigroup/project/standard", "the default template of projects, which the client prints too"},
+	{"kube/scheduler/policy", "the Policy of OpenShift 3's scheduler, which the configuration reads"},
 	{"bootstrap/policy", "the default roles and bindings, which the client prints and reconciles too"},
 	{"oauth/page", "the login pages, which the client prints to begin own ones with"},
 }

@@ -27,6 +27,7 @@ import (
 // master lets services choose external addresses of a network that no machine has, and opens the
 // DNS server of the master as OpenShift 3.11's installer does.
 const master = `
+kubernetesMasterConfig: {schedulerConfigFile: scheduler.json}
 networkConfig: {externalIPNetworkCIDRs: [198.18.255.0/24]}
 dnsConfig: {bindAddress: "0.0.0.0:8053", bindNetwork: tcp4}
 `

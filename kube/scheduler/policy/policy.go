@@ -1,0 +1,125 @@
+// Package policy contains OpenShift 3's scheduler Policy, the file scheduler.json. Its predicates
+// exclude nodes and its priorities score the remaining ones (OpenShift 3.11 administration guide,
+// section 16.2.4).
+package policy
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// Policy replaces the default predicates and priorities of the scheduler.
+type Policy struct {
+	Kind       string `json:"kind"`
+	APIVersion string `json:"apiVersion"`
+	// Version is another spelling of APIVersion, which the guide's samples use.
+	Version string `json:"version"`
+	// Predicates exclude nodes. Null means the default ones.
+	Predicates []Predicate `json:"predicates"`
+	// Priorities score nodes. Null means the default ones.
+	Priorities []Priority `json:"priorities"`
+	// Extenders are web services that take part in scheduling.
+	Extenders []Extender `json:"extenders"`
+	// HardPodAffinitySymmetricWeight is the weight, from 1 to 100, of the preference for nodes with
+	// pods that require the affinity of the new pod. 0 means the default.
+	HardPodAffinitySymmetricWeight int32 `json:"hardPodAffinitySymmetricWeight"`
+	// AlwaysCheckAllPredicates reports all predicates that exclude a node, not only the first one.
+	AlwaysCheckAllPredicates bool `json:"alwaysCheckAllPredicates"`
+}
+
+// Predicate is a rule that excludes nodes. With an argument, Name is any name.
+type Predicate struct {
+	Name     string             `json:"name"`
+	Argument *PredicateArgument `json:"argument"`
+}
+
+// PredicateArgument configures a predicate. Exactly one field is set.
+type PredicateArgument struct {
+	ServiceAffinity *ServiceAffinity `json:"serviceAffinity"`
+	LabelsPresence  *LabelsPresence  `json:"labelsPresence"`
+}
+
+// ServiceAffinity keeps the pods of a service on nodes with the same values of Labels.
+type ServiceAffinity struct {
+	Labels []string `json:"labels"`
+}
+
+// LabelsPresence requires nodes to have all of Labels, or none of them if Presence is false.
+type LabelsPresence struct {
+	Labels   []string `json:"labels"`
+	Presence bool     `json:"presence"`
+}
+
+// Priority is a rule that scores nodes. With an argument, Name is any name.
+type Priority struct {
+	Name     string            `json:"name"`
+	Weight   int64             `json:"weight"`
+	Argument *PriorityArgument `json:"argument"`
+}
+
+// PriorityArgument configures a priority. Exactly one field is set.
+type PriorityArgument struct {
+	ServiceAntiAffinity *ServiceAntiAffinity `json:"serviceAntiAffinity"`
+	LabelPreference     *LabelPreference     `json:"labelPreference"`
+}
+
+// ServiceAntiAffinity spreads the pods of a service over the values of a label.
+type ServiceAntiAffinity struct {
+	Label Label `json:"label"`
+}
+
+// LabelPreference prefers nodes with a label, or without it if Presence is false.
+type LabelPreference struct {
+	Label    string `json:"label"`
+	Presence bool   `json:"presence"`
+}
+
+// Label is the key of a node label. A list with one label is the same: the guide shows both.
+type Label string
+
+// UnmarshalJSON reads a string or a list with one string.
+func (l *Label) UnmarshalJSON(data []byte) error {
+	var one string
+	if err := json.Unmarshal(data, &one); err == nil {
+		*l = Label(one)
+		return nil
+	}
+	var list []string
+	if err := json.Unmarshal(data, &list); err != nil || len(list) != 1 {
+		return fmt.Errorf("must be one label")
+	}
+	*l = Label(list[0])
+	return nil
+}
+
+// Extender is a web service that the scheduler calls. Kubernetes documents its protocol.
+type Extender struct {
+	URLPrefix      string `json:"urlPrefix"`
+	FilterVerb     string `json:"filterVerb"`
+	PreemptVerb    string `json:"preemptVerb"`
+	PrioritizeVerb string `json:"prioritizeVerb"`
+	BindVerb       string `json:"bindVerb"`
+	Weight         int64  `json:"weight"`
+	EnableHTTPS    bool   `json:"enableHttps"`
+	TLSConfig      *TLS   `json:"tlsConfig"`
+	// HTTPTimeout is in nanoseconds. 0 means 5 seconds.
+	HTTPTimeout      int64             `json:"httpTimeout"`
+	NodeCacheCapable bool              `json:"nodeCacheCapable"`
+	ManagedResources []ManagedResource `json:"managedResources"`
+	Ignorable        bool              `json:"ignorable"`
+}
+
+// TLS configures the connection to an extender.
+type TLS struct {
+	Insecure   bool   `json:"insecure"`
+	ServerName string `json:"serverName"`
+	CertFile   string `json:"certFile"`
+	KeyFile    string `json:"keyFile"`
+	CAFile     string `json:"caFile"`
+}
+
+// ManagedResource is an extended resource that an extender manages.
+type ManagedResource struct {
+	Name               string `json:"name"`
+	IgnoredByScheduler bool   `json:"ignoredByScheduler"`
+}

@@ -1,0 +1,87 @@
+package kubernetes
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// setPolicy writes the scheduler's file and waits until the configuration in effect contains a
+// text.
+func setPolicy(t *testing.T, c *kit.Cluster, content, effect string) {
+	t.Helper()
+	writePolicy(t, c, content)
+	c.WaitFor("effect of scheduler.json", func(context.Context) error {
+		text, err := os.ReadFile(c.Path("run", "scheduler.yaml"))
+		if err == nil && !strings.Contains(string(text), effect) {
+			err = fmt.Errorf("no %q in %d bytes", effect, len(text))
+		}
+		return err
+	})
+}
+
+func writePolicy(t *testing.T, c *kit.Cluster, content string) {
+	t.Helper()
+	file := filepath.Join(filepath.Dir(c.MasterFile()), "scheduler.json")
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSchedulerFollowsPolicyFile uses the rules of the guide's last sample, and replaces them while
+// the cluster runs.
+func TestSchedulerFollowsPolicyFile(t *testing.T) {
+	c := kit.Shared(t)
+	const standard = "kind: KubeSchedulerConfiguration\napiVersion: kubescheduler.config.k8s.io/v1\npodMaxBackoffSeconds: 11\n"
+	t.Cleanup(func() { setPolicy(t, c, standard, "podMaxBackoffSeconds: 11") })
+	addNode(t, c, "a1", map[string]string{"region": "r1", "zone": "z1"})
+	addNode(t, c, "a2", map[string]string{"region": "r1", "zone": "z2"})
+	addNode(t, c, "a3", map[string]string{"region": "r1", "zone": "z2", "building": "b1"})
+	addNode(t, c, "b1", map[string]string{"region": "r2", "zone": "z3"})
+	setPolicy(t, c, `{
+	"kind": "Policy",
+	"apiVersion": "v1",
+	"predicates": [
+		{"name": "RegionAffinity", "argument": {"serviceAffinity": {"labels": ["region"]}}},
+		{"name": "RequireRegion", "argument": {"labelsPresence": {"labels": ["region"], "presence": true}}},
+		{"name": "BuildingNodesAvoid", "argument": {"labelsPresence": {"labels": ["building"], "presence": false}}},
+		{"name": "PodFitsPorts"},
+		{"name": "MatchNodeSelector"}
+	],
+	"priorities": [
+		{"name": "ZoneSpread", "weight": 2, "argument": {"serviceAntiAffinity": {"label": "zone"}}},
+		{"name": "ZonePreferred", "weight": 1, "argument": {"labelPreference": {"label": "zone", "presence": true}}},
+		{"name": "ServiceSpreadingPriority", "weight": 1}
+	]
+}`, "predicates.RegionAffinity")
+	c.OC("create", "service", "clusterip", "web", "--tcp=80")
+	c.OC("set", "selector", "service/web", "tier=web")
+	for _, step := range []struct{ name, field, want string }{
+		{"first", "nodeSelector: {zone: z1}", "a1"},
+		{"second", "", "a2"}, // in the region of the first one, in another zone, outside of buildings
+		{"elsewhere", "nodeSelector: {region: r2}", "b1"},
+		{"building", "nodeSelector: {building: b1}", ""},
+	} {
+		manifest := strings.Replace(pod(step.name, sleeper(), step.field), "{app: ", "{tier: web, app: ", 1)
+		makePod(t, c, manifest)
+		wantPlace(t, c, step.name, step.want)
+	}
+	waitEvent(c, c.Namespace, "building", "FailedScheduling", "node(s) have the label building")
+
+	writePolicy(t, c, "kind: Policy\napiVersion: v1\npredicates:\n- name: PodFitsResource\n")
+	c.WaitFor("note about the invalid policy", func(context.Context) error {
+		if text := c.MustSlipway("status"); !strings.Contains(text, "scheduler.json:4: predicates[0].name: is \"PodFitsResource\"") {
+			return fmt.Errorf("status has none")
+		}
+		return nil
+	})
+	makePod(t, c, strings.Replace(pod("third", sleeper()), "{app: ", "{tier: web, app: ", 1))
+	if node := placement(c, "third"); node != "a1" && node != "a2" {
+		t.Errorf("pod third is placed on node %q under the previous policy, want a1 or a2", node)
+	}
+}
