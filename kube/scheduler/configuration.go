@@ -3,12 +3,8 @@
 package scheduler
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	componentconfig "k8s.io/component-base/config/v1alpha1"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
@@ -42,10 +38,10 @@ func (s *Settings) Build(connection componentconfig.ClientConnectionConfiguratio
 	plugins := frameworkruntime.Registry{}
 	switch {
 	case s.Policy != nil:
-		profile, registry := translate(s.Policy)
-		scheduler.Profiles = []configv1.KubeSchedulerProfile{*profile}
+		translated := translate(s.Policy)
+		scheduler.Profiles = []configv1.KubeSchedulerProfile{*translated.profile(s.Policy)}
 		scheduler.Extenders = extenders(s.Policy.Extenders)
-		plugins = registry
+		plugins = translated.registry
 	case len(s.Configuration) > 0:
 		if err := yaml.UnmarshalStrict(s.Configuration, scheduler); err != nil {
 			return nil, fmt.Errorf("read KubeSchedulerConfiguration: %w", err)
@@ -86,116 +82,4 @@ func disablePreemption(scheduler *configv1.KubeSchedulerConfiguration) {
 		}
 		profile.Plugins.MultiPoint.Disabled = append(profile.Plugins.MultiPoint.Disabled, configv1.Plugin{Name: preemption})
 	}
-}
-
-// translate returns the profile with the rules of a Policy, and the plugins that upstream does not
-// contain. Rules that are newer than the Policy stay in force: topology spread constraints of pods,
-// dynamic resources and scheduling gates. So do taints, unschedulable nodes and the binding of
-// volumes, without which pods with local volumes would wait forever.
-func translate(p *policy.Policy) (*configv1.KubeSchedulerProfile, frameworkruntime.Registry) {
-	registry := frameworkruntime.Registry{}
-	filters := map[string]bool{"TaintToleration": true, "NodeUnschedulable": true, "VolumeBinding": true, "PodTopologySpread": true}
-	scores := map[string]int64{"VolumeBinding": 1, "PodTopologySpread": 1}
-	var additions []configv1.Plugin
-	if p.Predicates == nil {
-		for _, plugins := range predicates() {
-			setAll(filters, plugins)
-		}
-	}
-	for _, predicate := range p.Predicates {
-		if predicate.Argument == nil {
-			setAll(filters, predicates()[predicate.Name])
-			continue
-		}
-		name := "predicates." + predicate.Name
-		registry[name] = predicatePlugin(name, predicate.Argument)
-		additions = append(additions, configv1.Plugin{Name: name})
-	}
-	priorities := p.Priorities
-	if priorities == nil {
-		priorities = policy.DefaultPriorities()
-	}
-	for _, priority := range priorities {
-		if upstream, ok := upstreamPriorities()[priority.Name]; ok && priority.Argument == nil {
-			if upstream != "" {
-				scores[upstream] = priority.Weight
-			}
-			continue
-		}
-		name := "priorities." + priority.Name
-		registry[name] = priorityPlugin(name, &priority)
-		additions = append(additions, configv1.Plugin{Name: name, Weight: weight(priority.Weight)})
-	}
-	profile := &configv1.KubeSchedulerProfile{
-		Plugins: &configv1.Plugins{},
-		PluginConfig: []configv1.PluginConfig{
-			// SelectorSpreadPriority takes the place of the default constraints.
-			pluginArgs("PodTopologySpread", map[string]any{"defaultingType": "List"}),
-		},
-	}
-	if hard := p.HardPodAffinitySymmetricWeight; hard != 0 {
-		profile.PluginConfig = append(profile.PluginConfig, pluginArgs("InterPodAffinity", map[string]any{"hardPodAffinityWeight": hard}))
-	}
-	enable(profile.Plugins, filters, scores)
-	profile.Plugins.MultiPoint.Enabled = append(profile.Plugins.MultiPoint.Enabled, additions...)
-	return profile, registry
-}
-
-// enable sets the roles of upstream's plugins. A plugin with one role is disabled for the other.
-func enable(plugins *configv1.Plugins, filters map[string]bool, scores map[string]int64) {
-	for _, name := range governed() {
-		plugin := configv1.Plugin{Name: name}
-		scored, filtered := scores[name] != 0, filters[name]
-		if !scored && !filtered {
-			plugins.MultiPoint.Disabled = append(plugins.MultiPoint.Disabled, plugin)
-			continue
-		}
-		if !scored {
-			plugins.PreScore.Disabled = append(plugins.PreScore.Disabled, plugin)
-			plugins.Score.Disabled = append(plugins.Score.Disabled, plugin)
-		}
-		if !filtered {
-			plugins.PreFilter.Disabled = append(plugins.PreFilter.Disabled, plugin)
-			plugins.Filter.Disabled = append(plugins.Filter.Disabled, plugin)
-		}
-		plugins.MultiPoint.Enabled = append(plugins.MultiPoint.Enabled, configv1.Plugin{Name: name, Weight: weight(scores[name])})
-	}
-}
-
-// governed returns the plugins of upstream that a Policy enables or disables, sorted.
-func governed() []string {
-	names := map[string]bool{"PodTopologySpread": true}
-	for _, plugins := range predicates() {
-		setAll(names, plugins)
-	}
-	for _, plugin := range upstreamPriorities() {
-		if plugin != "" {
-			names[plugin] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(names))
-}
-
-func setAll(set map[string]bool, names []string) {
-	for _, name := range names {
-		set[name] = true
-	}
-}
-
-// weight returns nil for 0.
-func weight(value int64) *int32 {
-	if value == 0 {
-		return nil
-	}
-	number := int32(value)
-	return &number
-}
-
-func pluginArgs(name string, args map[string]any) configv1.PluginConfig {
-	args["apiVersion"], args["kind"] = configv1.SchemeGroupVersion.String(), name+"Args"
-	raw, err := json.Marshal(args)
-	if err != nil {
-		panic(err) // strings and numbers only
-	}
-	return configv1.PluginConfig{Name: name, Args: runtime.RawExtension{Raw: raw}}
 }

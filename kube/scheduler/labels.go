@@ -19,9 +19,11 @@ type labelsPresence struct {
 	presence bool
 }
 
-func newLabelsPresence(name string, argument *policy.LabelsPresence) frameworkruntime.PluginFactory {
-	return func(context.Context, runtime.Object, framework.Handle) (framework.Plugin, error) {
-		return &labelsPresence{name, argument.Labels, argument.Presence}, nil
+func newLabelsPresence(argument *policy.LabelsPresence) namedFactory {
+	return func(name string) frameworkruntime.PluginFactory {
+		return func(context.Context, runtime.Object, framework.Handle) (framework.Plugin, error) {
+			return &labelsPresence{name, argument.Labels, argument.Presence}, nil
+		}
 	}
 }
 
@@ -46,9 +48,11 @@ type labelPreference struct {
 	presence    bool
 }
 
-func newLabelPreference(name string, argument *policy.LabelPreference) frameworkruntime.PluginFactory {
-	return func(context.Context, runtime.Object, framework.Handle) (framework.Plugin, error) {
-		return &labelPreference{name, argument.Label, argument.Presence}, nil
+func newLabelPreference(argument *policy.LabelPreference) namedFactory {
+	return func(name string) frameworkruntime.PluginFactory {
+		return func(context.Context, runtime.Object, framework.Handle) (framework.Plugin, error) {
+			return &labelPreference{name, argument.Label, argument.Presence}, nil
+		}
 	}
 }
 

@@ -55,29 +55,33 @@ func upstreamPriorities() map[string]string {
 	}
 }
 
+// namedFactory returns the factory of a plugin with a name. A Policy can use a rule several times
+// under different names.
+type namedFactory func(name string) frameworkruntime.PluginFactory
+
 // predicatePlugin returns the plugin for a predicate with an argument.
-func predicatePlugin(name string, argument *policy.PredicateArgument) frameworkruntime.PluginFactory {
+func predicatePlugin(argument *policy.PredicateArgument) namedFactory {
 	if affinity := argument.ServiceAffinity; affinity != nil {
-		return newServiceAffinity(name, affinity.Labels)
+		return newServiceAffinity(affinity.Labels)
 	}
-	return newLabelsPresence(name, argument.LabelsPresence)
+	return newLabelsPresence(argument.LabelsPresence)
 }
 
 // priorityPlugin returns the plugin for a priority that upstream lacks.
-func priorityPlugin(name string, priority *policy.Priority) frameworkruntime.PluginFactory {
+func priorityPlugin(priority *policy.Priority) namedFactory {
 	switch argument := priority.Argument; {
 	case argument != nil && argument.ServiceAntiAffinity != nil:
-		return newServiceAntiAffinity(name, string(argument.ServiceAntiAffinity.Label))
+		return newServiceAntiAffinity(string(argument.ServiceAntiAffinity.Label))
 	case argument != nil:
-		return newLabelPreference(name, argument.LabelPreference)
+		return newLabelPreference(argument.LabelPreference)
 	}
 	switch priority.Name {
 	case "MostRequestedPriority":
-		return newMostRequested(name)
+		return newMostRequested
 	case "NodePreferAvoidPodsPriority":
-		return newPreferAvoidPods(name)
+		return newPreferAvoidPods
 	case "ServiceSpreadingPriority":
-		return newSelectorSpread(name, true)
+		return newSelectorSpread(true)
 	}
-	return newSelectorSpread(name, false)
+	return newSelectorSpread(false)
 }

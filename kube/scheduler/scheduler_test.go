@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	"github.com/slipway-platform/slipway/kube/scheduler/policy"
 )
@@ -205,6 +206,48 @@ func TestPredicatesAreReplaced(t *testing.T) {
 			c := cluster{nodes: []*corev1.Node{small, tainted, node("large")}}
 			if v := evaluate(t, Settings{Policy: load(t, tt.policy)}, c, next); v.fitting() != tt.want {
 				t.Errorf("fitting %q, want %q; %v", v.fitting(), tt.want, v.reasons)
+			}
+		})
+	}
+}
+
+// TestAllReasonsAreReported proves that alwaysCheckAllPredicates changes the reasons only.
+func TestAllReasonsAreReported(t *testing.T) {
+	small := node("small")
+	small.Status.Allocatable["cpu"] = resource.MustParse("1")
+	next := pod("large", "")
+	next.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("2")}
+	const rules = `predicates: [{name: PodFitsResources}, {name: InRegion, argument: {labelsPresence: {labels: [region], presence: true}}}]`
+	for name, tt := range map[string]struct{ policy, want string }{
+		"first reason": {`{` + rules + `}`, "Insufficient cpu"},
+		"all reasons":  {`{alwaysCheckAllPredicates: true, ` + rules + `}`, "node(s) lack the label region, Insufficient cpu"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := cluster{nodes: []*corev1.Node{small, node("large", "region=r1")}}
+			v := evaluate(t, Settings{Policy: load(t, tt.policy)}, c, next)
+			if v.fitting() != "large" || v.reasons["small"] != tt.want {
+				t.Errorf("fitting %q, reasons %q, want large and %q", v.fitting(), v.reasons["small"], tt.want)
+			}
+		})
+	}
+}
+
+// TestPreemptionIsDisabled proves that disablePreemption removes upstream's plugin from each
+// profile.
+func TestPreemptionIsDisabled(t *testing.T) {
+	for name, settings := range map[string]Settings{
+		"default":       {},
+		"policy":        {Policy: &policy.Policy{}},
+		"configuration": {Configuration: []byte("profiles: [{schedulerName: default-scheduler}]")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, disabled := range []bool{false, true} {
+				settings.DisablePreemption = disabled
+				plugins := start(t, settings, cluster{}).ListPlugins().PostFilter.Enabled
+				enabled := slices.ContainsFunc(plugins, func(p schedulerconfig.Plugin) bool { return p.Name == preemption })
+				if enabled == disabled {
+					t.Errorf("disabled %v: plugins %v", disabled, plugins)
+				}
 			}
 		})
 	}

@@ -25,9 +25,11 @@ type serviceAffinity struct {
 	handle framework.Handle
 }
 
-func newServiceAffinity(name string, labels []string) frameworkruntime.PluginFactory {
-	return func(_ context.Context, _ runtime.Object, handle framework.Handle) (framework.Plugin, error) {
-		return &serviceAffinity{name, labels, newServiceGroups(handle), handle}, nil
+func newServiceAffinity(labels []string) namedFactory {
+	return func(name string) frameworkruntime.PluginFactory {
+		return func(_ context.Context, _ runtime.Object, handle framework.Handle) (framework.Plugin, error) {
+			return &serviceAffinity{name, labels, newServiceGroups(handle), handle}, nil
+		}
 	}
 }
 

@@ -39,9 +39,11 @@ type serviceAntiAffinity struct {
 	handle      framework.Handle
 }
 
-func newServiceAntiAffinity(name, label string) frameworkruntime.PluginFactory {
-	return func(_ context.Context, _ runtime.Object, handle framework.Handle) (framework.Plugin, error) {
-		return &serviceAntiAffinity{name, label, newServiceGroups(handle), handle}, nil
+func newServiceAntiAffinity(label string) namedFactory {
+	return func(name string) frameworkruntime.PluginFactory {
+		return func(_ context.Context, _ runtime.Object, handle framework.Handle) (framework.Plugin, error) {
+			return &serviceAntiAffinity{name, label, newServiceGroups(handle), handle}, nil
+		}
 	}
 }
 
@@ -91,13 +93,15 @@ type selectorSpread struct {
 	handle      framework.Handle
 }
 
-func newSelectorSpread(name string, servicesOnly bool) frameworkruntime.PluginFactory {
-	return func(_ context.Context, _ runtime.Object, handle framework.Handle) (framework.Plugin, error) {
-		plugin := &selectorSpread{name: name, services: newServiceGroups(handle), handle: handle}
-		if !servicesOnly {
-			plugin.controllers = newControllerGroups(handle)
+func newSelectorSpread(servicesOnly bool) namedFactory {
+	return func(name string) frameworkruntime.PluginFactory {
+		return func(_ context.Context, _ runtime.Object, handle framework.Handle) (framework.Plugin, error) {
+			plugin := &selectorSpread{name: name, services: newServiceGroups(handle), handle: handle}
+			if !servicesOnly {
+				plugin.controllers = newControllerGroups(handle)
+			}
+			return plugin, nil
 		}
-		return plugin, nil
 	}
 }
 
