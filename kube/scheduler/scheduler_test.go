@@ -147,7 +147,6 @@ func TestPrioritiesScoreNodes(t *testing.T) {
 	for name, want := range map[string]string{
 		"MostRequestedPriority":       "busy",
 		"LeastRequestedPriority":      "avoiding", // idle runs a small pod
-		"BalancedResourceAllocation":  "",
 		"ImageLocalityPriority":       "busy",
 		"EqualPriority":               "avoiding busy idle",
 		"NodePreferAvoidPodsPriority": "busy idle",
@@ -164,13 +163,23 @@ func TestPrioritiesScoreNodes(t *testing.T) {
 			}}
 			rules := &policy.Policy{Predicates: []policy.Predicate{}, Priorities: []policy.Priority{{Name: name, Weight: 1}}}
 			v := evaluate(t, Settings{Policy: rules}, c, next)
-			if want == "" {
-				want = v.best() // evaluated only
-			}
 			if v.best() != want {
 				t.Errorf("best %q, want %q; scores %v", v.best(), want, v.scores)
 			}
 		})
+	}
+}
+
+// TestBalancedResourceAllocationEvensUse schedules a pod that needs memory on a node whose CPU is
+// in use.
+func TestBalancedResourceAllocationEvensUse(t *testing.T) {
+	first, next := pod("first", "busy"), pod("next", "")
+	first.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("3"), "memory": resource.MustParse("1Mi")}
+	next.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("1m"), "memory": resource.MustParse("3Gi")}
+	rules := load(t, `{predicates: [], priorities: [{name: BalancedResourceAllocation, weight: 1}]}`)
+	c := cluster{nodes: []*corev1.Node{node("busy"), node("idle")}, pods: []*corev1.Pod{first}}
+	if v := evaluate(t, Settings{Policy: rules}, c, next); v.best() != "busy" {
+		t.Errorf("best %q, want busy; scores %v", v.best(), v.scores)
 	}
 }
 
