@@ -31,8 +31,8 @@ func readSpread(state framework.CycleState, name string) (*spreadState, *framewo
 	return data.(*spreadState), nil
 }
 
-// serviceAntiAffinity is the priority serviceAntiAffinity: it spreads the pods of a service over the
-// values of a node label. Nodes without the label get the score 0.
+// serviceAntiAffinity is the priority serviceAntiAffinity: it spreads the pods of a service over
+// the values of a node label. Nodes without the label get the score 0.
 type serviceAntiAffinity struct {
 	name, label string
 	groups      *serviceGroups
@@ -84,8 +84,8 @@ func (p *serviceAntiAffinity) Score(_ context.Context, state framework.CycleStat
 
 func (p *serviceAntiAffinity) ScoreExtensions() framework.ScoreExtensions { return nil }
 
-// selectorSpread is SelectorSpreadPriority: it prefers nodes, and zones, with fewer pods of the same
-// services and controller. ServiceSpreadingPriority considers services only.
+// selectorSpread is SelectorSpreadPriority: it prefers nodes, and zones, with fewer pods of the
+// same services and controller. ServiceSpreadingPriority considers services only.
 type selectorSpread struct {
 	name        string
 	services    *serviceGroups
