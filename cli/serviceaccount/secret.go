@@ -1,12 +1,9 @@
 package serviceaccount
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -18,9 +15,6 @@ import (
 	"k8s.io/client-go/util/retry"
 	kubectlcreate "k8s.io/kubectl/pkg/cmd/create"
 	"k8s.io/kubectl/pkg/cmd/util"
-
-	"github.com/slipway-platform/slipway/cli/login"
-	"github.com/slipway-platform/slipway/cli/objects"
 )
 
 // NewSecrets returns `oc secrets`.
@@ -154,146 +148,4 @@ func afterType(arg string) string {
 		return name
 	}
 	return arg
-}
-
-// newSecret is a secret from files and values.
-type newSecret struct {
-	factory util.Factory
-	streams genericiooptions.IOStreams
-	output  *objects.Output // nil for commands that always create
-}
-
-// create creates the secret. files contains paths by key. It skips empty paths.
-func (n newSecret) create(ctx context.Context, secret *corev1.Secret, files map[string]string) error {
-	if secret.Data == nil {
-		secret.Data = map[string][]byte{}
-	}
-	for key, path := range files {
-		if path == "" {
-			continue
-		}
-		content, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		secret.Data[key] = content
-	}
-	if n.output != nil && n.output.Set() {
-		return n.output.Print(n.streams, secret)
-	}
-	a, err := accountOf(n.factory, "")
-	if err != nil {
-		return err
-	}
-	if n.output != nil && n.output.DryRun {
-		fmt.Fprintf(n.streams.Out, "secret/%s created (dry run)\n", secret.Name)
-		return nil
-	}
-	if _, err := a.client.CoreV1().Secrets(a.namespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
-		return err
-	}
-	fmt.Fprintf(n.streams.Out, "secret/%s created\n", secret.Name)
-	return nil
-}
-
-// newSecretsNew returns `oc secrets new`.
-func newSecretsNew(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
-	kind, confirm := string(corev1.SecretTypeOpaque), false
-	var output *objects.Output
-	command := &cobra.Command{
-		Use: "new NAME [KEY=]FILE...", Short: "Create a secret of files", Args: cobra.MinimumNArgs(2),
-		Run: func(command *cobra.Command, args []string) {
-			if !confirm && !slices.Contains(secretTypes(), corev1.SecretType(kind)) {
-				util.CheckErr(fmt.Errorf("unknown secret type %q; to use it, add --confirm", kind))
-			}
-			files := map[string]string{}
-			for _, arg := range args[1:] {
-				if strings.Count(arg, "=") > 1 {
-					util.CheckErr(errors.New("Key names or file paths cannot contain '='."))
-				}
-				key, path, ok := strings.Cut(arg, "=")
-				if !ok {
-					key, path = filepath.Base(arg), arg
-				}
-				files[key] = path
-			}
-			if _, isDockerConfig := files[corev1.DockerConfigJsonKey]; isDockerConfig && !command.Flags().Changed("type") {
-				kind = string(corev1.SecretTypeDockerConfigJson)
-			}
-			if _, isDockerConfig := files[corev1.DockerConfigKey]; isDockerConfig && !command.Flags().Changed("type") {
-				kind = string(corev1.SecretTypeDockercfg)
-			}
-			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: args[0]}, Type: corev1.SecretType(kind)}
-			util.CheckErr(newSecret{factory: factory, streams: streams, output: output}.create(command.Context(), secret, files))
-		},
-	}
-	command.Flags().StringVar(&kind, "type", kind, "Type of the secret. Default: the type that a key .dockercfg or .dockerconfigjson needs, or Opaque.")
-	command.Flags().BoolVar(&confirm, "confirm", false, "Accept an unknown type.")
-	output = objects.AddOutput(command)
-	return command
-}
-
-// secretTypes returns the types that have a meaning.
-func secretTypes() []corev1.SecretType {
-	return []corev1.SecretType{
-		corev1.SecretTypeOpaque, corev1.SecretTypeDockercfg, corev1.SecretTypeDockerConfigJson, corev1.SecretTypeBasicAuth,
-		corev1.SecretTypeSSHAuth, corev1.SecretTypeTLS, corev1.SecretTypeServiceAccountToken, corev1.SecretTypeBootstrapToken,
-	}
-}
-
-// newSecretsBasicAuth returns `oc secrets new-basicauth`.
-func newSecretsBasicAuth(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
-	var user, password, authority, config string
-	prompt := false
-	command := &cobra.Command{
-		Use: "new-basicauth NAME --username=NAME (--password=PASSWORD | --prompt)", Short: "Create a secret with a password for a Git repository", Args: cobra.ExactArgs(1),
-		Run: func(command *cobra.Command, args []string) {
-			if prompt && password != "" {
-				util.CheckErr(errors.New("must provide either --prompt or --password flag"))
-			}
-			if prompt {
-				var err error
-				password, err = login.AskHidden(streams, bufio.NewReader(streams.In), "Password: ")
-				util.CheckErr(err)
-			}
-			if user == "" && password == "" {
-				util.CheckErr(errors.New("set a user with --username or a password with --password or --prompt"))
-			}
-			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: args[0]}, Type: corev1.SecretTypeBasicAuth, Data: map[string][]byte{}}
-			for key, value := range map[string]string{corev1.BasicAuthUsernameKey: user, corev1.BasicAuthPasswordKey: password} {
-				if value != "" {
-					secret.Data[key] = []byte(value)
-				}
-			}
-			util.CheckErr(newSecret{factory: factory, streams: streams}.create(command.Context(), secret, map[string]string{"ca.crt": authority, ".gitconfig": config}))
-		},
-	}
-	flags := command.Flags()
-	flags.StringVar(&user, "username", "", "Name of the user")
-	flags.StringVar(&password, "password", "", "Password or token")
-	flags.BoolVar(&prompt, "prompt", false, "Prompt for the password")
-	flags.StringVar(&authority, "ca-cert", "", "File with the certificate authority of the server")
-	flags.StringVar(&config, "gitconfig", "", "File with git settings")
-	return command
-}
-
-// newSecretsSSHAuth returns `oc secrets new-sshauth`.
-func newSecretsSSHAuth(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
-	var key, authority, config string
-	command := &cobra.Command{
-		Use: "new-sshauth NAME --ssh-privatekey=FILE", Short: "Create a secret with an SSH key for a Git repository", Args: cobra.ExactArgs(1),
-		Run: func(command *cobra.Command, args []string) {
-			if key == "" {
-				util.CheckErr(errors.New("set the file of the key with --ssh-privatekey"))
-			}
-			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: args[0]}, Type: corev1.SecretTypeSSHAuth}
-			util.CheckErr(newSecret{factory: factory, streams: streams}.create(command.Context(), secret,
-				map[string]string{corev1.SSHAuthPrivateKey: key, "ca.crt": authority, ".gitconfig": config}))
-		},
-	}
-	flags := command.Flags()
-	flags.StringVar(&key, "ssh-privatekey", "", "File with the private key")
-	flags.StringVar(&authority, "ca-cert", "", "File with the certificate authority of the server")
-	flags.StringVar(&config, "gitconfig", "", "File with git settings")
-	return command
 }
