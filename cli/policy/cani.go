@@ -29,6 +29,7 @@ type canI struct {
 	ignoreScopes         bool
 	list, quiet, anyPart bool
 	output               string
+	action               authorizationv1.Action // without --list
 }
 
 // newCanI returns `can-i`, which checks whether a user can do something.
@@ -50,25 +51,11 @@ and a subresource, as in routes.route.openshift.io/custom-host, or be a path suc
   # Check whether a token with this scope can list projects
   oc policy can-i list projects --scopes=user:info`,
 		Run: func(command *cobra.Command, args []string) {
-			util.CheckErr(c.prepare(factory))
-			if c.list {
-				if len(args) > 0 {
-					util.CheckErr(util.UsageErrorf(command, "--list cannot be used with a verb or a resource"))
-				}
-				util.CheckErr(c.printRules(command.Context(), streams))
-				return
-			}
-			if len(args) < 2 || len(args) > 3 {
-				util.CheckErr(util.UsageErrorf(command, "name a verb and a resource, or use --list"))
-			}
-			action, err := actionOf(factory, args)
+			util.CheckErr(c.validate(command, args))
+			util.CheckErr(c.complete(factory, args))
+			allowed, err := c.run(command.Context(), streams)
 			util.CheckErr(err)
-			answer, err := c.check(command.Context(), action)
-			util.CheckErr(err)
-			if !c.quiet {
-				fmt.Fprintln(streams.Out, yesOrNo(answer))
-			}
-			if c.quiet && !answer.Allowed {
+			if c.quiet && !allowed {
 				os.Exit(2)
 			}
 		},
@@ -85,18 +72,45 @@ and a subresource, as in routes.route.openshift.io/custom-host, or be a path suc
 	return command
 }
 
-func (c *canI) prepare(factory util.Factory) (err error) {
-	if c.ignoreScopes && len(c.scopes) > 0 {
+func (c *canI) validate(command *cobra.Command, args []string) error {
+	switch {
+	case c.ignoreScopes && len(c.scopes) > 0:
 		return errors.New("--scopes and --ignore-scopes cannot be used together")
+	case c.list && len(args) > 0:
+		return util.UsageErrorf(command, "--list cannot be used with a verb or a resource")
+	case !c.list && (len(args) < 2 || len(args) > 3):
+		return util.UsageErrorf(command, "name a verb and a resource, or use --list")
 	}
+	return nil
+}
+
+func (c *canI) complete(factory util.Factory, args []string) (err error) {
 	if c.ignoreScopes {
 		c.scopes = []string{}
 	}
 	if c.client, err = factory.DynamicClient(); err != nil {
 		return err
 	}
-	c.namespace, _, err = factory.ToRawKubeConfigLoader().Namespace()
+	if c.namespace, _, err = factory.ToRawKubeConfigLoader().Namespace(); err != nil || c.list {
+		return err
+	}
+	c.action, err = actionOf(factory, args)
 	return err
+}
+
+// run prints the rules of the user, or whether the action is allowed.
+func (c *canI) run(ctx context.Context, streams genericiooptions.IOStreams) (allowed bool, err error) {
+	if c.list {
+		return true, c.printRules(ctx, streams)
+	}
+	response, err := c.check(ctx, c.action)
+	if err != nil {
+		return false, err
+	}
+	if !c.quiet {
+		fmt.Fprintln(streams.Out, yesOrNo(response))
+	}
+	return response.Allowed, nil
 }
 
 // actionOf parses a verb, a resource or path, and optionally a name.
