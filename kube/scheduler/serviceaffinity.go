@@ -16,8 +16,8 @@ import (
 )
 
 // serviceAffinity is the predicate serviceAffinity: the pods of a service run on nodes with the
-// same values of some labels. A pod's node selector decides the values that it names. The node of the
-// oldest pod of the service decides the others.
+// same values of some labels. A pod's node selector decides the values that it names. The node of
+// the oldest pod of the service decides the others.
 type serviceAffinity struct {
 	name   string
 	labels []string
