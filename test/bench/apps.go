@@ -107,7 +107,7 @@ func (w *workshop) measure(ctx context.Context, times int) error {
 				return fmt.Errorf("roll out: %w", err)
 			}
 			*tt.took = append(*tt.took, took)
-			if err := pause(ctx, settleTime); err != nil { // The previous pods end.
+			if err := host.Pause(ctx, settleTime); err != nil { // The previous pods end.
 				return err
 			}
 		}

@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+
+	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
 const (
@@ -87,7 +89,7 @@ func (w *workshop) makeIdle(ctx context.Context) error {
 	if err := pods(0); err != nil {
 		return err
 	}
-	return pause(ctx, time.Second) // The service proxy receives the change.
+	return host.Pause(ctx, time.Second) // The service proxy receives the change.
 }
 
 // fetch requests a page from within the host's network.

@@ -48,7 +48,7 @@ func (r *builds) table() stats.Table {
 			t.Rows = append(t.Rows, []string{name, fmt.Sprintf("%.2f s", slipway), fmt.Sprintf("%.2f s", buildah), fmt.Sprintf("%.2f", slipway/buildah), aim, result})
 		}
 		full := stats.Median(stats.Seconds(kind.times.slipway))
-		row(kind.name+", `oc start-build --wait`", full, fmt.Sprintf("<= %.2f", kind.most), outcome(full/buildah <= kind.most))
+		row(kind.name+", `oc start-build --wait`", full, fmt.Sprintf("<= %.2f", kind.most), stats.Outcome(full/buildah <= kind.most))
 		row(kind.name+", of which the stages of the build", stats.Median(stats.Seconds(kind.times.inside)), "", "")
 	}
 	return t
@@ -64,7 +64,7 @@ func (r *builds) delays() stats.Table {
 	}{{"request for a build to running pod", r.started, mostStart}, {"push of a base image to build", r.triggered, mostTrigger}} {
 		p50 := stats.Median(stats.Seconds(row.took))
 		t.Rows = append(t.Rows, []string{row.name, fmt.Sprintf("%.2f s", p50), fmt.Sprintf("%.2f s", stats.Percentile(stats.Seconds(row.took), 100)),
-			fmt.Sprintf("p50 < %.0f s", row.most), outcome(p50 < row.most)})
+			fmt.Sprintf("p50 < %.0f s", row.most), stats.Outcome(p50 < row.most)})
 	}
 	return t
 }

@@ -20,9 +20,6 @@ import (
 // pauseImage is the image of pod sandboxes and of the started pods on both sides.
 const pauseImage = "localhost/slipway-pause:current"
 
-// readyTime is the timeout for a cluster to become ready.
-const readyTime = 3 * time.Minute
-
 // cluster is a running cluster with the administrator's client.
 type cluster struct {
 	client *kubernetes.Clientset

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-platform/slipway/storage/flexvolume"
+	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
 const (
@@ -110,14 +111,14 @@ func processorTime(ctx context.Context, long time.Duration) (float64, error) {
 		}
 		return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds(), nil
 	}
-	if err := pause(ctx, long/5); err != nil { // the end of the last init
+	if err := host.Pause(ctx, long/5); err != nil { // the end of the last init
 		return 0, err
 	}
 	before, err := usage()
 	if err != nil {
 		return 0, err
 	}
-	if err := pause(ctx, long); err != nil {
+	if err := host.Pause(ctx, long); err != nil {
 		return 0, err
 	}
 	after, err := usage()

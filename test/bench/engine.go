@@ -54,10 +54,10 @@ func (r *report) engine() stats.Table {
 	if len(d.changes) > 0 {
 		longest = slices.Max(d.changes)
 	}
-	add(fmt.Sprintf("changes of a driver, longest of %d until in force", len(d.changes)), inSeconds(longest.Seconds()),
-		"<= "+inSeconds(mostChange.Seconds()), longest <= mostChange)
-	add(fmt.Sprintf("%d changes in %s: shortest time between scans", burstChanges, inSeconds(d.burst.Seconds())),
-		inSeconds(d.apart.Seconds()), ">= "+inSeconds(leastApart.Seconds()), d.apart >= leastApart)
+	add(fmt.Sprintf("changes of a driver, longest of %d until in force", len(d.changes)), stats.InSeconds(longest.Seconds()),
+		"<= "+stats.InSeconds(mostChange.Seconds()), longest <= mostChange)
+	add(fmt.Sprintf("%d changes in %s: shortest time between scans", burstChanges, stats.InSeconds(d.burst.Seconds())),
+		stats.InSeconds(d.apart.Seconds()), ">= "+stats.InSeconds(leastApart.Seconds()), d.apart >= leastApart)
 	return t
 }
 

@@ -57,7 +57,7 @@ func runImports(ctx context.Context, o options) error {
 	}
 	t := stats.Table{Heading: []string{fmt.Sprintf("import of %d tags", importTags), "time", "requests", "control plane at most"}}
 	for _, row := range rows {
-		t.Rows = append(t.Rows, []string{row.name, fmt.Sprintf("%.1f s", row.took.Seconds()), fmt.Sprint(row.requests), mebibytes(row.most)})
+		t.Rows = append(t.Rows, []string{row.name, fmt.Sprintf("%.1f s", row.took.Seconds()), fmt.Sprint(row.requests), stats.Mebibytes(row.most)})
 	}
 	conditions := fmt.Sprintf("%s.\n%s; each answer of the other registry takes %d ms.\n", machine, started.UTC().Format("2006-01-02 15:04 MST"), answerDelay.Milliseconds())
 	fmt.Print("\n" + conditions + "\n" + t.Text())

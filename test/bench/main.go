@@ -24,18 +24,18 @@ import (
 	"time"
 
 	"github.com/slipway-platform/slipway/internal/markdown"
+	"github.com/slipway-platform/slipway/test/bench/csi"
 	"github.com/slipway-platform/slipway/test/bench/host"
+	"github.com/slipway-platform/slipway/test/bench/router"
 )
 
-// Markers of the reports in a document: clusters, CSI drivers, users and projects, applications,
-// the router, builds, and imports.
+// Markers of the reports in a document: clusters, users and projects, applications, the registry,
+// builds, and imports. The packages csi and router have their own.
 var (
 	section         = markdown.Section{Begin: "<!-- bench:begin -->", End: "<!-- bench:end -->"}
-	csiSection      = markdown.Section{Begin: "<!-- csi:begin -->", End: "<!-- csi:end -->"}
 	tenantsSection  = markdown.Section{Begin: "<!-- tenants:begin -->", End: "<!-- tenants:end -->"}
 	appsSection     = markdown.Section{Begin: "<!-- apps:begin -->", End: "<!-- apps:end -->"}
 	registrySection = markdown.Section{Begin: "<!-- registry:begin -->", End: "<!-- registry:end -->"}
-	routerSection   = markdown.Section{Begin: "<!-- router:begin -->", End: "<!-- router:end -->"}
 	buildsSection   = markdown.Section{Begin: "<!-- builds:begin -->", End: "<!-- builds:end -->"}
 	importsSection  = markdown.Section{Begin: "<!-- imports:begin -->", End: "<!-- imports:end -->"}
 )
@@ -104,6 +104,14 @@ func run(ctx context.Context, o options) error {
 		return fmt.Errorf("-only %q: it is csi, tenants, apps, router, builds, cluster, registry or imports", o.only)
 	}
 	return nil
+}
+
+func runCSI(ctx context.Context, o options) error {
+	return csi.Run(ctx, csi.Options{Slipway: o.slipway, Stock: o.stock, Rounds: o.rounds, Markdown: o.markdown})
+}
+
+func runRouter(ctx context.Context, o options) error {
+	return router.Run(ctx, router.Options{Slipway: o.slipway, Rounds: o.rounds, Load: o.load, Routes: o.routes, Markdown: o.markdown})
 }
 
 // runClusters measures whole clusters, slipway and stock alternately, and reports the result.

@@ -98,7 +98,7 @@ func measureFirst(ctx context.Context, h *host.Host, s side, o options, result *
 	if result.Idle, err = measureIdle(ctx, h, o.idle); err != nil {
 		return word, err
 	}
-	fmt.Fprintf(os.Stderr, ", idle PSS %s", mebibytes(host.Total(result.Idle, func(u host.Usage) float64 { return float64(u.PSS) })))
+	fmt.Fprintf(os.Stderr, ", idle PSS %s", stats.Mebibytes(host.Total(result.Idle, func(u host.Usage) float64 { return float64(u.PSS) })))
 
 	for number := range o.pods {
 		name := fmt.Sprintf("pod-%d", number)
@@ -130,7 +130,7 @@ func measureFirst(ctx context.Context, h *host.Host, s side, o options, result *
 
 // timedStart starts a side and returns the duration.
 func timedStart(ctx context.Context, s side, last time.Time) (time.Duration, *cluster, time.Time, error) {
-	ctx, cancel := context.WithTimeout(ctx, readyTime)
+	ctx, cancel := context.WithTimeout(ctx, host.ReadyTimeout)
 	defer cancel()
 	start := time.Now()
 	c, word, err := s.start(ctx, last)
@@ -140,7 +140,7 @@ func timedStart(ctx context.Context, s side, last time.Time) (time.Duration, *cl
 // measureIdle leaves the cluster idle and returns the usage of its processes. Their processor time
 // covers the last two thirds, because work of the start continues for a while.
 func measureIdle(ctx context.Context, h *host.Host, idle time.Duration) ([]host.Usage, error) {
-	if err := pause(ctx, idle/3); err != nil {
+	if err := host.Pause(ctx, idle/3); err != nil {
 		return nil, err
 	}
 	before, err := h.Usage()
@@ -148,7 +148,7 @@ func measureIdle(ctx context.Context, h *host.Host, idle time.Duration) ([]host.
 		return nil, err
 	}
 	start := time.Now()
-	if err := pause(ctx, idle-idle/3); err != nil {
+	if err := host.Pause(ctx, idle-idle/3); err != nil {
 		return nil, err
 	}
 	took := time.Since(start).Seconds()
@@ -165,14 +165,4 @@ func measureIdle(ctx context.Context, h *host.Host, idle time.Duration) ([]host.
 		after[i].Seconds = (after[i].Seconds - earlier[after[i].Name]) / took
 	}
 	return after, nil
-}
-
-// pause waits for a duration.
-func pause(ctx context.Context, long time.Duration) error {
-	select {
-	case <-time.After(long):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

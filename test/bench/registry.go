@@ -87,16 +87,16 @@ func compareRegistries(own, stock []registryRound) stats.Table {
 		a, b := stats.Median(values[0]), stats.Median(values[1])
 		cells := []string{name, print(a), print(b), fmt.Sprintf("%.2f", a/b), "", ""}
 		if least > 0 {
-			cells[4], cells[5] = fmt.Sprintf(">= %.2f", least), outcome(a/b >= least)
+			cells[4], cells[5] = fmt.Sprintf(">= %.2f", least), stats.Outcome(a/b >= least)
 		}
 		t.Rows = append(t.Rows, cells)
 	}
 	throughput := func(v float64) string { return fmt.Sprintf("%.0f MiB/s", v) }
 	row("push", func(r registryRound) float64 { return r.push }, throughput, leastRegistry)
 	row("pull", func(r registryRound) float64 { return r.pull }, throughput, leastRegistry)
-	row(fmt.Sprintf("manifests, %d readers at once", registryReads), func(r registryRound) float64 { return r.reads }, perSecond, 0)
-	row("memory of its own afterwards", func(r registryRound) float64 { return r.anonymous }, mebibytes, 0)
-	row("most memory, with the program", func(r registryRound) float64 { return r.peak }, mebibytes, 0)
+	row(fmt.Sprintf("manifests, %d readers at once", registryReads), func(r registryRound) float64 { return r.reads }, stats.PerSecond, 0)
+	row("memory of its own afterwards", func(r registryRound) float64 { return r.anonymous }, stats.Mebibytes, 0)
+	row("most memory, with the program", func(r registryRound) float64 { return r.peak }, stats.Mebibytes, 0)
 	return t
 }
 

@@ -49,17 +49,17 @@ func rows() []row {
 	volumes := func(r round) []time.Duration { return r.Volumes }
 	beside := func(r round) []time.Duration { return r.Hanging }
 	return []row{
-		{"ready, empty data directory", over(func(r round) float64 { return r.Cold.Seconds() }), inSeconds, aim{most: 1.25, limit: 10}},
-		{"ready, second start", over(func(r round) float64 { return r.Warm.Seconds() }), inSeconds, aim{}},
-		{"ready: processor time until then", over(func(r round) float64 { return r.ColdSeconds }), inSeconds, aim{}},
-		{"idle: proportional set size", idle(func(u host.Usage) float64 { return float64(u.PSS) }), mebibytes, aim{most: 0.5}},
-		{"idle: anonymous memory", idle(func(u host.Usage) float64 { return float64(u.Anonymous) }), mebibytes, aim{most: 0.85}},
-		{"idle: processor time per second", idle(func(u host.Usage) float64 { return u.Seconds }), milliseconds, aim{}},
-		{"pod created to running, median", all(pods, stats.Median), inSeconds, aim{most: 1}},
-		{"pod created to running, p90", all(pods, func(v []float64) float64 { return stats.Percentile(v, 90) }), inSeconds, aim{}},
-		{"pod with attachable FlexVolume", all(volumes, stats.Median), inSeconds, aim{most: 0.3}},
+		{"ready, empty data directory", over(func(r round) float64 { return r.Cold.Seconds() }), stats.InSeconds, aim{most: 1.25, limit: 10}},
+		{"ready, second start", over(func(r round) float64 { return r.Warm.Seconds() }), stats.InSeconds, aim{}},
+		{"ready: processor time until then", over(func(r round) float64 { return r.ColdSeconds }), stats.InSeconds, aim{}},
+		{"idle: proportional set size", idle(func(u host.Usage) float64 { return float64(u.PSS) }), stats.Mebibytes, aim{most: 0.5}},
+		{"idle: anonymous memory", idle(func(u host.Usage) float64 { return float64(u.Anonymous) }), stats.Mebibytes, aim{most: 0.85}},
+		{"idle: processor time per second", idle(func(u host.Usage) float64 { return u.Seconds }), stats.Milliseconds, aim{}},
+		{"pod created to running, median", all(pods, stats.Median), stats.InSeconds, aim{most: 1}},
+		{"pod created to running, p90", all(pods, func(v []float64) float64 { return stats.Percentile(v, 90) }), stats.InSeconds, aim{}},
+		{"pod with attachable FlexVolume", all(volumes, stats.Median), stats.InSeconds, aim{most: 0.3}},
 		{"such a pod, another driver hangs", all(beside, stats.Median), upToLimit, aim{most: 1.1, alone: all(volumes, stats.Median)}},
-		{"many such pods together", over(func(r round) float64 { return float64(r.Count) / r.Together.Seconds() }), perSecond, aim{least: 1.5}},
+		{"many such pods together", over(func(r round) float64 { return float64(r.Count) / r.Together.Seconds() }), stats.PerSecond, aim{least: 1.5}},
 	}
 }
 
@@ -85,17 +85,12 @@ func over(value func(round) float64) func([]round) float64 {
 	}
 }
 
-func inSeconds(v float64) string    { return fmt.Sprintf("%.2f s", v) }
-func mebibytes(v float64) string    { return fmt.Sprintf("%.0f MiB", v/(1<<20)) }
-func perSecond(v float64) string    { return fmt.Sprintf("%.2f/s", v) }
-func milliseconds(v float64) string { return fmt.Sprintf("%.0f ms", 1000*v) }
-
 // upToLimit prints a time that hangLimit can have cut off.
 func upToLimit(v float64) string {
 	if v >= hangLimit.Seconds() {
-		return "> " + inSeconds(hangLimit.Seconds())
+		return "> " + stats.InSeconds(hangLimit.Seconds())
 	}
-	return inSeconds(v)
+	return stats.InSeconds(v)
 }
 
 // judge returns the target and whether it was met, with the number that missed it if not.
@@ -165,9 +160,9 @@ func (r *report) processes() stats.Table {
 			}
 			t.Rows = append(t.Rows, []string{
 				strings.ToUpper(sideNames[side][:1]) + sideNames[side][1:] + ": " + strings.TrimPrefix(process.Name, "slipway "),
-				mebibytes(of(func(u host.Usage) float64 { return float64(u.PSS) })(rounds)),
-				mebibytes(of(func(u host.Usage) float64 { return float64(u.Anonymous) })(rounds)),
-				milliseconds(of(func(u host.Usage) float64 { return u.Seconds })(rounds)),
+				stats.Mebibytes(of(func(u host.Usage) float64 { return float64(u.PSS) })(rounds)),
+				stats.Mebibytes(of(func(u host.Usage) float64 { return float64(u.Anonymous) })(rounds)),
+				stats.Milliseconds(of(func(u host.Usage) float64 { return u.Seconds })(rounds)),
 			})
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 	"github.com/slipway-platform/slipway/test/bench/host"
+	"github.com/slipway-platform/slipway/test/bench/stats"
 )
 
 func sampleReport() *report {
@@ -95,8 +96,8 @@ func TestAim(t *testing.T) {
 	}{
 		{"a ratio that is printed as the aim meets it", row{aim: aim{most: 1.25}}, 1, 1.254, "met"},
 		{"a ratio above misses it", row{aim: aim{most: 1.25}}, 1, 1.256, "missed: 1.26"},
-		{"the own limit counts too", row{aim: aim{most: 1.25, limit: 10}, print: inSeconds}, 10, 1, "missed: 10.00 s"},
-		{"below the limit is met", row{aim: aim{most: 1.25, limit: 10}, print: inSeconds}, 9.99, 1, "met"},
+		{"the own limit counts too", row{aim: aim{most: 1.25, limit: 10}, print: stats.InSeconds}, 10, 1, "missed: 10.00 s"},
+		{"below the limit is met", row{aim: aim{most: 1.25, limit: 10}, print: stats.InSeconds}, 9.99, 1, "met"},
 		{"a rate below misses it", row{aim: aim{least: 1.5}}, 1, 1.49, "missed: 1.49"},
 		{"a rate above meets it", row{aim: aim{least: 1.5}}, 1, 1.6, "met"},
 		{"no aim has no outcome", row{}, 1, 99, ""},

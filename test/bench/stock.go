@@ -185,7 +185,7 @@ const busybox = "/bin/busybox"
 
 // prepare loads the images that Slipway loads at its start, which a user would have pulled before.
 func (s *stock) prepare(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, readyTime)
+	ctx, cancel := context.WithTimeout(ctx, host.ReadyTimeout)
 	defer cancel()
 	loader := image.Loader{Store: image.Store{Socket: s.containerdSocket(), Snapshotter: "overlayfs"}, Pause: s.payload.Pause, Busybox: busybox}
 	loaded := false

@@ -145,7 +145,7 @@ func (t *town) waitKept(ctx context.Context, i int) error {
 
 // measureProjects creates the other projects and reads the tenant's.
 func (t *town) measureProjects(ctx context.Context, user *rest.Config) error {
-	if err := each(ctx, allProjects-ownProjects, func(i int) error { return t.makeProject(ctx, ownProjects+i) }); err != nil {
+	if err := host.Each(ctx, allProjects-ownProjects, func(i int) error { return t.makeProject(ctx, ownProjects+i) }); err != nil {
 		return err
 	}
 	if err := t.waitKept(ctx, allProjects-1); err != nil {
@@ -168,7 +168,7 @@ func (t *town) measureProjects(ctx context.Context, user *rest.Config) error {
 		}
 	}
 	kubeconfig := t.host.Path("tenant.kubeconfig")
-	if err := writeKubeconfig(kubeconfig, user); err != nil {
+	if err := host.WriteKubeconfig(kubeconfig, user); err != nil {
 		return err
 	}
 	if t.result.command, err = t.commands(ctx, "get", "projects", "--kubeconfig", kubeconfig); err != nil {

@@ -42,7 +42,7 @@ func (r *tenants) table() stats.Table {
 		p50, p99 := stats.Median(stats.Seconds(took)), stats.Percentile(stats.Seconds(took), 99)
 		row := []string{name, fmt.Sprintf("%.2f ms", 1000*p50), fmt.Sprintf("%.2f ms", 1000*p99), "", ""}
 		if most > 0 {
-			row[3], row[4] = fmt.Sprintf("p50 < %.0f ms", 1000*most), outcome(p50 < most)
+			row[3], row[4] = fmt.Sprintf("p50 < %.0f ms", 1000*most), stats.Outcome(p50 < most)
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -54,14 +54,7 @@ func (r *tenants) table() stats.Table {
 	times("request with a token that was never used", r.miss, 0)
 	times("pod creation", r.pods, 0)
 	t.Rows = append(t.Rows,
-		[]string{"of which SCC admission, mean", fmt.Sprintf("%.2f ms", 1000*r.scc), "", fmt.Sprintf("< %.0f ms", 1000*mostSCC), outcome(r.scc < mostSCC)},
+		[]string{"of which SCC admission, mean", fmt.Sprintf("%.2f ms", 1000*r.scc), "", fmt.Sprintf("< %.0f ms", 1000*mostSCC), stats.Outcome(r.scc < mostSCC)},
 		[]string{"logins, two at a time", fmt.Sprintf("%.1f/s", r.loginRate), "", "", ""})
 	return t
-}
-
-func outcome(met bool) string {
-	if met {
-		return "met"
-	}
-	return "missed"
 }

@@ -1,4 +1,4 @@
-package main
+package router
 
 import (
 	"context"
@@ -21,11 +21,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/slipway-platform/slipway/internal/apitest"
+	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
-// routerCluster is an API server in memory with a router, and pods. A HAProxy represents the pods:
+// cluster is an API server in memory with a router, and pods. A HAProxy represents the pods:
 // on every loopback address, it responds with the address.
-type routerCluster struct {
+type cluster struct {
 	dir    string
 	client kubernetes.Interface
 	routes dynamic.ResourceInterface
@@ -35,8 +36,8 @@ type routerCluster struct {
 	end    []func()
 }
 
-// routerNamespace is the namespace of all routes.
-const routerNamespace = "bench"
+// namespace is the namespace of all routes.
+const namespace = "bench"
 
 var routeResource = schema.GroupVersionResource{Group: "route.openshift.io", Version: "v1", Resource: "routes"}
 
@@ -49,9 +50,9 @@ const (
 	statsListen = "ROUTER_LISTEN_ADDR"
 )
 
-// newRouterCluster creates a cluster without routes and without the router.
-func newRouterCluster() (c *routerCluster, err error) {
-	c = &routerCluster{ports: map[string]string{}}
+// newCluster creates a cluster without routes and without the router.
+func newCluster() (c *cluster, err error) {
+	c = &cluster{ports: map[string]string{}}
 	defer func() {
 		if err != nil {
 			c.stop()
@@ -70,7 +71,7 @@ func newRouterCluster() (c *routerCluster, err error) {
 	if err != nil {
 		return c, err
 	}
-	c.routes = all.Resource(routeResource).Namespace(routerNamespace)
+	c.routes = all.Resource(routeResource).Namespace(namespace)
 	for _, name := range []string{httpPort, httpsPort, sniPort, noSNIPort, statsListen, "podHTTP", "podHTTPS", "staticHTTP", "staticHTTPS", "staticInner"} {
 		listener, err := net.Listen("tcp", ":0")
 		if err != nil {
@@ -79,18 +80,18 @@ func newRouterCluster() (c *routerCluster, err error) {
 		defer listener.Close() // Not before all ports are selected.
 		_, c.ports[name], _ = net.SplitHostPort(listener.Addr().String())
 	}
-	return c, writeKubeconfig(filepath.Join(c.dir, "kubeconfig"), api.Config())
+	return c, host.WriteKubeconfig(filepath.Join(c.dir, "kubeconfig"), api.Config())
 }
 
 // stop ends everything in reverse order.
-func (c *routerCluster) stop() {
+func (c *cluster) stop() {
 	for i := len(c.end) - 1; i >= 0; i-- {
 		c.end[i]()
 	}
 }
 
 // startProgram runs a program until the cluster stops.
-func (c *routerCluster) startProgram(command *exec.Cmd) error {
+func (c *cluster) startProgram(command *exec.Cmd) error {
 	if err := command.Start(); err != nil {
 		return err
 	}
@@ -102,7 +103,7 @@ func (c *routerCluster) startProgram(command *exec.Cmd) error {
 }
 
 // startRouter starts the router and returns the time until it serves all routes.
-func (c *routerCluster) startRouter(ctx context.Context, program string) (time.Duration, error) {
+func (c *cluster) startRouter(ctx context.Context, program string) (time.Duration, error) {
 	c.router = exec.CommandContext(ctx, program, "router", "--kubeconfig", filepath.Join(c.dir, "kubeconfig"), "--working-dir", filepath.Join(c.dir, "router"), "--service-ca", "")
 	c.router.Env = append(os.Environ(), "ROUTER_BIND_PORTS_AFTER_SYNC=true")
 	for _, name := range []string{httpPort, httpsPort, sniPort, noSNIPort} {
@@ -122,17 +123,17 @@ func (c *routerCluster) startRouter(ctx context.Context, program string) (time.D
 			_ = response.Body.Close()
 			return time.Since(start), nil
 		}
-		if err := pause(ctx, 5*time.Millisecond); err != nil {
+		if err := host.Pause(ctx, 5*time.Millisecond); err != nil {
 			return 0, err
 		}
-		if time.Since(start) > readyTime {
+		if time.Since(start) > host.ReadyTimeout {
 			return 0, fmt.Errorf("the router does not serve; it says: %s", text.String())
 		}
 	}
 }
 
 // pods serves all pods, with the certificate that the router has created for itself.
-func (c *routerCluster) pods() error {
+func (c *cluster) pods() error {
 	return c.haproxy("pods", fmt.Sprintf(`
 frontend pods
   bind :%s
@@ -141,12 +142,12 @@ frontend pods
 `, c.ports["podHTTP"], c.ports["podHTTPS"], c.certificate()))
 }
 
-func (c *routerCluster) certificate() string {
+func (c *cluster) certificate() string {
 	return filepath.Join(c.dir, "router", "conf", "default.pem")
 }
 
 // haproxy runs a HAProxy on a hand-written configuration.
-func (c *routerCluster) haproxy(name, text string) error {
+func (c *cluster) haproxy(name, text string) error {
 	path := filepath.Join(c.dir, name+".cfg")
 	const head = `
 global
@@ -172,23 +173,23 @@ defaults
 const haproxyProgram = "/usr/sbin/haproxy"
 
 // makeService creates a service whose pods have these addresses.
-func (c *routerCluster) makeService(ctx context.Context, name, port string, addresses ...string) error {
-	_, err := c.client.CoreV1().Services(routerNamespace).Create(ctx, &corev1.Service{
+func (c *cluster) makeService(ctx context.Context, name, port string, addresses ...string) error {
+	_, err := c.client.CoreV1().Services(namespace).Create(ctx, &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "web", Port: 80}}},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		return err
 	}
-	_, err = c.client.DiscoveryV1().EndpointSlices(routerNamespace).Create(ctx, c.slice(name, port, addresses...), metav1.CreateOptions{})
+	_, err = c.client.DiscoveryV1().EndpointSlices(namespace).Create(ctx, c.slice(name, port, addresses...), metav1.CreateOptions{})
 	return err
 }
 
-func (c *routerCluster) slice(service, port string, addresses ...string) *discoveryv1.EndpointSlice {
+func (c *cluster) slice(service, port string, addresses ...string) *discoveryv1.EndpointSlice {
 	var number int32
 	_, _ = fmt.Sscan(c.ports[port], &number) // it is an IP address
 	web, ready := "web", true
 	slice := &discoveryv1.EndpointSlice{
-		ObjectMeta:  metav1.ObjectMeta{Namespace: routerNamespace, Name: service, Labels: map[string]string{discoveryv1.LabelServiceName: service}},
+		ObjectMeta:  metav1.ObjectMeta{Namespace: namespace, Name: service, Labels: map[string]string{discoveryv1.LabelServiceName: service}},
 		AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{{Name: &web, Port: &number}},
 	}
 	for _, address := range addresses {
@@ -198,13 +199,13 @@ func (c *routerCluster) slice(service, port string, addresses ...string) *discov
 }
 
 // makeRoute creates a route. Without a termination, the route is for HTTP.
-func (c *routerCluster) makeRoute(ctx context.Context, name, host, service, termination string) error {
+func (c *cluster) makeRoute(ctx context.Context, name, host, service, termination string) error {
 	spec := map[string]any{"host": host, "to": map[string]any{"kind": "Service", "name": service}}
 	if termination != "" {
 		spec["tls"] = map[string]any{"termination": termination}
 	}
 	_, err := c.routes.Create(ctx, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "route.openshift.io/v1", "kind": "Route", "metadata": map[string]any{"name": name, "namespace": routerNamespace}, "spec": spec,
+		"apiVersion": "route.openshift.io/v1", "kind": "Route", "metadata": map[string]any{"name": name, "namespace": namespace}, "spec": spec,
 	}}, metav1.CreateOptions{})
 	return err
 }

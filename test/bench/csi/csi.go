@@ -1,4 +1,6 @@
-package main
+// Package csi measures Slipway's controllers of CSI drivers against the sidecars of Kubernetes: the
+// external attacher, with the same driver and the same API server.
+package csi
 
 import (
 	"context"
@@ -8,26 +10,38 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/slipway-platform/slipway/internal/markdown"
 	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
 const (
-	csiVolumes = 500                   // volumes that are created, attached and detached
-	csiWarm    = 50                    // volumes of the warm-up
-	csiLatency = 10 * time.Millisecond // of each call of the driver
+	volumeCount = 500                   // volumes that are created, attached and detached
+	warmUpCount = 50                    // volumes of the warm-up
+	callLatency = 10 * time.Millisecond // of each call of the driver
 	// of each write of the API server, about the time of a write with etcd
-	csiWrite = 4 * time.Millisecond
+	writeLatency = 4 * time.Millisecond
 	// Concurrent calls of the driver: few enough that two cores do not limit the comparison.
-	csiWorkers   = 5
-	csiDrivers   = 10               // volumes of one process in the larger memory measurement
-	csiMany      = 5000             // volumes of these drivers
-	csiIdle      = 20 * time.Second // until memory is read
+	maxCalls     = 5
+	driverCount  = 10               // volumes of one process in the larger memory measurement
+	manyVolumes  = 5000             // volumes of these drivers
+	idleTime     = 20 * time.Second // until memory is read
 	attacherFrom = "test/bench/attacher"
 	attacherMain = "github.com/kubernetes-csi/external-attacher/v4/cmd/csi-attacher"
 )
 
-// csiRates are the rates of one side.
-type csiRates struct {
+// Options are settings of the measurement.
+type Options struct {
+	Slipway  string // program
+	Stock    string // directory of the stock programs
+	Rounds   int    // how often each side is measured
+	Markdown string // file that gets the tables, or ""
+}
+
+// section is the place of the report in a document.
+var section = markdown.Section{Begin: "<!-- csi:begin -->", End: "<!-- csi:end -->"}
+
+// throughput are the rates of one side.
+type throughput struct {
 	provision, attach, detach float64 // volumes per second; 0 means not measured
 	// API requests to attach and detach one volume, without events.
 	requests float64
@@ -36,29 +50,29 @@ type csiRates struct {
 	processor float64 // seconds of processor time to attach and detach one volume
 }
 
-// csiResult contains all measurements of programs that serve CSI drivers.
-type csiResult struct {
+// results contains all measurements of programs that serve CSI drivers.
+type results struct {
 	machine           string
 	started           time.Time
-	slipway, attacher []csiRates // of each round
-	byHand            csiRates   // slipway with manually created volumes
+	slipway, attacher []throughput // of each round
+	byHand            throughput   // slipway with manually created volumes
 	// slipway and the attacher with one driver, after all volumes are detached.
 	idle      [2]host.Usage
-	many      host.Usage // slipway with csiDrivers drivers and csiMany volumes
-	stockMany host.Usage // one attacher with one driver and csiMany volumes
+	many      host.Usage // slipway with driverCount drivers and manyVolumes volumes
+	stockMany host.Usage // one attacher with one driver and manyVolumes volumes
 }
 
-// runCSI measures the programs that serve CSI drivers and reports the result.
-func runCSI(ctx context.Context, o options) error {
-	attacher := filepath.Join(o.stock, "csi-attacher")
+// Run measures the programs that serve CSI drivers and reports the result.
+func Run(ctx context.Context, o Options) error {
+	attacher := filepath.Join(o.Stock, "csi-attacher")
 	if err := buildAttacher(ctx, attacher); err != nil {
 		return err
 	}
-	result := csiResult{machine: host.Describe(), started: time.Now()}
-	slipway, stock := csiProgram{o.slipway, ownArguments}, csiProgram{attacher, attacherArguments}
+	result := results{machine: host.Describe(), started: time.Now()}
+	slipway, stock := program{o.Slipway, ownArguments}, program{attacher, attacherArguments}
 	fmt.Fprint(os.Stderr, "CSI drivers:")
 	defer fmt.Fprintln(os.Stderr)
-	for range o.rounds {
+	for range o.Rounds {
 		if err := result.round(ctx, slipway, stock); err != nil {
 			return fmt.Errorf("measure CSI drivers: %w", err)
 		}
@@ -66,11 +80,11 @@ func runCSI(ctx context.Context, o options) error {
 	}
 	for _, measure := range []func() error{
 		func() (err error) {
-			result.byHand, result.idle[0], err = slipway.rates(ctx, false, csiIdle)
+			result.byHand, result.idle[0], err = slipway.rates(ctx, false, idleTime)
 			return err
 		},
-		func() (err error) { _, result.idle[1], err = stock.rates(ctx, false, csiIdle); return err },
-		func() (err error) { result.many, err = slipway.memory(ctx, csiDrivers); return err },
+		func() (err error) { _, result.idle[1], err = stock.rates(ctx, false, idleTime); return err },
+		func() (err error) { result.many, err = slipway.memory(ctx, driverCount); return err },
 		func() (err error) { result.stockMany, err = stock.memory(ctx, 1); return err },
 	} {
 		if err := measure(); err != nil {
@@ -79,14 +93,14 @@ func runCSI(ctx context.Context, o options) error {
 		fmt.Fprint(os.Stderr, " .")
 	}
 	fmt.Print(result.text())
-	if o.markdown == "" {
+	if o.Markdown == "" {
 		return nil
 	}
-	return csiSection.Write(o.markdown, result.markdown())
+	return section.Write(o.Markdown, result.markdown())
 }
 
 // round runs the volume operations of both sides, one side after the other.
-func (r *csiResult) round(ctx context.Context, slipway, stock csiProgram) error {
+func (r *results) round(ctx context.Context, slipway, stock program) error {
 	rates, _, err := slipway.rates(ctx, true, 0)
 	if err != nil {
 		return err
@@ -100,7 +114,7 @@ func (r *csiResult) round(ctx context.Context, slipway, stock csiProgram) error 
 }
 
 func ownArguments(kubeconfig string, sockets []string) []string {
-	arguments := []string{"csi", "controller", "--kubeconfig", kubeconfig, "--attach-workers", fmt.Sprint(csiWorkers), "--provision-workers", fmt.Sprint(csiWorkers)}
+	arguments := []string{"csi", "controller", "--kubeconfig", kubeconfig, "--attach-workers", fmt.Sprint(maxCalls), "--provision-workers", fmt.Sprint(maxCalls)}
 	for _, socket := range sockets {
 		arguments = append(arguments, "--csi-address", "unix://"+socket)
 	}
@@ -110,7 +124,7 @@ func ownArguments(kubeconfig string, sockets []string) []string {
 // attacherArguments raise the attacher's limit of five requests per second. The comparison is about
 // the work, not the limit.
 func attacherArguments(kubeconfig string, sockets []string) []string {
-	return []string{"--kubeconfig", kubeconfig, "--csi-address", sockets[0], "--worker-threads", fmt.Sprint(csiWorkers), "--kube-api-qps", "10000", "--kube-api-burst", "10000"}
+	return []string{"--kubeconfig", kubeconfig, "--csi-address", sockets[0], "--worker-threads", fmt.Sprint(maxCalls), "--kube-api-qps", "10000", "--kube-api-burst", "10000"}
 }
 
 // buildAttacher builds the attacher from a separate module.

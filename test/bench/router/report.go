@@ -1,4 +1,4 @@
-package main
+package router
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ const (
 )
 
 // requests compares the router with HAProxy alone.
-func (r routerResult) requests() stats.Table {
+func (r results) requests() stats.Table {
 	t := stats.Table{Heading: []string{"requests", "Slipway", "HAProxy alone", "ratio", "aim", "", "p99, Slipway", "p99, HAProxy"}}
 	of := func(loads []requestLoad, value func(requestLoad) float64) float64 {
 		var values []float64
@@ -35,7 +35,7 @@ func (r routerResult) requests() stats.Table {
 		ratio := stats.Median(ratios)
 		t.Rows = append(t.Rows, []string{
 			load.name, fmt.Sprintf("%.0f/s", of(load.slipway, rate)), fmt.Sprintf("%.0f/s", of(load.static, rate)), fmt.Sprintf("%.2f", ratio),
-			fmt.Sprintf(">= %.2f", leastRequests), outcome(percent(ratio) >= percent(leastRequests)),
+			fmt.Sprintf(">= %.2f", leastRequests), stats.Outcome(stats.Percent(ratio) >= stats.Percent(leastRequests)),
 			fmt.Sprintf("%.2f ms", of(load.slipway, p99)), fmt.Sprintf("%.2f ms", of(load.static, p99)),
 		})
 	}
@@ -43,55 +43,55 @@ func (r routerResult) requests() stats.Table {
 }
 
 // many returns the measurements with many routes.
-func (r routerResult) many() stats.Table {
+func (r results) many() stats.Table {
 	t := stats.Table{Heading: []string{"routes"}}
 	for _, scale := range r.scales {
 		t.Heading = append(t.Heading, fmt.Sprint(scale.routes))
 	}
 	t.Heading = append(t.Heading, "aim", "")
-	add := func(name string, value func(routerScale) string, aim string, met func(routerScale) bool) {
+	add := func(name string, value func(scaleResult) string, aim string, met func(scaleResult) bool) {
 		row := []string{name}
 		result := ""
 		for _, scale := range r.scales {
 			row = append(row, value(scale))
 			if aim != "" && (scale.routes == aimedRoutes || len(r.scales) == 1) {
-				result = outcome(met(scale))
+				result = stats.Outcome(met(scale))
 			}
 		}
 		t.Rows = append(t.Rows, append(row, aim, result))
 	}
-	times := func(of func(routerScale) []time.Duration, percent int) func(routerScale) string {
-		return func(s routerScale) string { return milliseconds(stats.Percentile(stats.Seconds(of(s)), percent)) }
+	times := func(of func(scaleResult) []time.Duration, percent int) func(scaleResult) string {
+		return func(s scaleResult) string { return stats.Milliseconds(stats.Percentile(stats.Seconds(of(s)), percent)) }
 	}
-	within := func(of func(routerScale) []time.Duration, most time.Duration) func(routerScale) bool {
-		return func(s routerScale) bool { return stats.Percentile(stats.Seconds(of(s)), 99) < most.Seconds() }
+	within := func(of func(scaleResult) []time.Duration, most time.Duration) func(scaleResult) bool {
+		return func(s scaleResult) bool { return stats.Percentile(stats.Seconds(of(s)), 99) < most.Seconds() }
 	}
-	created := func(s routerScale) []time.Duration { return s.created }
-	changed := func(s routerScale) []time.Duration { return s.changed }
+	created := func(s scaleResult) []time.Duration { return s.created }
+	changed := func(s scaleResult) []time.Duration { return s.changed }
 	add("route created to first answer, p50", times(created, 50), "", nil)
 	add("route created to first answer, p99", times(created, 99), "< 1000 ms", within(created, mostCreated))
 	add("endpoints changed to first answer, p50", times(changed, 50), "", nil)
 	add("endpoints changed to first answer, p99", times(changed, 99), "< 100 ms", within(changed, mostChanged))
-	add("requests meanwhile", func(s routerScale) string { return fmt.Sprint(s.requests) }, "", nil)
-	add("of which failed", func(s routerScale) string { return fmt.Sprint(s.failed) }, "0", func(s routerScale) bool { return s.failed == 0 })
-	add("router: processor time per second", func(s routerScale) string { return milliseconds(s.seconds) }, "", nil)
-	add("reloads", func(s routerScale) string { return fmt.Sprint(s.reloads) }, "", nil)
-	add("reload, mean", func(s routerScale) string { return milliseconds(s.reload) }, "", nil)
-	add("router started to all routes served", func(s routerScale) string { return inSeconds(s.ready.Seconds()) }, "", nil)
-	add("router: proportional set size", func(s routerScale) string { return mebibytes(float64(s.router.PSS)) }, "", nil)
-	add("HAProxy: proportional set size", func(s routerScale) string { return mebibytes(float64(s.haproxy.PSS)) }, "", nil)
+	add("requests meanwhile", func(s scaleResult) string { return fmt.Sprint(s.requests) }, "", nil)
+	add("of which failed", func(s scaleResult) string { return fmt.Sprint(s.failed) }, "0", func(s scaleResult) bool { return s.failed == 0 })
+	add("router: processor time per second", func(s scaleResult) string { return stats.Milliseconds(s.seconds) }, "", nil)
+	add("reloads", func(s scaleResult) string { return fmt.Sprint(s.reloads) }, "", nil)
+	add("reload, mean", func(s scaleResult) string { return stats.Milliseconds(s.reload) }, "", nil)
+	add("router started to all routes served", func(s scaleResult) string { return stats.InSeconds(s.ready.Seconds()) }, "", nil)
+	add("router: proportional set size", func(s scaleResult) string { return stats.Mebibytes(float64(s.router.PSS)) }, "", nil)
+	add("HAProxy: proportional set size", func(s scaleResult) string { return stats.Mebibytes(float64(s.haproxy.PSS)) }, "", nil)
 	return t
 }
 
-func (r routerResult) conditions() string {
+func (r results) conditions() string {
 	return fmt.Sprintf("%s.\n%s; medians of %d rounds of %s each; %d changes a second for %s.\n",
 		r.machine, r.started.UTC().Format("2006-01-02 15:04 MST"), r.rounds, r.load, churnRate, churnTime)
 }
 
-func (r routerResult) text() string {
+func (r results) text() string {
 	return "\n" + r.conditions() + "\n" + r.requests().Text() + "\n" + r.many().Text()
 }
 
-func (r routerResult) markdown() string {
+func (r results) markdown() string {
 	return r.conditions() + "\n" + r.requests().Markdown() + "\n" + r.many().Markdown()
 }

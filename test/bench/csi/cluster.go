@@ -1,4 +1,4 @@
-package main
+package csi
 
 import (
 	"context"
@@ -17,23 +17,20 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"k8s.io/client-go/util/workqueue"
 
 	"github.com/slipway-platform/slipway/internal/apitest"
 	"github.com/slipway-platform/slipway/storage/csi/fake"
+	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
-// csiProgram serves CSI drivers.
-type csiProgram struct {
+// program serves CSI drivers.
+type program struct {
 	path      string
 	arguments func(kubeconfig string, sockets []string) []string
 }
 
-// csiCluster is an API server in memory and drivers, with a program that serves them.
-type csiCluster struct {
+// cluster is an API server in memory and drivers, with a program that serves them.
+type cluster struct {
 	api     *apitest.Server
 	client  kubernetes.Interface
 	drivers []*fake.Driver
@@ -42,8 +39,8 @@ type csiCluster struct {
 }
 
 // start creates a cluster and starts the program in it.
-func (p csiProgram) start(ctx context.Context, drivers, volumes int) (c *csiCluster, err error) {
-	c = &csiCluster{}
+func (p program) start(ctx context.Context, drivers, volumes int) (c *cluster, err error) {
+	c = &cluster{}
 	defer func() {
 		if err != nil {
 			c.stop()
@@ -56,7 +53,7 @@ func (p csiProgram) start(ctx context.Context, drivers, volumes int) (c *csiClus
 	c.end = append(c.end, func() { _ = os.RemoveAll(dir) })
 	var stop func()
 	c.api, stop = apitest.Serve()
-	c.api.WriteTime = csiWrite
+	c.api.WriteTime = writeLatency
 	c.end = append(c.end, stop)
 	if c.client, err = kubernetes.NewForConfig(c.api.Config()); err != nil {
 		return c, err
@@ -69,7 +66,7 @@ func (p csiProgram) start(ctx context.Context, drivers, volumes int) (c *csiClus
 		return c, err
 	}
 	kubeconfig := filepath.Join(dir, "kubeconfig")
-	if err := writeKubeconfig(kubeconfig, c.api.Config()); err != nil {
+	if err := host.WriteKubeconfig(kubeconfig, c.api.Config()); err != nil {
 		return c, err
 	}
 	c.process = exec.CommandContext(ctx, p.path, p.arguments(kubeconfig, sockets)...)
@@ -80,7 +77,7 @@ func (p csiProgram) start(ctx context.Context, drivers, volumes int) (c *csiClus
 }
 
 // stop ends everything in reverse order.
-func (c *csiCluster) stop() {
+func (c *cluster) stop() {
 	if c.process != nil && c.process.Process != nil {
 		_ = c.process.Process.Signal(syscall.SIGTERM)
 		_ = c.process.Wait() // A stopped program can return any error.
@@ -90,11 +87,11 @@ func (c *csiCluster) stop() {
 	}
 }
 
-func (c *csiCluster) serveDrivers(dir string, count int) (sockets []string, err error) {
+func (c *cluster) serveDrivers(dir string, count int) (sockets []string, err error) {
 	for i := range count {
 		d := fake.New(fake.Options{Name: driverName(i), Plan: func(method string, _ int) fake.Fault {
 			if strings.HasSuffix(method, "Volume") {
-				return fake.Fault{Delay: csiLatency}
+				return fake.Fault{Delay: callLatency}
 			}
 			return fake.Fault{}
 		}})
@@ -112,7 +109,7 @@ func (c *csiCluster) serveDrivers(dir string, count int) (sockets []string, err 
 func driverName(i int) string { return fmt.Sprintf("disk-%d.example.com", i) }
 
 // fill creates a node that has the drivers, a class, and attached volumes of the drivers.
-func (c *csiCluster) fill(ctx context.Context, volumes int) error {
+func (c *cluster) fill(ctx context.Context, volumes int) error {
 	node := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "node"}}
 	for i := range c.drivers {
 		node.Spec.Drivers = append(node.Spec.Drivers, storagev1.CSINodeDriver{Name: driverName(i), NodeID: "node"})
@@ -124,7 +121,7 @@ func (c *csiCluster) fill(ctx context.Context, volumes int) error {
 	if err := errors.Join(nodeErr, csiNodeErr, classErr); err != nil {
 		return err
 	}
-	return each(ctx, volumes, func(i int) error {
+	return host.Each(ctx, volumes, func(i int) error {
 		driver := i % len(c.drivers)
 		name := fmt.Sprintf("old-%d", i)
 		handle, err := c.newVolume(ctx, name, driver)
@@ -142,7 +139,7 @@ func (c *csiCluster) fill(ctx context.Context, volumes int) error {
 	})
 }
 
-func (c *csiCluster) makeVolume(ctx context.Context, name, driver, handle string) error {
+func (c *cluster) makeVolume(ctx context.Context, name, driver, handle string) error {
 	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
 	_, err := c.client.CoreV1().PersistentVolumes().Create(ctx, &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -160,28 +157,12 @@ func attachment(volume, driver string) *storagev1.VolumeAttachment {
 	}}
 }
 
-// each calls a function for each number below count, several concurrently, and returns the errors.
-func each(ctx context.Context, count int, do func(i int) error) error {
-	problems := make([]error, count)
-	workqueue.ParallelizeUntil(ctx, 16, count, func(i int) { problems[i] = do(i) })
-	return errors.Join(problems...)
-}
-
-func writeKubeconfig(path string, config *rest.Config) error {
-	return clientcmd.WriteToFile(clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{"bench": {Server: config.Host, CertificateAuthorityData: config.CAData}},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"bench": {Token: config.BearerToken}},
-		Contexts:       map[string]*clientcmdapi.Context{"bench": {Cluster: "bench", AuthInfo: "bench"}},
-		CurrentContext: "bench",
-	}, path)
-}
-
 // until waits for a condition.
-func (c *csiCluster) until(ctx context.Context, description string, holds func() bool) error {
+func (c *cluster) until(ctx context.Context, description string, holds func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	for !holds() {
-		if err := pause(ctx, 5*time.Millisecond); err != nil {
+		if err := host.Pause(ctx, 5*time.Millisecond); err != nil {
 			return fmt.Errorf("wait until %s: %w", description, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package csi
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 
 // rates lets the program attach and detach volumes: volumes that it has provisioned, and will
 // delete, or manually created ones. Then the program is idle.
-func (p csiProgram) rates(ctx context.Context, provisions bool, idle time.Duration) (r csiRates, usage host.Usage, err error) {
+func (p program) rates(ctx context.Context, provisions bool, idle time.Duration) (r throughput, usage host.Usage, err error) {
 	c, err := p.start(ctx, 1, 0)
 	if err != nil {
 		return r, usage, err
@@ -28,10 +28,10 @@ func (p csiProgram) rates(ctx context.Context, provisions bool, idle time.Durati
 		return r, usage, err
 	}
 	// The first volumes cover work that a process does only once.
-	if _, err := c.lives(ctx, "warm", csiWarm, provisions); err != nil {
+	if _, err := c.lives(ctx, "warm", warmUpCount, provisions); err != nil {
 		return r, usage, err
 	}
-	if r, err = c.lives(ctx, "new", csiVolumes, provisions); err != nil {
+	if r, err = c.lives(ctx, "new", volumeCount, provisions); err != nil {
 		return r, usage, err
 	}
 	if idle > 0 {
@@ -41,7 +41,7 @@ func (p csiProgram) rates(ctx context.Context, provisions bool, idle time.Durati
 }
 
 // lives takes volumes through everything that the program does for them.
-func (c *csiCluster) lives(ctx context.Context, prefix string, count int, provisions bool) (r csiRates, err error) {
+func (c *cluster) lives(ctx context.Context, prefix string, count int, provisions bool) (r throughput, err error) {
 	born := c.requests()
 	var volumes []string
 	if provisions {
@@ -50,7 +50,7 @@ func (c *csiCluster) lives(ctx context.Context, prefix string, count int, provis
 		for i := range count {
 			volumes = append(volumes, fmt.Sprintf("%s-%d", prefix, i))
 		}
-		err = each(ctx, count, func(i int) error { _, err := c.newVolume(ctx, volumes[i], 0); return err })
+		err = host.Each(ctx, count, func(i int) error { _, err := c.newVolume(ctx, volumes[i], 0); return err })
 	}
 	if err != nil {
 		return r, err
@@ -65,7 +65,7 @@ func (c *csiCluster) lives(ctx context.Context, prefix string, count int, provis
 	return r, nil
 }
 
-func (c *csiCluster) attachAndDetach(ctx context.Context, volumes []string, r *csiRates) error {
+func (c *cluster) attachAndDetach(ctx context.Context, volumes []string, r *throughput) error {
 	requests, process := c.requests(), host.Process{PID: c.process.Process.Pid}
 	before, err := process.Usage()
 	if err != nil {
@@ -84,8 +84,8 @@ func (c *csiCluster) attachAndDetach(ctx context.Context, volumes []string, r *c
 }
 
 // memory is the memory of a program that serves drivers with many volumes.
-func (p csiProgram) memory(ctx context.Context, drivers int) (host.Usage, error) {
-	c, err := p.start(ctx, drivers, csiMany)
+func (p program) memory(ctx context.Context, drivers int) (host.Usage, error) {
+	c, err := p.start(ctx, drivers, manyVolumes)
 	if err != nil {
 		return host.Usage{}, err
 	}
@@ -93,18 +93,18 @@ func (p csiProgram) memory(ctx context.Context, drivers int) (host.Usage, error)
 	if err := c.warmUp(ctx); err != nil {
 		return host.Usage{}, err
 	}
-	return c.idle(ctx, csiIdle)
+	return c.idle(ctx, idleTime)
 }
 
-func (c *csiCluster) idle(ctx context.Context, long time.Duration) (host.Usage, error) {
-	if err := pause(ctx, long); err != nil {
+func (c *cluster) idle(ctx context.Context, long time.Duration) (host.Usage, error) {
+	if err := host.Pause(ctx, long); err != nil {
 		return host.Usage{}, err
 	}
 	return host.Process{PID: c.process.Process.Pid}.Usage()
 }
 
 // newVolume creates a volume in the storage of a driver, and its PersistentVolume.
-func (c *csiCluster) newVolume(ctx context.Context, name string, driver int) (handle string, err error) {
+func (c *cluster) newVolume(ctx context.Context, name string, driver int) (handle string, err error) {
 	answer, err := c.drivers[driver].CreateVolume(ctx, &csi.CreateVolumeRequest{Name: name, VolumeCapabilities: []*csi.VolumeCapability{{
 		AccessType: &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{}},
 		AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER},
@@ -120,7 +120,7 @@ func (c *csiCluster) newVolume(ctx context.Context, name string, driver int) (ha
 const firstVolume = "first"
 
 // warmUp waits until the program serves.
-func (c *csiCluster) warmUp(ctx context.Context) error {
+func (c *cluster) warmUp(ctx context.Context) error {
 	before := c.drivers[0].Attachments()
 	if _, err := c.newVolume(ctx, firstVolume, 0); err != nil {
 		return err
@@ -133,7 +133,7 @@ func (c *csiCluster) warmUp(ctx context.Context) error {
 
 // requests counts the program's requests. It excludes requests of the benchmark, lists, watches,
 // and events.
-func (c *csiCluster) requests() (sum int) {
+func (c *cluster) requests() (sum int) {
 	for request, count := range c.api.Requests() {
 		verb, kind, _ := strings.Cut(request, " ")
 		switch {
@@ -148,9 +148,9 @@ func (c *csiCluster) requests() (sum int) {
 // releases is the request with which the benchmark releases a volume from its claim.
 const releases = "update persistentvolumes/status"
 
-func (c *csiCluster) attach(ctx context.Context, volumes []string) (float64, error) {
+func (c *cluster) attach(ctx context.Context, volumes []string) (float64, error) {
 	start := time.Now()
-	err := each(ctx, len(volumes), func(i int) error {
+	err := host.Each(ctx, len(volumes), func(i int) error {
 		_, err := c.client.StorageV1().VolumeAttachments().Create(ctx, attachment(volumes[i], driverName(0)), metav1.CreateOptions{})
 		return err
 	})
@@ -166,9 +166,9 @@ func (c *csiCluster) attach(ctx context.Context, volumes []string) (float64, err
 	return float64(len(volumes)) / time.Since(start).Seconds(), err
 }
 
-func (c *csiCluster) detach(ctx context.Context, volumes []string) (float64, error) {
+func (c *cluster) detach(ctx context.Context, volumes []string) (float64, error) {
 	start := time.Now()
-	err := each(ctx, len(volumes), func(i int) error {
+	err := host.Each(ctx, len(volumes), func(i int) error {
 		return c.client.StorageV1().VolumeAttachments().Delete(ctx, volumes[i], metav1.DeleteOptions{})
 	})
 	if err != nil {
@@ -180,12 +180,12 @@ func (c *csiCluster) detach(ctx context.Context, volumes []string) (float64, err
 
 // provision creates claims that the volume binder has assigned to the driver, and waits for their
 // PersistentVolumes.
-func (c *csiCluster) provision(ctx context.Context, prefix string, count int) (volumes []string, rate float64, err error) {
+func (c *cluster) provision(ctx context.Context, prefix string, count int) (volumes []string, rate float64, err error) {
 	class := "fast"
 	volumes = make([]string, count)
 	there := c.api.Count("persistentvolumes", nil)
 	start := time.Now()
-	err = each(ctx, count, func(i int) error {
+	err = host.Each(ctx, count, func(i int) error {
 		claim, err := c.client.CoreV1().PersistentVolumeClaims("default").Create(ctx, &corev1.PersistentVolumeClaim{
 			ObjectMeta: metav1.ObjectMeta{
 				Name: fmt.Sprintf("%s-%d", prefix, i), Annotations: map[string]string{"volume.kubernetes.io/storage-provisioner": driverName(0)},
@@ -214,12 +214,12 @@ func (c *csiCluster) provision(ctx context.Context, prefix string, count int) (v
 
 // release marks provisioned volumes as released, as the volume binder does, and waits until the
 // program has deleted them.
-func (c *csiCluster) release(ctx context.Context, volumes []string) error {
+func (c *cluster) release(ctx context.Context, volumes []string) error {
 	list, err := c.client.CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
-	err = each(ctx, len(list.Items), func(i int) error {
+	err = host.Each(ctx, len(list.Items), func(i int) error {
 		pv := &list.Items[i]
 		if !slices.Contains(volumes, pv.Name) {
 			return nil

@@ -1,4 +1,4 @@
-package main
+package router
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
 // requestLoad is the result of a load generator.
@@ -17,9 +19,9 @@ type requestLoad struct {
 	failed int
 }
 
-// routerLoads contains the measurements of one kind of requests, with the router and with HAProxy
+// loadResult contains the measurements of one kind of requests, with the router and with HAProxy
 // alone, in each round.
-type routerLoads struct {
+type loadResult struct {
 	name            string
 	slipway, static []requestLoad
 }
@@ -35,8 +37,8 @@ var kinds = []struct{ name, termination, host, port string }{
 var loadPods = []string{"127.0.8.1", "127.0.8.2"}
 
 // measureLoads sends requests alternately through the router and through HAProxy alone.
-func measureLoads(ctx context.Context, program string, o options) (all []routerLoads, err error) {
-	c, err := newRouterCluster()
+func measureLoads(ctx context.Context, program string, o Options) (all []loadResult, err error) {
+	c, err := newCluster()
 	if err != nil {
 		return nil, err
 	}
@@ -58,16 +60,16 @@ func measureLoads(ctx context.Context, program string, o options) (all []routerL
 	if err := c.haproxy("static", c.static()); err != nil {
 		return nil, err
 	}
-	if err := pause(ctx, 2*time.Second); err != nil { // for the first health checks
+	if err := host.Pause(ctx, 2*time.Second); err != nil { // for the first health checks
 		return nil, err
 	}
 	for _, keep := range []bool{true, false} {
 		for _, kind := range kinds {
-			result := routerLoads{name: kind.name + ", connections kept"}
+			result := loadResult{name: kind.name + ", connections kept"}
 			if !keep {
 				result.name = kind.name + ", a connection each"
 			}
-			for range o.rounds {
+			for range o.Rounds {
 				for _, side := range []struct {
 					ports [2]string
 					into  *[]requestLoad
@@ -76,7 +78,7 @@ func measureLoads(ctx context.Context, program string, o options) (all []routerL
 					if kind.termination != "" {
 						url = "https://" + kind.host + ":" + c.ports[side.ports[1]] + "/"
 					}
-					got, err := wrk(ctx, url, keep, o.load)
+					got, err := wrk(ctx, url, keep, o.Load)
 					if err != nil {
 						return nil, err
 					}
@@ -130,7 +132,7 @@ func readWrk(text string) (load requestLoad, err error) {
 // static returns a hand-written configuration for these hosts and pods: cookies keep sessions on a
 // pod, health checks test the pods, headers name the client, and the host name of the TLS handshake
 // selects whether a connection is terminated or passed through.
-func (c *routerCluster) static() string {
+func (c *cluster) static() string {
 	var b strings.Builder
 	headers := func(scheme string) string {
 		return "  option forwardfor\n  http-request set-header X-Forwarded-Host %[req.hdr(Host)]\n  http-request set-header X-Forwarded-Port %[dst_port]\n  http-request set-header X-Forwarded-Proto " + scheme + "\n"

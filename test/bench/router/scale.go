@@ -1,4 +1,4 @@
-package main
+package router
 
 import (
 	"context"
@@ -26,8 +26,8 @@ const (
 	giveUp      = 30 * time.Second
 )
 
-// routerScale contains the measurements of a router with many routes, under churn.
-type routerScale struct {
+// scaleResult contains the measurements of a router with many routes, under churn.
+type scaleResult struct {
 	routes int
 	// ready is the time from the start of the router's process until it serves all routes.
 	ready time.Duration
@@ -43,14 +43,14 @@ type routerScale struct {
 }
 
 // measureScale fills a router with routes and changes some of them continuously.
-func measureScale(ctx context.Context, program string, size int) (scale routerScale, err error) {
+func measureScale(ctx context.Context, program string, size int) (scale scaleResult, err error) {
 	scale.routes = size
-	c, err := newRouterCluster()
+	c, err := newCluster()
 	if err != nil {
 		return scale, err
 	}
 	defer c.stop()
-	if err := each(ctx, size, func(i int) error {
+	if err := host.Each(ctx, size, func(i int) error {
 		if err := c.makeService(ctx, fmt.Sprint("s", i), "podHTTP", podAddress(i, 0)); err != nil {
 			return err
 		}
@@ -67,13 +67,13 @@ func measureScale(ctx context.Context, program string, size int) (scale routerSc
 	if _, err := c.until(ctx, "r0.example.com", func(answer string) bool { return answer == podAddress(0, 0) }, nil); err != nil {
 		return scale, err
 	}
-	if err := pause(ctx, 10*time.Second); err != nil { // while statuses are written
+	if err := host.Pause(ctx, 10*time.Second); err != nil { // while statuses are written
 		return scale, err
 	}
 	if err := c.churn(ctx, &scale); err != nil {
 		return scale, err
 	}
-	if err := pause(ctx, 7*time.Second); err != nil { // for the last reload
+	if err := host.Pause(ctx, 7*time.Second); err != nil { // for the last reload
 		return scale, err
 	}
 	return scale, c.observe(&scale)
@@ -88,7 +88,7 @@ func podAddress(service, generation int) string {
 }
 
 // churn makes changes and waits for their effects, while other clients request unchanged routes.
-func (c *routerCluster) churn(ctx context.Context, scale *routerScale) error {
+func (c *cluster) churn(ctx context.Context, scale *scaleResult) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var load, changes sync.WaitGroup
@@ -97,7 +97,7 @@ func (c *routerCluster) churn(ctx context.Context, scale *routerScale) error {
 	for range 2 {
 		load.Go(func() { c.ask(steady, scale) })
 	}
-	before, err := c.routerUsage()
+	before, err := c.usage()
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (c *routerCluster) churn(ctx context.Context, scale *routerScale) error {
 	changes.Wait()
 	end()
 	load.Wait()
-	after, err := c.routerUsage()
+	after, err := c.usage()
 	scale.seconds = (after.Seconds - before.Seconds) / churnTime.Seconds()
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -160,11 +160,11 @@ type replacement struct {
 
 // replacePod replaces the pod of a service, and waits for the first response of the new pod or a
 // later one.
-func (c *routerCluster) replacePod(ctx context.Context, service int, pod *replacement, scale *routerScale) (time.Duration, error) {
+func (c *cluster) replacePod(ctx context.Context, service int, pod *replacement, scale *scaleResult) (time.Duration, error) {
 	pod.mu.Lock()
 	pod.times++
 	generation, start := pod.times, time.Now()
-	_, err := c.client.DiscoveryV1().EndpointSlices(routerNamespace).Update(ctx, c.slice(fmt.Sprint("s", service), "podHTTP", podAddress(service, generation)), metav1.UpdateOptions{})
+	_, err := c.client.DiscoveryV1().EndpointSlices(namespace).Update(ctx, c.slice(fmt.Sprint("s", service), "podHTTP", podAddress(service, generation)), metav1.UpdateOptions{})
 	pod.mu.Unlock()
 	if err != nil {
 		return 0, err
@@ -178,7 +178,7 @@ func (c *routerCluster) replacePod(ctx context.Context, service int, pod *replac
 }
 
 // addRoute creates a route, waits for its first response, and then sends its name.
-func (c *routerCluster) addRoute(ctx context.Context, name string, hosts chan<- string) (time.Duration, error) {
+func (c *cluster) addRoute(ctx context.Context, name string, hosts chan<- string) (time.Duration, error) {
 	start := time.Now()
 	if err := c.makeRoute(ctx, name, name+".example.com", "s0", ""); err != nil {
 		return 0, err
@@ -189,13 +189,13 @@ func (c *routerCluster) addRoute(ctx context.Context, name string, hosts chan<- 
 	return took, err
 }
 
-// until requests a host until the response, a pod's address or a status, is as expected. If scale
-// is set, responses other than those of pods count as failures.
-func (c *routerCluster) until(ctx context.Context, host string, holds func(string) bool, scale *routerScale) (answer string, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, giveUp, fmt.Errorf("%s is not answered as it should be", host))
+// until requests the host of a name until the response, a pod's address or a status, is as
+// expected. If scale is set, responses other than those of pods count as failures.
+func (c *cluster) until(ctx context.Context, name string, holds func(string) bool, scale *scaleResult) (answer string, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, giveUp, fmt.Errorf("%s is not answered as it should be", name))
 	defer cancel()
 	for {
-		if answer = c.get(ctx, host); holds(answer) {
+		if answer = c.get(ctx, name); holds(answer) {
 			return answer, nil
 		}
 		if scale != nil {
@@ -204,14 +204,14 @@ func (c *routerCluster) until(ctx context.Context, host string, holds func(strin
 				atomic.AddInt64(&scale.failed, 1)
 			}
 		}
-		if err := pause(ctx, askAgain); err != nil {
+		if err := host.Pause(ctx, askAgain); err != nil {
 			return answer, fmt.Errorf("%w: %s", err, answer)
 		}
 	}
 }
 
 // ask requests an unchanged route until ctx ends.
-func (c *routerCluster) ask(ctx context.Context, scale *routerScale) {
+func (c *cluster) ask(ctx context.Context, scale *scaleResult) {
 	for ctx.Err() == nil {
 		answer := c.get(ctx, "r0.example.com")
 		if ctx.Err() != nil {
@@ -221,13 +221,13 @@ func (c *routerCluster) ask(ctx context.Context, scale *routerScale) {
 		if !strings.HasPrefix(answer, "127.") {
 			atomic.AddInt64(&scale.failed, 1)
 		}
-		_ = pause(ctx, askAgain)
+		_ = host.Pause(ctx, askAgain)
 	}
 }
 
 // get requests a host from the router on a new connection. It returns the pod's response, another
 // status, or the error.
-func (c *routerCluster) get(ctx context.Context, host string) string {
+func (c *cluster) get(ctx context.Context, host string) string {
 	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "tcp", "127.0.0.1:"+c.ports[httpPort])
 	}}
@@ -250,13 +250,13 @@ func (c *routerCluster) get(ctx context.Context, host string) string {
 	return string(body)
 }
 
-func (c *routerCluster) routerUsage() (host.Usage, error) {
+func (c *cluster) usage() (host.Usage, error) {
 	return host.Process{PID: c.router.Process.Pid}.Usage()
 }
 
 // observe returns the usage of the router's processes, and its metrics.
-func (c *routerCluster) observe(scale *routerScale) (err error) {
-	if scale.router, err = c.routerUsage(); err != nil {
+func (c *cluster) observe(scale *scaleResult) (err error) {
+	if scale.router, err = c.usage(); err != nil {
 		return err
 	}
 	dirs, err := filepath.Glob("/proc/[0-9]*")
