@@ -18,7 +18,7 @@ import (
 func (s *server) proxy(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	of, ok := s.session(r)
 	target := strings.TrimPrefix(r.URL.Path, proxyPath)
-	upgrade := r.Header.Get("Upgrade") != ""
+	upgrade := isWebSocket(r)
 	switch {
 	case !ok:
 		refuse(w, http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "the session of the console has ended; log in again")
@@ -31,6 +31,12 @@ func (s *server) proxy(w http.ResponseWriter, r *http.Request, next http.Handler
 	default:
 		next.ServeHTTP(responsewriter.WrapForHTTP1Or2(&cleaned{ResponseWriter: w}), authorized(r, target, of.Token))
 	}
+}
+
+// isWebSocket reports whether a request opens a WebSocket. Scripts cannot set csrfHeader there, so
+// its Origin, which browsers always send, must suffice.
+func isWebSocket(r *http.Request) bool {
+	return r.Method == http.MethodGet && strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }
 
 // isAPI reports whether a path belongs to the API or its description.
@@ -54,8 +60,13 @@ func sameOrigin(r *http.Request) bool {
 // authenticate, or to be another user.
 var forwarded = []string{
 	"Accept", "Accept-Encoding", "Connection", "Content-Length", "Content-Type", "If-Match", "If-None-Match", "Range",
-	"Sec-Websocket-Extensions", "Sec-Websocket-Key", "Sec-Websocket-Protocol", "Sec-Websocket-Version",
-	"Upgrade", "User-Agent", "X-Forwarded-For", "X-Real-Ip",
+	"User-Agent", "X-Forwarded-For", "X-Real-Ip",
+}
+
+// forwardedWebSocket are further headers of a WebSocket that the API gets. The API's WebSockets
+// require an origin.
+var forwardedWebSocket = []string{
+	"Origin", "Sec-Websocket-Extensions", "Sec-Websocket-Key", "Sec-Websocket-Protocol", "Sec-Websocket-Version", "Upgrade",
 }
 
 // acceptParameter of a WebSocket replaces the Accept header, which scripts cannot set there. A
@@ -67,16 +78,18 @@ const acceptParameter = "accept"
 func authorized(r *http.Request, target, token string) *http.Request {
 	request := r.WithContext(r.Context())
 	request.Header = http.Header{}
-	for _, name := range forwarded {
+	names := forwarded
+	if isWebSocket(r) {
+		names = slices.Concat(forwarded, forwardedWebSocket)
+	}
+	for _, name := range names {
 		if values := r.Header[textproto.CanonicalMIMEHeaderKey(name)]; len(values) > 0 {
 			request.Header[textproto.CanonicalMIMEHeaderKey(name)] = values
 		}
 	}
 	request.Header.Set("Authorization", "Bearer "+token)
 	request.URL = &url.URL{Path: target, RawQuery: r.URL.RawQuery}
-	if r.Header.Get("Upgrade") != "" {
-		// The API's WebSockets require an origin.
-		request.Header.Set("Origin", r.Header.Get("Origin"))
+	if isWebSocket(r) {
 		query := request.URL.Query()
 		if query.Has(acceptParameter) {
 			request.Header.Set("Accept", query.Get(acceptParameter))

@@ -76,6 +76,8 @@ func TestProxyRejectsRequestsThatNoPageSends(t *testing.T) {
 		"a WebSocket without an origin":       {b, "GET", pods, header("Upgrade", "websocket"), 403},
 		"a WebSocket of a sandboxed document": {b, "GET", pods, header("Upgrade", "websocket", "Origin", "null"), 403},
 		"a WebSocket over plain HTTP":         {b, "GET", pods, header("Upgrade", "websocket", "Origin", "http://master.example.com:8443"), 403},
+		"an upgrade that is no WebSocket":     {b, "POST", pods, header("Upgrade", "other", "Origin", public), 403},
+		"a WebSocket that is no GET":          {b, "POST", pods, header("Upgrade", "websocket", "Origin", public), 403},
 		"a WebSocket to a pod":                {b, "GET", proxyPath + "/api/v1/namespaces/a/pods/b/proxy/", header("Upgrade", "websocket", "Origin", public), 404},
 		"another path":                        {b, "POST", proxyPath + "/oauth/token", header(csrfHeader, csrf), 404},
 		"no path":                             {b, "GET", proxyPath, header(csrfHeader, csrf), 404},

@@ -23,14 +23,15 @@ const consolePath = "/console/"
 func ensureClients(ctx context.Context, clients store.Objects[*oauthv1.OAuthClient],
 	publicURL, consoleURL string) error {
 	console := []string{publicURL + consolePath}
+	challenge := client.ChallengeRequired
 	if consoleURL != "" && consoleURL != console[0] {
-		console = append(console, consoleURL)
+		// The web console of OpenShift 3.11 has no secret and sends no challenge. Its codes go to one
+		// address over TLS.
+		console, challenge = append(console, consoleURL), client.ChallengeOptional
 	}
 	for _, desired := range []*oauthv1.OAuthClient{
-		// The web console of OpenShift 3.11 has no secret and sends no challenge. Its codes go to
-		// one address over TLS.
 		{ObjectMeta: metav1.ObjectMeta{
-			Name: client.WebConsole, Annotations: map[string]string{client.ChallengeAnnotation: client.ChallengeOptional},
+			Name: client.WebConsole, Annotations: map[string]string{client.ChallengeAnnotation: challenge},
 		}, RedirectURIs: console},
 		{ObjectMeta: metav1.ObjectMeta{Name: client.Browser}, RedirectURIs: []string{publicURL + displayPath}, Secret: rand.Text()},
 		{ObjectMeta: metav1.ObjectMeta{Name: client.Challenging}, RedirectURIs: []string{publicURL + implicitPath}, RespondWithChallenges: true},
@@ -45,7 +46,7 @@ func ensureClients(ctx context.Context, clients store.Objects[*oauthv1.OAuthClie
 
 func ensureClient(ctx context.Context, clients store.Objects[*oauthv1.OAuthClient],
 	desired *oauthv1.OAuthClient) error {
-	client, err := clients.Get(ctx, desired.Name)
+	existing, err := clients.Get(ctx, desired.Name)
 	if apierrors.IsNotFound(err) {
 		_, err = clients.Create(ctx, desired)
 		return err
@@ -53,7 +54,7 @@ func ensureClient(ctx context.Context, clients store.Objects[*oauthv1.OAuthClien
 	if err != nil {
 		return err
 	}
-	changed := client.DeepCopy()
+	changed := existing.DeepCopy()
 	for _, address := range desired.RedirectURIs {
 		if !slices.Contains(changed.RedirectURIs, address) {
 			// The first URI applies if a request names none, but only while it is the only one.
@@ -61,11 +62,12 @@ func ensureClient(ctx context.Context, clients store.Objects[*oauthv1.OAuthClien
 		}
 	}
 	for name, value := range desired.Annotations {
-		if _, ok := changed.Annotations[name]; !ok {
+		// Earlier versions exempted their own console.
+		if current, ok := changed.Annotations[name]; !ok || value == client.ChallengeRequired && current == client.ChallengeOptional {
 			metav1.SetMetaDataAnnotation(&changed.ObjectMeta, name, value)
 		}
 	}
-	if slices.Equal(changed.RedirectURIs, client.RedirectURIs) && maps.Equal(changed.Annotations, client.Annotations) {
+	if slices.Equal(changed.RedirectURIs, existing.RedirectURIs) && maps.Equal(changed.Annotations, existing.Annotations) {
 		return nil
 	}
 	_, err = clients.Update(ctx, changed)

@@ -8,8 +8,10 @@ import (
 
 	oauthv1 "github.com/openshift/api/oauth/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/slipway-platform/slipway/oauth/client"
+	"github.com/slipway-platform/slipway/oauth/store/storetest"
 )
 
 // requested logs a user in with the manual token flow, and returns the address of the page that
@@ -159,7 +161,9 @@ func TestPublicClientMustSendS256(t *testing.T) {
 		{"the client of oc login with S256", client.Challenging, "code", "S256", ""},
 		{"the client of oc login with a token", client.Challenging, "token", "none", ""},
 		{"the client of oc login with plain", client.Challenging, "code", "plain", "invalid_request"},
-		{"the web console of 3.11", client.WebConsole, "code", "none", ""},
+		{"the web console", client.WebConsole, "code", "none", "invalid_request"},
+		{"the web console with plain", client.WebConsole, "code", "plain", "invalid_request"},
+		{"the web console with S256", client.WebConsole, "code", "S256", ""},
 		{"the browser's client", client.Browser, "code", "none", ""},
 		{"an exempted client with plain", "old", "code", "plain", ""},
 		{"an exempted client without a challenge", "old", "code", "none", ""},
@@ -188,5 +192,37 @@ func TestPublicClientMustSendS256(t *testing.T) {
 	// The empty secret of a client that has another one opens nothing.
 	if _, err := w.registry.Authenticate(t.Context(), "rotating", ""); err == nil {
 		t.Error("the empty secret is one of the client")
+	}
+}
+
+func TestOnlyAnotherWebConsoleIsExemptFromChallenges(t *testing.T) {
+	const other = "https://console.example.com/"
+	for name, tt := range map[string]struct {
+		existing *string // annotation
+		console  string
+		want     string
+	}{
+		"first start":                         {nil, "", client.ChallengeRequired},
+		"the address of our own console":      {nil, "https://master/console/", client.ChallengeRequired},
+		"another console":                     {nil, other, client.ChallengeOptional},
+		"the default of an earlier version":   {ptr.To(client.ChallengeOptional), "", client.ChallengeRequired},
+		"the administrator requires it there": {ptr.To(client.ChallengeRequired), other, client.ChallengeRequired},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clients := storetest.New[*oauthv1.OAuthClient](oauthv1.Resource("oauthclients"))
+			if tt.existing != nil {
+				object := &oauthv1.OAuthClient{ObjectMeta: metav1.ObjectMeta{Name: client.WebConsole, Annotations: map[string]string{client.ChallengeAnnotation: *tt.existing}}}
+				if _, err := clients.Create(t.Context(), object); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := ensureClients(t.Context(), clients, "https://master", tt.console); err != nil {
+				t.Fatal(err)
+			}
+			got, err := clients.Get(t.Context(), client.WebConsole)
+			if err != nil || got.Annotations[client.ChallengeAnnotation] != tt.want {
+				t.Errorf("%v, %v, want %s", got.Annotations, err, tt.want)
+			}
+		})
 	}
 }

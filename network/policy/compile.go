@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -17,37 +18,78 @@ type compiler struct {
 	result      *ruleset
 	// chainsOf contains the chains of the policies that select each pod of this node.
 	chainsOf map[direction]map[netip.Addr][]string
+	// sets are all sets of peers and ports so far, with the work that each took.
+	sets map[string]measuredSet
+	// budget is that of the owner of the project that is compiled, and draft is its content.
+	budget *budget
+	draft  *draft
+}
+
+// measuredSet is a set with the work that it took, as a budget counts it.
+type measuredSet struct {
+	set
+	work int
 }
 
 // compile returns the ruleset that enforces the policies of a snapshot.
 //
 // A policy has one chain for each direction, whose rules accept packets. An isolated pod has a
 // chain that jumps to the chains of all policies that select it, and then drops the packet. Pods
-// that the same policies select share it. Pods that a selector selects are elements of a set, which
-// all rules with that selector share. So the number of rules that a packet passes depends only on
-// the policies of the two pods, not on the number of pods, projects or policies.
+// that the same policies select share it. The pods that a rule of a policy selects are elements of
+// a set, which all rules with the same selectors share. So the number of rules that a packet passes
+// depends only on the policies of the two pods, not on the number of pods, projects or policies.
+//
+// The work for the projects of one user is limited. A project that exceeds it is closed: its pods
+// are isolated, and no rule accepts packets. Otherwise, one user could delay the policies of all.
 func compile(s snapshot) *ruleset {
 	c := &compiler{
-		snapshot: s, inNamespace: s.byNamespace(), result: newRuleset(),
+		snapshot: s, inNamespace: s.byNamespace(), result: newRuleset(), sets: map[string]measuredSet{},
 		chainsOf: map[direction]map[netip.Addr][]string{egress: {}, ingress: {}},
 	}
-	policed := map[string]bool{}
-	for _, policy := range s.policies {
-		policed[policy.Namespace] = true
-		c.add(policy)
+	budgets := s.budgets()
+	for _, project := range s.projects() {
+		c.budget = budgets[project.owner]
+		c.addProject(project)
 	}
 	for direction, chainsOf := range c.chainsOf {
 		for address, chains := range chainsOf {
 			c.isolate(direction, address, chains)
 		}
 	}
-	for _, p := range s.pods {
-		if p.local && p.unknown && policed[p.namespace] {
-			c.isolate(egress, p.address, nil)
-			c.isolate(ingress, p.address, nil)
+	return c.result
+}
+
+// addProject adds the policies of a project, or closes the project if they exceed the budget.
+func (c *compiler) addProject(p project) {
+	c.draft = newDraft()
+	for _, policy := range p.policies {
+		if !c.budget.exhausted() {
+			c.add(policy)
 		}
 	}
-	return c.result
+	closed := c.budget.exhausted()
+	if closed {
+		c.result.close(p.namespace)
+	} else {
+		c.commit()
+	}
+	for _, pod := range c.inNamespace[p.namespace] {
+		if pod.local && (closed || pod.unknown) {
+			c.isolate(egress, pod.address, nil)
+			c.isolate(ingress, pod.address, nil)
+		}
+	}
+}
+
+// commit adds the draft of a project to the result.
+func (c *compiler) commit() {
+	maps.Copy(c.result.chains, c.draft.chains)
+	for name := range c.draft.sets {
+		c.result.sets[name] = c.sets[name].set
+	}
+	for d, chainsOf := range c.draft.chainsOf {
+		maps.Copy(c.chainsOf[d], chainsOf)
+	}
 }
 
 // add adds the chains of a policy, if it selects pods of this node.
@@ -62,6 +104,7 @@ func (c *compiler) add(policy *networkingv1.NetworkPolicy) {
 			selected = append(selected, p.address)
 		}
 	}
+	c.budget.spend(1 + len(c.inNamespace[policy.Namespace]))
 	if len(selected) == 0 {
 		return
 	}
@@ -70,9 +113,9 @@ func (c *compiler) add(policy *networkingv1.NetworkPolicy) {
 			continue
 		}
 		name := direction.String() + "-" + hash(policy.Namespace, policy.Name)
-		c.result.chains[name] = chain{comment: policy.Namespace + "/" + policy.Name, rules: rules(policy)}
+		c.draft.chains[name] = chain{comment: policy.Namespace + "/" + policy.Name, rules: rules(policy)}
 		for _, address := range selected {
-			c.chainsOf[direction][address] = append(c.chainsOf[direction][address], name)
+			c.draft.chainsOf[direction][address] = append(c.draft.chainsOf[direction][address], name)
 		}
 	}
 }
@@ -108,7 +151,10 @@ func (c *compiler) isolate(d direction, address netip.Addr, policies []string) {
 // ingressRules returns the rules that accept packets to the pods of a policy.
 func (c *compiler) ingressRules(policy *networkingv1.NetworkPolicy) (rules []string) {
 	for _, rule := range policy.Spec.Ingress {
-		rules = append(rules, accept(c.peers(ingress, policy.Namespace, rule.From), c.ports(rule.Ports))...)
+		if c.budget.exhausted() {
+			break
+		}
+		rules = append(rules, c.accept(c.peers(ingress, policy.Namespace, rule.From), c.ports(c.inNamespace[policy.Namespace], rule.Ports))...)
 	}
 	return rules
 }
@@ -116,13 +162,18 @@ func (c *compiler) ingressRules(policy *networkingv1.NetworkPolicy) (rules []str
 // egressRules returns the rules that accept packets from the pods of a policy.
 func (c *compiler) egressRules(policy *networkingv1.NetworkPolicy) (rules []string) {
 	for _, rule := range policy.Spec.Egress {
-		rules = append(rules, accept(c.peers(egress, policy.Namespace, rule.To), c.ports(rule.Ports))...)
+		if c.budget.exhausted() {
+			break
+		}
+		rules = append(rules, c.accept(c.peers(egress, policy.Namespace, rule.To), c.ports(c.pods, rule.Ports))...)
 	}
 	return rules
 }
 
-// accept returns rules that accept packets from any of the peers to any of the ports.
-func accept(peers, ports []string) (rules []string) {
+// accept returns rules that accept packets from any of the peers to any of the ports, of which
+// there are at most four.
+func (c *compiler) accept(peers, ports []string) (rules []string) {
+	c.budget.spend(len(peers) * len(ports))
 	for _, peer := range peers {
 		for _, port := range ports {
 			rules = append(rules, strings.Join(append(strings.Fields(peer+" "+port), "accept"), " "))

@@ -1,21 +1,23 @@
 package policy
 
 import (
+	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/yaml"
 )
 
 // shop is a cluster: two projects, pods of this node and pods of another node.
 func shop() snapshot {
-	http := []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}}
+	http := map[portName]int32{{"tcp", "http"}: 8080}
 	return snapshot{
 		namespaces: map[string]labels.Set{"shop": {"team": "blue"}, "bank": {"team": "red"}},
 		pods: []pod{
@@ -82,7 +84,7 @@ func TestCompile(t *testing.T) {
 		{"combined selectors", `{podSelector: {}, ingress: [{from: [{namespaceSelector: {}, podSelector: {matchLabels: {app: web}}}]}]}`, ingress, "10.128.0.3",
 			"ip saddr [10.128.0.2, 10.128.0.4, 10.129.0.2] accept\ncounter drop"},
 		{"selectors of separate peers", `{podSelector: {}, ingress: [{from: [{namespaceSelector: {matchLabels: {team: red}}}, {podSelector: {matchLabels: {app: db}}}]}]}`,
-			ingress, "10.128.0.3", "ip saddr [10.128.0.4] accept\nip saddr [10.128.0.3] accept\ncounter drop"},
+			ingress, "10.128.0.3", "ip saddr [10.128.0.3, 10.128.0.4] accept\ncounter drop"},
 		{"ports", `{podSelector: {}, ingress: [{ports: [{port: 443}, {port: 80, protocol: TCP}, {port: 8000, endPort: 8100}, {port: 53, protocol: UDP}, {port: 7, protocol: SCTP}]}]}`,
 			ingress, "10.128.0.3", "sctp dport { 7 } accept\ntcp dport { 80, 443, 8000-8100 } accept\nudp dport { 53 } accept\ncounter drop"},
 		{"overlapping ports", `{podSelector: {}, ingress: [{ports: [{port: 80}, {port: 70, endPort: 81}, {port: 82}]}]}`,
@@ -90,15 +92,15 @@ func TestCompile(t *testing.T) {
 		{"all ports of a protocol", `{podSelector: {}, ingress: [{ports: [{protocol: UDP}, {port: 5, protocol: UDP}]}]}`,
 			ingress, "10.128.0.3", "meta l4proto udp accept\ncounter drop"},
 		{"named port", `{podSelector: {}, ingress: [{ports: [{port: http}]}]}`, ingress, "10.128.0.2",
-			"ip daddr . tcp dport [10.128.0.2 . 8080, 10.129.0.2 . 8080] accept\ncounter drop"},
-		{"unknown named port", `{podSelector: {}, ingress: [{ports: [{port: ftp}]}]}`, ingress, "10.128.0.2", "ip daddr . tcp dport [] accept\ncounter drop"},
+			"ip daddr . meta l4proto . th dport [10.128.0.2 . tcp . 8080, 10.129.0.2 . tcp . 8080] accept\ncounter drop"},
+		{"unknown named port", `{podSelector: {}, ingress: [{ports: [{port: ftp}]}]}`, ingress, "10.128.0.2", "ip daddr . meta l4proto . th dport [] accept\ncounter drop"},
 		{"blocks", `{podSelector: {}, ingress: [{from: [{ipBlock: {cidr: 10.0.0.0/8}}, {ipBlock: {cidr: 10.1.0.0/16}}, {ipBlock: {cidr: "fd00::/8"}}]}]}`,
 			ingress, "10.128.0.3", "ip saddr { 10.0.0.0/8 } accept\ncounter drop"},
 		{"block with exceptions", `{podSelector: {}, ingress: [{from: [{ipBlock: {cidr: 10.0.0.0/8, except: [10.1.2.0/24, 10.1.0.0/16]}}], ports: [{port: 1}]}]}`,
 			ingress, "10.128.0.3", "ip saddr 10.0.0.0/8 ip saddr != { 10.1.0.0/16 } tcp dport { 1 } accept\ncounter drop"},
 		{"only an IPv6 block", `{podSelector: {}, ingress: [{from: [{ipBlock: {cidr: "fd00::/8"}}]}]}`, ingress, "10.128.0.3", "counter drop"},
 		{"egress", `{podSelector: {}, policyTypes: [Egress], egress: [{to: [{podSelector: {matchLabels: {app: web}}}], ports: [{port: http}]}]}`, egress, "10.128.0.3",
-			"ip daddr [10.128.0.2, 10.129.0.2] ip daddr . tcp dport [10.128.0.2 . 8080, 10.129.0.2 . 8080] accept\ncounter drop"},
+			"ip daddr [10.128.0.2, 10.129.0.2] ip daddr . meta l4proto . th dport [10.128.0.2 . tcp . 8080, 10.129.0.2 . tcp . 8080] accept\ncounter drop"},
 		{"egress does not isolate ingress", `{podSelector: {}, policyTypes: [Egress]}`, ingress, "10.128.0.3", "not isolated"},
 		{"egress by its rules", `{podSelector: {}, egress: [{}]}`, egress, "10.128.0.3", "accept\ncounter drop"},
 	} {
@@ -164,5 +166,88 @@ func TestManyPodsShareRules(t *testing.T) {
 	}
 	if rules != 3 {
 		t.Errorf("400 pods that may reach each other need %d rules, want 3", rules)
+	}
+}
+
+func TestPeersAndPortsAddUp(t *testing.T) {
+	s := shop()
+	var policy networkingv1.NetworkPolicySpec
+	policy.Ingress = make([]networkingv1.NetworkPolicyIngressRule, 1)
+	const count = 100
+	for i := range count {
+		name := intstr.FromString(fmt.Sprint("port-", i))
+		policy.Ingress[0].Ports = append(policy.Ingress[0].Ports, networkingv1.NetworkPolicyPort{Port: &name})
+		policy.Ingress[0].From = append(policy.Ingress[0].From, networkingv1.NetworkPolicyPeer{
+			PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{fmt.Sprint("label-", i): ""}},
+		})
+	}
+	s.policies = []*networkingv1.NetworkPolicy{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "large"}, Spec: policy}}
+	rules := 0
+	for _, chain := range compile(s).chains {
+		rules += len(chain.rules)
+	}
+	if rules > count {
+		t.Errorf("%d peers and %[1]d ports need %d rules", count, rules)
+	}
+}
+
+// manyRules returns a policy with count rules whose selectors differ.
+func manyRules(t *testing.T, project, name string, count int) *networkingv1.NetworkPolicy {
+	t.Helper()
+	policy := policyOf(t, name, `{podSelector: {}}`)
+	policy.Namespace = project
+	for i := range count {
+		policy.Spec.Ingress = append(policy.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{From: []networkingv1.NetworkPolicyPeer{{
+			NamespaceSelector: &metav1.LabelSelector{}, PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{fmt.Sprint(project, name, i): ""}},
+		}}})
+	}
+	return policy
+}
+
+func TestTooLargePoliciesCloseTheProjectOnly(t *testing.T) {
+	const share = minWork / 12
+	for name, c := range map[string]struct {
+		requesters map[string]string
+		policies   []*networkingv1.NetworkPolicy
+		want       []string
+	}{
+		"one policy": {nil, []*networkingv1.NetworkPolicy{manyRules(t, "shop", "a", minWork), policyOf(t, "small", "{podSelector: {}}")}, []string{"shop"}},
+		"many policies": {nil, []*networkingv1.NetworkPolicy{
+			manyRules(t, "shop", "a", share), manyRules(t, "shop", "b", share), manyRules(t, "shop", "c", share), manyRules(t, "bank", "a", share),
+		}, []string{"shop"}},
+		"projects of one user, the largest": {map[string]string{"shop": "mallory", "bank": "mallory"}, []*networkingv1.NetworkPolicy{
+			manyRules(t, "bank", "a", 2*share), manyRules(t, "shop", "a", share), manyRules(t, "shop", "b", 10),
+		}, []string{"bank"}},
+		"large, but not too large": {nil, []*networkingv1.NetworkPolicy{manyRules(t, "shop", "a", share), manyRules(t, "bank", "b", share)}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := shop()
+			s.policies, s.requesters = c.policies, c.requesters
+			r := compile(s)
+			if diff := cmp.Diff(c.want, r.closed); diff != "" {
+				t.Errorf("closed projects (-want +got):\n%s", diff)
+			}
+			for _, p := range s.pods {
+				for _, d := range []direction{egress, ingress} {
+					got := r.text(d, p.address.String())
+					if closed := got == "counter drop"; p.local && closed != slices.Contains(c.want, p.namespace) {
+						t.Errorf("%s of %s in project %s: closed: %t", d, p.address, p.namespace, closed)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestRulesWithEqualSelectorsCountOnce(t *testing.T) {
+	s := shop()
+	const rules = 200
+	for i := range 20 {
+		policy := manyRules(t, "shop", "a", rules)
+		policy.Name = fmt.Sprint("copy-", i)
+		s.policies = append(s.policies, policy)
+	}
+	if r := compile(s); len(r.closed) != 0 || len(r.sets) != rules+len(newRuleset().sets) {
+		t.Errorf("%d sets, closed projects: %v", len(r.sets), r.closed)
 	}
 }

@@ -3,7 +3,9 @@ package policy
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
+	projectv1 "github.com/openshift/api/project/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -72,7 +74,10 @@ func trim(object any) (any, error) {
 	case *corev1.Pod:
 		return trimPod(object), nil
 	case *corev1.Namespace:
-		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: object.Name, UID: object.UID, ResourceVersion: object.ResourceVersion, Labels: object.Labels}}, nil
+		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+			Name: object.Name, UID: object.UID, ResourceVersion: object.ResourceVersion, Labels: object.Labels,
+			Annotations: map[string]string{projectv1.ProjectRequesterAnnotation: object.Annotations[projectv1.ProjectRequesterAnnotation]},
+		}}, nil
 	case *networkingv1.NetworkPolicy:
 		object.ManagedFields, object.Annotations = nil, nil
 	}
@@ -88,15 +93,11 @@ func trimPod(p *corev1.Pod) *corev1.Pod {
 	if hash, static := p.Annotations[corev1.MirrorPodAnnotationKey]; static {
 		small.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: hash}
 	}
-	var ports []corev1.ContainerPort
-	for _, container := range append(p.Spec.InitContainers, p.Spec.Containers...) {
-		for _, port := range container.Ports {
-			if port.Name != "" {
-				ports = append(ports, port)
-			}
+	for _, container := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
+		if len(container.Ports) > 0 {
+			small.Spec.Containers = append(small.Spec.Containers, corev1.Container{Ports: container.Ports})
 		}
 	}
-	small.Spec.Containers = []corev1.Container{{Ports: ports}}
 	return small
 }
 
@@ -116,10 +117,11 @@ func (o *objects) find(local cni.Pod) *corev1.Pod {
 
 // snapshot returns the state of the cluster, with the pods of this node that have an address.
 func (o *objects) snapshot(node string, local []cni.Pod) snapshot {
-	s := snapshot{namespaces: map[string]labels.Set{}}
+	s := snapshot{namespaces: map[string]labels.Set{}, requesters: map[string]string{}}
 	for _, object := range o.namespaces.GetStore().List() {
 		namespace := object.(*corev1.Namespace)
 		s.namespaces[namespace.Name] = namespace.Labels
+		s.requesters[namespace.Name] = namespace.Annotations[projectv1.ProjectRequesterAnnotation]
 	}
 	for _, object := range o.policies.GetStore().List() {
 		s.policies = append(s.policies, object.(*networkingv1.NetworkPolicy))
@@ -150,5 +152,5 @@ func (o *objects) snapshot(node string, local []cni.Pod) snapshot {
 }
 
 func describePod(p *corev1.Pod, address netip.Addr, local bool) pod {
-	return pod{namespace: p.Namespace, labels: p.Labels, ports: p.Spec.Containers[0].Ports, address: address, local: local}
+	return pod{namespace: p.Namespace, labels: p.Labels, ports: namedPorts(p.Spec.Containers), address: address, local: local}
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/netip"
 	"slices"
@@ -12,17 +13,19 @@ import (
 )
 
 // peers returns the matches of a rule's peers. A packet that satisfies one of them is from or to a
-// peer. A rule without peers has one match that every packet satisfies.
+// peer. A rule without peers has one match that every packet satisfies. All pods are in one set.
 func (c *compiler) peers(d direction, namespace string, peers []networkingv1.NetworkPolicyPeer) (matches []string) {
 	if len(peers) == 0 {
 		return []string{""}
 	}
 	var blocks []netip.Prefix
+	var selectors []networkingv1.NetworkPolicyPeer
 	for _, peer := range peers {
 		if peer.IPBlock == nil {
-			matches = append(matches, d.peer()+" @"+c.peerSet(namespace, peer))
+			selectors = append(selectors, peer)
 			continue
 		}
+		c.budget.spend(1 + len(peer.IPBlock.Except))
 		block, except := prefixes(peer.IPBlock.CIDR), prefixes(peer.IPBlock.Except...)
 		if len(except) == 0 {
 			blocks = append(blocks, block...)
@@ -31,6 +34,9 @@ func (c *compiler) peers(d direction, namespace string, peers []networkingv1.Net
 		for _, prefix := range block {
 			matches = append(matches, d.peer()+" "+prefix.String()+" "+d.peer()+" != "+literal(except))
 		}
+	}
+	if len(selectors) > 0 {
+		matches = append(matches, d.peer()+" @"+c.peerSet(namespace, selectors))
 	}
 	if blocks = widest(blocks); len(blocks) > 0 {
 		matches = append(matches, d.peer()+" "+literal(blocks))
@@ -50,9 +56,10 @@ func prefixes(cidrs ...string) (result []netip.Prefix) {
 
 // widest removes networks that another one contains. The rest do not overlap.
 func widest(networks []netip.Prefix) (result []netip.Prefix) {
-	slices.SortFunc(networks, func(a, b netip.Prefix) int { return a.Bits() - b.Bits() })
+	slices.SortFunc(networks, func(a, b netip.Prefix) int { return cmp.Or(a.Addr().Compare(b.Addr()), a.Bits()-b.Bits()) })
 	for _, network := range networks {
-		if !slices.ContainsFunc(result, func(wider netip.Prefix) bool { return wider.Overlaps(network) }) {
+		// Networks are disjoint, or one contains the other and precedes it.
+		if last := len(result) - 1; last < 0 || !result[last].Overlaps(network) {
 			result = append(result, network)
 		}
 	}
@@ -68,42 +75,76 @@ func literal(networks []netip.Prefix) string {
 	return "{ " + strings.Join(texts, ", ") + " }"
 }
 
-// peerSet returns the name of the set of the pods that a peer selects. Equal selectors share a set.
-func (c *compiler) peerSet(namespace string, peer networkingv1.NetworkPolicyPeer) string {
-	if peer.NamespaceSelector != nil {
-		namespace = ""
+// peerSet returns the name of the set of the pods that any of the peers selects. Equal selectors
+// share a set.
+func (c *compiler) peerSet(namespace string, peers []networkingv1.NetworkPolicyPeer) string {
+	var keys, descriptions []string
+	for _, peer := range peers {
+		namespace := namespace
+		if peer.NamespaceSelector != nil {
+			namespace = ""
+		}
+		key, err := json.Marshal([]any{namespace, peer.NamespaceSelector, peer.PodSelector})
+		if err != nil {
+			panic(err) // selectors are plain data
+		}
+		keys = append(keys, string(key))
+		descriptions = append(descriptions, describe(namespace, peer))
 	}
-	key, err := json.Marshal([]any{namespace, peer.NamespaceSelector, peer.PodSelector})
-	if err != nil {
-		panic(err) // selectors are plain data
+	c.budget.spend(len(peers))
+	return c.share("peers-"+hash(keys...), func() measuredSet {
+		result := measuredSet{set: set{kind: "ipv4_addr", comment: strings.Join(descriptions, "; "), elements: map[string]bool{}}}
+		for _, peer := range peers {
+			if result.work += c.selectPeers(namespace, peer, result.elements); result.work > c.budget.remaining {
+				break
+			}
+		}
+		return result
+	})
+}
+
+// share adds a set to the draft. create returns a set with the work for it. A set that exceeds the
+// budget can be incomplete: the project is closed, and no other rule shares the set.
+func (c *compiler) share(name string, create func() measuredSet) string {
+	measured, exists := c.sets[name]
+	if !exists {
+		measured = create()
+		if measured.work <= c.budget.remaining {
+			c.sets[name] = measured
+		}
 	}
-	name := "peers-" + hash(string(key))
-	if _, exists := c.result.sets[name]; !exists {
-		c.result.sets[name] = set{kind: "ipv4_addr", comment: describe(namespace, peer), elements: c.selectPeers(namespace, peer)}
-	}
+	c.budget.spendOnSet(name, measured.work)
+	c.draft.sets[name] = true
 	return name
 }
 
-// selectPeers returns the addresses of the pods that a peer selects. An invalid selector, which the
-// API server accepts in no policy, selects nothing.
-func (c *compiler) selectPeers(namespace string, peer networkingv1.NetworkPolicyPeer) map[string]bool {
+// selectPeers adds the addresses of the pods that a peer selects, and returns the number of
+// comparisons. An invalid selector, which the API server accepts in no policy, selects nothing.
+func (c *compiler) selectPeers(namespace string, peer networkingv1.NetworkPolicyPeer, elements map[string]bool) (work int) {
 	podSelector, podErr := selectorOrEverything(peer.PodSelector)
 	namespaceSelector, namespaceErr := selectorOrEverything(peer.NamespaceSelector)
-	elements := map[string]bool{}
 	if podErr != nil || namespaceErr != nil {
-		return elements
+		return 0
 	}
-	for name, pods := range c.inNamespace {
-		if namespace != "" && name != namespace || namespace == "" && !c.selectsNamespace(namespaceSelector, name) {
-			continue
-		}
+	add := func(pods []pod) {
+		work += len(pods)
 		for _, p := range pods {
 			if !p.unknown && podSelector.Matches(p.labels) {
 				elements[p.address.String()] = true
 			}
 		}
 	}
-	return elements
+	if peer.NamespaceSelector == nil {
+		add(c.inNamespace[namespace])
+		return work
+	}
+	work += len(c.inNamespace)
+	for name, pods := range c.inNamespace {
+		if c.selectsNamespace(namespaceSelector, name) {
+			add(pods)
+		}
+	}
+	return work
 }
 
 func (c *compiler) selectsNamespace(selector labels.Selector, name string) bool {

@@ -30,6 +30,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -51,6 +53,8 @@ type Enforcer struct {
 	Socket string
 	// LeaseDir is the directory of the CNI plugin's leases.
 	LeaseDir string
+
+	note func(string)
 }
 
 // errStopped means that the component ends. The CNI plugin tries again.
@@ -65,6 +69,10 @@ const (
 
 // Name returns the component's name.
 func (*Enforcer) Name() string { return "network-policy" }
+
+// Notes sets the function that gets a note while projects are closed because their policies are too
+// large.
+func (e *Enforcer) Notes(note func(string)) { e.note = note }
 
 // Run enforces policies until ctx ends. The rules stay in force when it returns.
 func (e *Enforcer) Run(ctx context.Context, ready func()) error {
@@ -107,6 +115,7 @@ type enforcement struct {
 	objects  *objects
 	table    *table
 	requests <-chan chan<- error // of the CNI plugin
+	closed   []string            // the projects that the note names
 }
 
 // loop writes the rules after each change and each request, until ctx ends. One write serves all
@@ -157,11 +166,27 @@ func drain(requests <-chan chan<- error) (waiting []chan<- error) {
 // sync makes the kernel enforce the policies of now.
 func (s *enforcement) sync(ctx context.Context) error {
 	if len(s.objects.policies.GetStore().ListKeys()) == 0 {
+		s.report(nil)
 		return s.table.apply(ctx, newRuleset())
 	}
 	local, err := cni.ListPods(s.LeaseDir)
 	if err != nil {
 		return err
 	}
-	return s.table.apply(ctx, compile(s.objects.snapshot(s.NodeName, local)))
+	rules := compile(s.objects.snapshot(s.NodeName, local))
+	s.report(rules.closed)
+	return s.table.apply(ctx, rules)
+}
+
+// report notes the projects that are closed, if they have changed.
+func (s *enforcement) report(closed []string) {
+	if s.note == nil || slices.Equal(closed, s.closed) {
+		return
+	}
+	s.closed = closed
+	if len(closed) == 0 {
+		s.note("")
+		return
+	}
+	s.note("the network policies are too large, so all connections of pods are dropped in the projects " + strings.Join(closed, ", "))
 }

@@ -24,24 +24,29 @@ func (r portRange) String() string {
 }
 
 // ports returns the matches of a rule's ports. A packet that satisfies one of them is to one of the
-// ports. A rule without ports has one match that every packet satisfies, of any protocol.
-func (c *compiler) ports(ports []networkingv1.NetworkPolicyPort) (matches []string) {
+// ports. A rule without ports has one match that every packet satisfies, of any protocol. All named
+// ports are in one set; a name means the port of that name of each destination.
+func (c *compiler) ports(destinations []pod, ports []networkingv1.NetworkPolicyPort) (matches []string) {
 	if len(ports) == 0 {
 		return []string{""}
 	}
-	ranges := map[string][]portRange{}
+	c.budget.spend(len(ports))
+	ranges, names := map[string][]portRange{}, map[portName]bool{}
 	for _, port := range ports {
 		protocol := protocolOf(port.Protocol)
 		switch {
 		case port.Port == nil:
 			ranges[protocol] = append(ranges[protocol], allPorts)
 		case port.Port.Type == intstr.String:
-			matches = append(matches, fmt.Sprintf("ip daddr . %s dport @%s", protocol, c.portSet(protocol, port.Port.StrVal)))
+			names[portName{protocol, port.Port.StrVal}] = true
 		case port.EndPort != nil:
 			ranges[protocol] = append(ranges[protocol], portRange{port.Port.IntVal, *port.EndPort})
 		default:
 			ranges[protocol] = append(ranges[protocol], portRange{port.Port.IntVal, port.Port.IntVal})
 		}
+	}
+	if len(names) > 0 {
+		matches = append(matches, "ip daddr . meta l4proto . th dport @"+c.portSet(destinations, names))
 	}
 	for _, protocol := range sortedKeys(ranges) {
 		merged := merge(ranges[protocol])
@@ -57,6 +62,9 @@ func (c *compiler) ports(ports []networkingv1.NetworkPolicyPort) (matches []stri
 	}
 	return matches
 }
+
+// portName is a name of ports with a protocol.
+type portName struct{ protocol, name string }
 
 func protocolOf(protocol *corev1.Protocol) string {
 	if protocol == nil || *protocol == "" {
@@ -78,21 +86,41 @@ func merge(ranges []portRange) (result []portRange) {
 	return result
 }
 
-// portSet returns the name of the set of all pods' ports with a name. A named port of a policy
-// means the port of the destination, so one set serves the rules of both directions.
-func (c *compiler) portSet(protocol, name string) string {
-	setName := "ports-" + protocol + "-" + name
-	if _, exists := c.result.sets[setName]; exists {
-		return setName
+// portSet returns the name of the set of the destinations' ports with one of the names.
+func (c *compiler) portSet(destinations []pod, names map[portName]bool) string {
+	key := []string{""}
+	if len(destinations) < len(c.pods) {
+		key[0] = destinations[0].namespace // those of one project
 	}
-	elements := map[string]bool{}
-	for _, p := range c.pods {
-		for _, port := range p.ports {
-			if port.Name == name && protocolOf(&port.Protocol) == protocol {
-				elements[fmt.Sprintf("%s . %d", p.address, port.ContainerPort)] = true
+	for name := range names {
+		key = append(key, name.protocol+" "+name.name)
+	}
+	slices.Sort(key[1:])
+	return c.share("ports-"+hash(key...), func() measuredSet {
+		result := measuredSet{set: set{kind: "ipv4_addr . inet_proto . inet_service", comment: "named ports", elements: map[string]bool{}}}
+		for _, p := range destinations {
+			result.work++
+			for name, number := range p.ports {
+				if names[name] {
+					result.elements[fmt.Sprintf("%s . %s . %d", p.address, name.protocol, number)] = true
+				}
+			}
+		}
+		return result
+	})
+}
+
+// namedPorts returns the number of each named port. As in Services, the first container that has
+// the name decides.
+func namedPorts(containers []corev1.Container) map[portName]int32 {
+	result := map[portName]int32{}
+	for _, container := range containers {
+		for _, port := range container.Ports {
+			name := portName{protocolOf(&port.Protocol), port.Name}
+			if _, exists := result[name]; !exists && port.Name != "" {
+				result[name] = port.ContainerPort
 			}
 		}
 	}
-	c.result.sets[setName] = set{kind: "ipv4_addr . inet_service", comment: "named ports", elements: elements}
-	return setName
+	return result
 }

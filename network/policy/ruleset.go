@@ -15,6 +15,8 @@ type ruleset struct {
 	chains map[string]chain
 	// pods contains the chain of each isolated pod of this node.
 	pods map[direction]map[netip.Addr]string
+	// closed are the projects whose policies exceed the budget of their owner, in order.
+	closed []string
 }
 
 // set is an nftables set. Its elements are in the syntax of nft.
@@ -58,6 +60,12 @@ func newRuleset() *ruleset {
 	}
 }
 
+// close adds a closed project.
+func (r *ruleset) close(project string) {
+	at, _ := slices.BinarySearch(r.closed, project)
+	r.closed = slices.Insert(r.closed, at, project)
+}
+
 // equal reports whether two chains have the same rules.
 func (c chain) equal(other chain) bool {
 	return c.comment == other.comment && slices.Equal(c.rules, other.rules)
@@ -69,5 +77,5 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 // hash returns a short name for text, such as a part of a chain's name.
 func hash(text ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(text, "\x00")))
-	return hex.EncodeToString(sum[:8])
+	return hex.EncodeToString(sum[:16])
 }

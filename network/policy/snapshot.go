@@ -3,7 +3,6 @@ package policy
 import (
 	"net/netip"
 
-	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/labels"
 )
@@ -11,6 +10,7 @@ import (
 // snapshot is the state of the cluster that decides which packets a node forwards.
 type snapshot struct {
 	namespaces map[string]labels.Set // labels by name
+	requesters map[string]string     // users who requested the projects, by project
 	pods       []pod                 // those with an address of the pod network
 	policies   []*networkingv1.NetworkPolicy
 }
@@ -19,7 +19,7 @@ type snapshot struct {
 type pod struct {
 	namespace string
 	labels    labels.Set
-	ports     []corev1.ContainerPort // those with a name
+	ports     map[portName]int32 // by name
 	address   netip.Addr
 	local     bool // runs on this node
 	// unknown means that the pod's labels are not known yet.

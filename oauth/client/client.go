@@ -61,10 +61,12 @@ type Client struct {
 	secrets []string
 }
 
-// ChallengeAnnotation of an OAuthClient with the value ChallengeOptional sets OptionalChallenge.
+// ChallengeAnnotation of an OAuthClient with the value ChallengeOptional sets OptionalChallenge. All
+// other values mean ChallengeRequired.
 const (
 	ChallengeAnnotation = "oauth.slipway.io/code-challenge"
 	ChallengeOptional   = "optional"
+	ChallengeRequired   = "required"
 )
 
 // Public reports whether the client has no secret: every program can pretend to be the client.

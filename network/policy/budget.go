@@ -1,0 +1,102 @@
+package policy
+
+import (
+	"cmp"
+	"maps"
+	"net/netip"
+	"slices"
+
+	networkingv1 "k8s.io/api/networking/v1"
+)
+
+// The work for the projects of one user is at most minWork, plus workPerPod for each pod and project
+// of the cluster, because a selector can have to be compared with all of them. Its unit is a rule,
+// an element, or a comparison of a selector with labels.
+const (
+	minWork    = 20_000
+	workPerPod = 100
+)
+
+// budget limits the work for the projects of one user.
+type budget struct {
+	remaining int
+	// sets contains the sets that count already.
+	sets map[string]bool
+}
+
+func (b *budget) spend(work int) { b.remaining -= work }
+
+func (b *budget) exhausted() bool { return b.remaining < 0 }
+
+// spendOnSet counts the work for a set, once.
+func (b *budget) spendOnSet(name string, work int) {
+	if !b.sets[name] {
+		b.sets[name] = true
+		b.spend(work)
+	}
+}
+
+// budgets returns a budget for each owner.
+func (s snapshot) budgets() map[string]*budget {
+	result := map[string]*budget{}
+	for _, p := range s.projects() {
+		result[p.owner] = &budget{remaining: minWork + workPerPod*(len(s.pods)+len(s.namespaces)), sets: map[string]bool{}}
+	}
+	return result
+}
+
+// project is a project with policies.
+type project struct {
+	namespace string
+	// owner is the user who requested the project. A project that an administrator created otherwise
+	// is an owner of its own.
+	owner    string
+	policies []*networkingv1.NetworkPolicy
+	size     int
+}
+
+// projects returns the projects with policies, small ones first: a user's large project must not
+// use up the budget of the user's other projects.
+func (s snapshot) projects() []project {
+	byNamespace := map[string]*project{}
+	for _, policy := range s.policies {
+		p := byNamespace[policy.Namespace]
+		if p == nil {
+			p = &project{namespace: policy.Namespace, owner: cmp.Or(s.requesters[policy.Namespace], "project "+policy.Namespace)}
+			byNamespace[policy.Namespace] = p
+		}
+		p.policies = append(p.policies, policy)
+		p.size += size(policy)
+	}
+	var result []project
+	for p := range maps.Values(byNamespace) {
+		slices.SortFunc(p.policies, func(a, b *networkingv1.NetworkPolicy) int { return cmp.Compare(a.Name, b.Name) })
+		result = append(result, *p)
+	}
+	slices.SortFunc(result, func(a, b project) int {
+		return cmp.Or(cmp.Compare(a.size, b.size), cmp.Compare(a.namespace, b.namespace))
+	})
+	return result
+}
+
+// size returns the number of rules, peers and ports of a policy.
+func size(policy *networkingv1.NetworkPolicy) (count int) {
+	for _, rule := range policy.Spec.Ingress {
+		count += 1 + len(rule.From) + len(rule.Ports)
+	}
+	for _, rule := range policy.Spec.Egress {
+		count += 1 + len(rule.To) + len(rule.Ports)
+	}
+	return count + 1
+}
+
+// draft is the content of a ruleset for one project.
+type draft struct {
+	sets     map[string]bool // names
+	chains   map[string]chain
+	chainsOf map[direction]map[netip.Addr][]string
+}
+
+func newDraft() *draft {
+	return &draft{sets: map[string]bool{}, chains: map[string]chain{}, chainsOf: map[direction]map[netip.Addr][]string{egress: {}, ingress: {}}}
+}
