@@ -148,9 +148,9 @@ var errWaiting = errors.New("others wait already")
 // pace waits until a write is allowed, or fails if the writer must not wait.
 func (p *pacer) pace(ctx context.Context, mark tenant.Mark, size int) error {
 	if !mark.NoWait {
-		return p.wait(ctx, mark.Name, size)
+		return p.wait(ctx, mark, size)
 	}
-	if !p.tenant(mark.Name).limiter.AllowN(p.clock.Now(), cost(size)) || !p.total(size).try(mark.Name, cost(size)) {
+	if !p.tenant(mark.Name).limiter.AllowN(p.clock.Now(), cost(size)) || !p.total(size).try(mark.Share(), cost(size)) {
 		return errWaiting
 	}
 	return nil
@@ -167,25 +167,37 @@ func (p *pacer) total(size int) *fairQueue {
 	return p.small
 }
 
-// wait blocks until the tenant's own rate, and then its share of the total, allow a write.
-func (p *pacer) wait(ctx context.Context, tenant string, size int) error {
-	pace, total, bytes := p.tenant(tenant), p.total(size), cost(size)
+// wait blocks until the tenant's own rate, and then its share of the total, allow a write. A user's
+// projects have one share, and one count of waiting writes.
+func (p *pacer) wait(ctx context.Context, mark tenant.Mark, size int) error {
+	pace, share, total, bytes := p.tenant(mark.Name), mark.Share(), p.total(size), cost(size)
+	if p.delay(pace, size) > maxDelay {
+		return errWaiting
+	}
 	now := p.clock.Now()
 	reservation := pace.limiter.ReserveN(now, bytes)
 	delay := reservation.DelayFrom(now)
-	if delay == 0 && total.try(tenant, bytes) {
+	if delay == 0 && total.try(share, bytes) {
 		return nil
 	}
-	if delay > maxDelay || !p.enter(pace) {
+	queue := p.tenant(share)
+	if delay > maxDelay || !p.enter(queue) {
 		reservation.CancelAt(now)
 		return errWaiting
 	}
-	defer p.leave(pace)
+	defer p.leave(queue)
 	if err := p.sleep(ctx, now, delay); err != nil {
 		reservation.CancelAt(p.clock.Now())
 		return err
 	}
-	return total.wait(ctx, tenant, bytes)
+	return total.wait(ctx, share, bytes)
+}
+
+// delay returns the time until the rate of a tenant allows a value. It reserves nothing: a write
+// that is refused must not count.
+func (p *pacer) delay(pace *tenantPace, size int) time.Duration {
+	missing := float64(cost(size)) - pace.limiter.TokensAt(p.clock.Now())
+	return max(0, time.Duration(missing/tenantRate*float64(time.Second)))
 }
 
 // enter counts a write that waits, and reports whether it may.

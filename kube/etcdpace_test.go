@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -68,6 +69,9 @@ func send(t *testing.T, ctx context.Context, p *pacer, txn *etcdserverpb.TxnRequ
 	}
 	return applied
 }
+
+// mark returns the mark of a tenant whose writes may wait.
+func mark(name string) tenant.Mark { return tenant.Mark{Name: name} }
 
 // large is the size of a large object.
 const large = 1 << 20
@@ -180,12 +184,12 @@ func TestTenantCannotOccupyServerWithWaitingWrites(t *testing.T) {
 	start := func(tenant string) {
 		t.Helper()
 		count++
-		go func() { results <- p.wait(ctx, tenant, largeValue) }()
+		go func() { results <- p.wait(ctx, mark(tenant), largeValue) }()
 		eventually.True(t, "the write to wait", func() bool { return clock.Waiters() == count })
 	}
 	refuses := func(tenant string) {
 		t.Helper()
-		if err := p.wait(ctx, tenant, largeValue); !errors.Is(err, errWaiting) {
+		if err := p.wait(ctx, mark(tenant), largeValue); !errors.Is(err, errWaiting) {
 			t.Errorf("one more write of %s: %v", tenant, err)
 		}
 	}
@@ -194,10 +198,10 @@ func TestTenantCannotOccupyServerWithWaitingWrites(t *testing.T) {
 		start("project evil")
 	}
 	refuses("project evil")
-	if err := p.wait(ctx, "project shop", largeValue); err != nil {
+	if err := p.wait(ctx, mark("project shop"), largeValue); err != nil {
 		t.Errorf("a write of another tenant: %v", err)
 	}
-	// A user with many projects
+	// Users with many projects
 	for project := 0; count < maxTotalWaiting; project++ {
 		name := fmt.Sprint("project ", project)
 		exhaust(name)
@@ -217,8 +221,74 @@ func TestTenantCannotOccupyServerWithWaitingWrites(t *testing.T) {
 		}
 	}
 	clock.Step(time.Minute)
-	if err := p.wait(t.Context(), "project evil", large); err != nil {
+	if err := p.wait(t.Context(), mark("project evil"), large); err != nil {
 		t.Errorf("writes whose requests ended count: %v", err)
+	}
+}
+
+func TestProjectsOfUserHaveOneShare(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Now())
+	p := newPacer(databaseQuota, clock)
+	for p.small.try("others", tenantBurst) {
+	}
+	for p.small.try("others", cost(largeValue)) {
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var writes sync.WaitGroup
+	defer writes.Wait()
+	defer cancel()
+	waits := func(count int) {
+		t.Helper()
+		eventually.True(t, fmt.Sprint(count, " writes to wait"), func() bool {
+			p.small.mu.Lock()
+			defer p.small.mu.Unlock()
+			return len(p.small.waiting) == count
+		})
+	}
+	for project := range maxTotalWaiting {
+		evil := tenant.Mark{Name: fmt.Sprint("project evil-", project), Owner: "user mallory"}
+		if project >= maxWaiting {
+			ended, end := context.WithCancel(ctx)
+			end() // a write that waits fails
+			if err := p.wait(ended, evil, largeValue); !errors.Is(err, errWaiting) {
+				t.Errorf("one more write of the user: %v", err)
+			}
+			continue
+		}
+		writes.Go(func() { _ = p.wait(ctx, evil, largeValue) })
+		waits(project + 1)
+	}
+	result := make(chan error, 1)
+	writes.Go(func() { result <- p.wait(ctx, mark("project shop"), largeValue) })
+	waits(maxWaiting + 1)
+	// Two writes fit: one of each.
+	interval := time.Duration(cost(largeValue)) * time.Second / totalRate
+	for remaining := maxWaiting; remaining >= maxWaiting-1; remaining-- {
+		eventually.True(t, "the first write to wait for the rate", clock.HasWaiters)
+		clock.Step(interval + time.Millisecond)
+		waits(remaining)
+	}
+	eventually.True(t, "the write of another tenant", func() bool { return len(result) > 0 })
+	if err := <-result; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRefusedWritesDoNotCount(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Now())
+	p := newPacer(databaseQuota, clock)
+	p.tenant("project evil").limiter.AllowN(clock.Now(), tenantBurst)
+	var clients sync.WaitGroup
+	for range 100 {
+		clients.Go(func() {
+			if err := p.wait(t.Context(), mark("project evil"), 4*large); !errors.Is(err, errWaiting) {
+				t.Errorf("the write waits: %v", err)
+			}
+		})
+	}
+	clients.Wait()
+	if tokens := p.tenant("project evil").limiter.TokensAt(clock.Now()); tokens < 0 {
+		t.Errorf("the tenant has %v bytes left", tokens)
 	}
 }
 
@@ -226,7 +296,7 @@ func TestWriteDoesNotWaitLong(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Now())
 	p := newPacer(databaseQuota, clock)
 	p.tenant("project evil").limiter.AllowN(clock.Now(), tenantBurst)
-	if err := p.wait(t.Context(), "project evil", int(maxDelay/time.Second)*tenantRate+1); !errors.Is(err, errWaiting) {
+	if err := p.wait(t.Context(), mark("project evil"), int(maxDelay/time.Second)*tenantRate+1); !errors.Is(err, errWaiting) {
 		t.Errorf("the write waits: %v", err)
 	}
 }

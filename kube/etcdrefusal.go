@@ -35,11 +35,8 @@ func full() error {
 // tooMany returns the pacer's error for a write that exceeds the rate of its tenant. It contains
 // when the tenant can try again.
 func (p *pacer) tooMany(name string, size int, cause error) error {
-	now := p.clock.Now()
-	reservation := p.tenant(name).limiter.ReserveN(now, cost(size))
-	delay := reservation.DelayFrom(now)
-	reservation.CancelAt(now)
-	return refused("too many or too large objects are written for "+name+": "+cause.Error()+"; try again later", max(delay, time.Second))
+	delay := max(p.delay(p.tenant(name), size), time.Second)
+	return refused("too many or too large objects are written for "+name+": "+cause.Error()+"; try again later", delay)
 }
 
 // refused returns an error of etcd. Its detail is the delay until a repetition can succeed, or 0 if

@@ -6,10 +6,12 @@ import (
 	"strings"
 
 	imagev1 "github.com/openshift/api/image/v1"
+	projectv1 "github.com/openshift/api/project/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
+	corelisters "k8s.io/client-go/listers/core/v1"
 
 	"github.com/slipway-platform/slipway/internal/tenant"
 )
@@ -28,19 +30,45 @@ const (
 
 // markTenant adds the tenant of a request to its context. The API server's client of etcd sends the
 // tenant with each write of the request, so that etcd need not derive it from the written keys: the
-// key of an image, for instance, names no project.
-func markTenant(next http.Handler) http.Handler {
+// key of an image, for instance, names no project. requester returns the user who requested a
+// project, or "".
+func markTenant(requester func(project string) string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, ok := request.RequestInfoFrom(r.Context())
 		caller, authenticated := request.UserFrom(r.Context())
 		if ok && authenticated {
 			if mark := markOf(info, caller, r.Header); mark.Name != "" {
 				mark.Deletes = info.Verb == "delete" || info.Verb == "deletecollection"
+				mark.Owner = ownerOf(mark.Name, requester)
 				r = r.WithContext(mark.With(r.Context()))
 			}
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// ownerOf returns the tenant who requested the project that a tenant is, or "".
+func ownerOf(name string, requester func(project string) string) string {
+	project, ok := tenant.ProjectOf(name)
+	if !ok {
+		return ""
+	}
+	if user := requester(project); user != "" {
+		return tenant.User(user)
+	}
+	return ""
+}
+
+// requesters returns a function that returns the user who requested a project. Users can't change
+// the annotation.
+func requesters(namespaces corelisters.NamespaceLister) func(project string) string {
+	return func(project string) string {
+		namespace, err := namespaces.Get(project)
+		if err != nil {
+			return "" // it is new: the cache doesn't have it yet
+		}
+		return namespace.Annotations[projectv1.ProjectRequesterAnnotation]
+	}
 }
 
 // markPublic marks requests of the login pages, until the page knows the user.

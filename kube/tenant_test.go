@@ -3,6 +3,7 @@ package kube
 import (
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	imagev1 "github.com/openshift/api/image/v1"
@@ -12,6 +13,14 @@ import (
 	"github.com/slipway-platform/slipway/internal/tenant"
 )
 
+// requester requested the projects whose names begin with "requested".
+func requester(project string) string {
+	if strings.HasPrefix(project, "requested") {
+		return "alice"
+	}
+	return ""
+}
+
 func TestRequestHasItsTenant(t *testing.T) {
 	const loopback = user.APIServerUser
 	for name, c := range map[string]struct {
@@ -20,6 +29,8 @@ func TestRequestHasItsTenant(t *testing.T) {
 		want           tenant.Mark
 	}{
 		"object in a project":        {"alice", "", request.RequestInfo{Namespace: "shop", Resource: "configmaps"}, tenant.Mark{Name: "project shop"}},
+		"object in a user's project": {"bob", "", request.RequestInfo{Namespace: "requested", Resource: "configmaps"}, tenant.Mark{Name: "project requested", Owner: "user alice"}},
+		"account of that project":    {"system:serviceaccount:requested:default", "", request.RequestInfo{Resource: "projectrequests"}, tenant.Mark{Name: "project requested", Owner: "user alice"}},
 		"object by its account":      {"system:serviceaccount:shop:default", "", request.RequestInfo{Namespace: "shop", Resource: "pods"}, tenant.Mark{Name: "project shop"}},
 		"object by another's":        {"system:serviceaccount:evil:default", "", request.RequestInfo{Namespace: "shop", Resource: "pods"}, tenant.Mark{Name: "project shop"}},
 		"object by a controller":     {"system:serviceaccount:kube-system:job-controller", "", request.RequestInfo{Namespace: "shop", Resource: "pods"}, tenant.Mark{Name: "project shop", NoWait: true}},
@@ -52,7 +63,7 @@ func TestRequestHasItsTenant(t *testing.T) {
 			r.Header.Set(tenantHeader, c.header)
 			ctx := request.WithRequestInfo(request.WithUser(r.Context(), &user.DefaultInfo{Name: c.caller}), &c.info)
 			got := tenant.Mark{Name: "no request"}
-			markTenant(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = tenant.Outgoing(r.Context()) })).
+			markTenant(requester, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = tenant.Outgoing(r.Context()) })).
 				ServeHTTP(httptest.NewRecorder(), r.WithContext(ctx))
 			if got != c.want {
 				t.Errorf("the tenant is %+v, want %+v", got, c.want)
@@ -76,7 +87,7 @@ func TestRequestOfServerToItselfCarriesTenant(t *testing.T) {
 		got := tenant.Mark{Name: "no request"}
 		server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			ctx := request.WithRequestInfo(request.WithUser(r.Context(), &user.DefaultInfo{Name: user.APIServerUser}), &info)
-			markTenant(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = tenant.Outgoing(r.Context()) })).ServeHTTP(nil, r.WithContext(ctx))
+			markTenant(requester, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = tenant.Outgoing(r.Context()) })).ServeHTTP(nil, r.WithContext(ctx))
 		}))
 		defer server.Close()
 		r, err := http.NewRequestWithContext(mark.With(t.Context()), "GET", server.URL, nil)

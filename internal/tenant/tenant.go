@@ -4,7 +4,9 @@
 package tenant
 
 import (
+	"cmp"
 	"context"
+	"strings"
 
 	"google.golang.org/grpc/metadata"
 )
@@ -16,14 +18,21 @@ const (
 	// nameKey is the key of the tenant in the metadata of requests to etcd. Names of users can have
 	// any character, which requires the suffix.
 	nameKey = "slipway-tenant-bin"
+	// ownerKey is the key of the tenant's owner.
+	ownerKey = "slipway-tenant-owner-bin"
 	// noWaitKey exists if the writer must not wait for the tenant's other writes.
 	noWaitKey = "slipway-tenant-no-wait"
 	// deletesKey exists if the request deletes objects.
 	deletesKey = "slipway-tenant-deletes"
 )
 
+const projectPrefix = "project "
+
 // Project returns the tenant of a project.
-func Project(name string) string { return "project " + name }
+func Project(name string) string { return projectPrefix + name }
+
+// ProjectOf returns the project that a tenant is. ok is false for other tenants.
+func ProjectOf(name string) (project string, ok bool) { return strings.CutPrefix(name, projectPrefix) }
 
 // User returns the tenant of a user who writes outside of projects.
 func User(name string) string { return "user " + name }
@@ -32,12 +41,18 @@ func User(name string) string { return "user " + name }
 type Mark struct {
 	// Name is the tenant. It is empty for the platform.
 	Name string
+	// Owner is the tenant who requested the project that Name names. All projects of an owner have
+	// one share. It is empty if nobody requested the project.
+	Owner string
 	// NoWait means that the writer is not the tenant, but a component of the platform that serves
 	// all tenants. Its writes fail where those of the tenant would wait.
 	NoWait bool
 	// Deletes means that the request deletes objects. Some objects are changed first.
 	Deletes bool
 }
+
+// Share returns the name under which the tenant shares what all tenants have together.
+func (m Mark) Share() string { return cmp.Or(m.Owner, m.Name) }
 
 // With returns a context of requests to etcd with a mark, which replaces an earlier one.
 func (m Mark) With(ctx context.Context) context.Context {
@@ -46,10 +61,14 @@ func (m Mark) With(ctx context.Context) context.Context {
 		outgoing = metadata.MD{}
 	}
 	delete(outgoing, nameKey)
+	delete(outgoing, ownerKey)
 	delete(outgoing, noWaitKey)
 	delete(outgoing, deletesKey)
 	if m.Name != "" {
 		outgoing.Set(nameKey, m.Name)
+	}
+	if m.Owner != "" {
+		outgoing.Set(ownerKey, m.Owner)
 	}
 	if m.NoWait {
 		outgoing.Set(noWaitKey, "true")
@@ -76,6 +95,9 @@ func of(md metadata.MD) Mark {
 	mark := Mark{NoWait: len(md[noWaitKey]) > 0, Deletes: len(md[deletesKey]) > 0}
 	if names := md[nameKey]; len(names) > 0 {
 		mark.Name = names[0]
+	}
+	if owners := md[ownerKey]; len(owners) > 0 {
+		mark.Owner = owners[0]
 	}
 	return mark
 }

@@ -8,7 +8,7 @@ import (
 
 func TestMarkReplacesEarlierOne(t *testing.T) {
 	ctx := metadata.AppendToOutgoingContext(t.Context(), "other", "value")
-	for _, want := range []Mark{{Name: Project("shop"), NoWait: true}, {Name: User("\u00dcmit"), Deletes: true}, {}, {Name: Public}} {
+	for _, want := range []Mark{{Name: Project("shop"), Owner: User("\u00dcmit"), NoWait: true}, {Name: User("\u00dcmit"), Deletes: true}, {}, {Name: Public}} {
 		ctx = want.With(ctx)
 		if got := Outgoing(ctx); got != want {
 			t.Errorf("the mark is %+v, want %+v", got, want)
