@@ -2,8 +2,6 @@ package policy
 
 import (
 	"cmp"
-	"maps"
-	"net/netip"
 	"slices"
 
 	networkingv1 "k8s.io/api/networking/v1"
@@ -36,10 +34,10 @@ func (b *budget) spendOnSet(name string, work int) {
 	}
 }
 
-// budgets returns a budget for each owner.
-func (s snapshot) budgets() map[string]*budget {
+// budgets returns a budget for each owner of the projects.
+func (s snapshot) budgets(projects []project) map[string]*budget {
 	result := map[string]*budget{}
-	for _, p := range s.projects() {
+	for _, p := range projects {
 		result[p.owner] = &budget{remaining: minWork + workPerPod*(len(s.pods)+len(s.namespaces)), sets: map[string]bool{}}
 	}
 	return result
@@ -69,7 +67,7 @@ func (s snapshot) projects() []project {
 		p.size += size(policy)
 	}
 	var result []project
-	for p := range maps.Values(byNamespace) {
+	for _, p := range byNamespace {
 		slices.SortFunc(p.policies, func(a, b *networkingv1.NetworkPolicy) int { return cmp.Compare(a.Name, b.Name) })
 		result = append(result, *p)
 	}
@@ -88,15 +86,4 @@ func size(policy *networkingv1.NetworkPolicy) (count int) {
 		count += 1 + len(rule.To) + len(rule.Ports)
 	}
 	return count + 1
-}
-
-// draft is the content of a ruleset for one project.
-type draft struct {
-	sets     map[string]bool // names
-	chains   map[string]chain
-	chainsOf map[direction]map[netip.Addr][]string
-}
-
-func newDraft() *draft {
-	return &draft{sets: map[string]bool{}, chains: map[string]chain{}, chainsOf: map[direction]map[netip.Addr][]string{egress: {}, ingress: {}}}
 }

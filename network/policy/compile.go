@@ -31,6 +31,17 @@ type measuredSet struct {
 	work int
 }
 
+// draft is the content of a ruleset for one project.
+type draft struct {
+	sets     map[string]bool // names
+	chains   map[string]chain
+	chainsOf map[direction]map[netip.Addr][]string
+}
+
+func newDraft() *draft {
+	return &draft{sets: map[string]bool{}, chains: map[string]chain{}, chainsOf: map[direction]map[netip.Addr][]string{egress: {}, ingress: {}}}
+}
+
 // compile returns the ruleset that enforces the policies of a snapshot.
 //
 // A policy has one chain for each direction, whose rules accept packets. An isolated pod has a
@@ -46,8 +57,9 @@ func compile(s snapshot) *ruleset {
 		snapshot: s, inNamespace: s.byNamespace(), result: newRuleset(), sets: map[string]measuredSet{},
 		chainsOf: map[direction]map[netip.Addr][]string{egress: {}, ingress: {}},
 	}
-	budgets := s.budgets()
-	for _, project := range s.projects() {
+	projects := s.projects()
+	budgets := s.budgets(projects)
+	for _, project := range projects {
 		c.budget = budgets[project.owner]
 		c.addProject(project)
 	}

@@ -92,7 +92,8 @@ func create(tx *knftables.Transaction) {
 	tx.Add(&knftables.Table{Comment: knftables.PtrTo("network policies of pods")})
 	tx.Add(&knftables.Set{Name: selfSet, Type: "ipv4_addr . ipv4_addr"})
 	// Different priorities define the order of the two checks. A packet must pass both.
-	for d, priority := range map[direction]knftables.BaseChainPriority{egress: "-2", ingress: "-1"} {
+	for d, priority := range []knftables.BaseChainPriority{egress: "-2", ingress: "-1"} {
+		d := direction(d)
 		tx.Add(&knftables.Map{Name: d.podMap(), Type: "ipv4_addr : verdict"})
 		tx.Add(&knftables.Chain{
 			Name: d.String(), Type: knftables.PtrTo(knftables.FilterType),
