@@ -7,9 +7,9 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 )
 
-// The work for the projects of one user is at most minWork, plus workPerPod for each pod and project
-// of the cluster, because a selector can have to be compared with all of them. Its unit is a rule,
-// an element, or a comparison of a selector with labels.
+// The work for the projects of one user is at most minWork, plus workPerPod for each pod and
+// project of the cluster, because a selector can have to be compared with all of them. Its unit is
+// a rule, an element, or a comparison of a selector with labels.
 const (
 	minWork    = 20_000
 	workPerPod = 100

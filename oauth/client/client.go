@@ -61,8 +61,8 @@ type Client struct {
 	secrets []string
 }
 
-// ChallengeAnnotation of an OAuthClient with the value ChallengeOptional sets OptionalChallenge. All
-// other values mean ChallengeRequired.
+// ChallengeAnnotation of an OAuthClient with the value ChallengeOptional sets OptionalChallenge.
+// All other values mean ChallengeRequired.
 const (
 	ChallengeAnnotation = "oauth.slipway.io/code-challenge"
 	ChallengeOptional   = "optional"
