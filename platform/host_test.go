@@ -45,12 +45,11 @@ func TestConfigurationHasOperationsOfEngine(t *testing.T) {
 // loadHost returns a host with a configuration of its control plane.
 func loadHost(t *testing.T, master string) *Host {
 	t.Helper()
-	dataDir := t.TempDir()
-	file := filepath.Join(dataDir, "config.yaml")
+	file := filepath.Join(t.TempDir(), "config.yaml")
 	if err := os.WriteFile(file, []byte("apiVersion: v1\nkind: MasterConfig\n"+master+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	h, err := Load(dataDir, file)
+	h, err := Load("/data", file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,104 @@
+package platform
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/slipway-platform/slipway/apigroup/image"
+)
+
+func TestImportsFollowTheConfiguration(t *testing.T) {
+	for _, tt := range []struct {
+		name, config, registry string
+		allowed                []image.AllowedRegistry
+		registries             []string // some that imports can always reach
+	}{
+		{"every registry by default", "", "docker-registry.default.svc:5000", nil, []string{"docker-registry.default.svc:5000"}},
+		{"no registry", "imagePolicyConfig: {allowedRegistriesForImport: []}", "docker-registry.default.svc:5000", []image.AllowedRegistry{}, nil},
+		{"named registries", "imagePolicyConfig: {allowedRegistriesForImport: [{domainName: registry.example.com, insecure: true}, {domainName: '*.example.com'}]}",
+			"docker-registry.default.svc:5000", []image.AllowedRegistry{{Domain: "registry.example.com", Insecure: true}, {Domain: "*.example.com"}}, []string{"registry.example.com"}},
+		{"name of the cluster's registry", "imagePolicyConfig: {internalRegistryHostname: 'registry.shop:5000'}", "registry.shop:5000", nil, []string{"registry.shop:5000"}},
+		{"without the cluster's registry", "slipway: {registry: {disabled: true}}", "", nil, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := loadHost(t, tt.config)
+			options := h.imageOptions()
+			if diff := cmp.Diff(tt.allowed, options.Allowed); diff != "" || options.Registry != tt.registry {
+				t.Errorf("got registry %q, want %q; allowed (-want +got):\n%s", options.Registry, tt.registry, diff)
+			}
+			configured := h.configuredRegistries()
+			for _, name := range tt.registries {
+				if !slices.Contains(configured, name) {
+					t.Errorf("got %q, want one to be %s", configured, name)
+				}
+			}
+			if slices.Contains(configured, "*.example.com") || tt.registry == "" && len(configured) > 0 {
+				t.Errorf("got %q", configured)
+			}
+		})
+	}
+}
+
+func TestNetworksOfThePlatform(t *testing.T) {
+	h := loadHost(t, "networkConfig: {clusterNetworks: [{cidr: 10.1.0.0/16, hostSubnetLength: 8}, {cidr: 10.2.0.0/16, hostSubnetLength: 8}], "+
+		"serviceNetworkCIDR: 10.3.0.0/16, externalIPNetworkCIDRs: [192.0.2.0/24]}")
+	h.address = netip.MustParseAddr("198.51.100.7")
+	got := h.networks()
+	if diff := cmp.Diff([]string{"192.0.2.0/24"}, got.External); diff != "" {
+		t.Errorf("networks of external addresses (-want +got):\n%s", diff)
+	}
+	names := map[string]string{}
+	for _, network := range got.Platform {
+		names[network.Prefix.String()] = network.Name
+	}
+	for prefix, name := range map[string]string{
+		"10.1.0.0/16": "the pod network", "10.2.0.0/16": "the pod network", "10.3.0.0/16": "the service network", "198.51.100.7/32": "the network of the nodes",
+	} {
+		if names[prefix] != name {
+			t.Errorf("%s: got %q, want %q in %v", prefix, names[prefix], name, names)
+		}
+	}
+}
+
+func TestAuditFollowsTheConfiguration(t *testing.T) {
+	if audit, err := loadHost(t, "auditConfig: {enabled: false}").audit(); err != nil || audit != nil {
+		t.Errorf("disabled: got %+v, error %v", audit, err)
+	}
+	audit, err := loadHost(t, "auditConfig: {enabled: true, auditFilePath: /log/a, policyFile: /policy, maximumFileRetentionDays: 3, maximumRetainedFiles: 4, maximumFileSizeMegabytes: 5}").audit()
+	if err != nil || audit.File != "/log/a" || audit.PolicyFile != "/policy" || audit.MaxAgeDays != 3 || audit.MaxFiles != 4 || audit.MaxSize != 5 {
+		t.Errorf("enabled: got %+v, error %v", audit, err)
+	}
+}
+
+func TestAddressesOfConsoleAndServer(t *testing.T) {
+	for _, tt := range []struct {
+		name, config, address, want string
+	}{
+		{"before the address is known", "", "", "https://localhost:8443/console"},
+		{"address of the machine", "", "192.0.2.1", "https://192.0.2.1:8443/console"},
+		{"configured address", "oauthConfig: {masterPublicURL: 'https://master.example.com/'}", "", "https://master.example.com/console"},
+		{"other port", "servingInfo: {bindAddress: '0.0.0.0:443'}", "192.0.2.1", "https://192.0.2.1:443/console"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := loadHost(t, tt.config)
+			if tt.address != "" {
+				h.address = netip.MustParseAddr(tt.address)
+			}
+			if got := h.ConsoleURL(); got != tt.want && got != tt.want+"/" {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestCertificatesAreCheckedInTime(t *testing.T) {
+	for lifetime, want := range map[time.Duration]time.Duration{365 * 24 * time.Hour: time.Hour, time.Hour: 10 * time.Second} {
+		if got := renewalInterval(lifetime); got != want {
+			t.Errorf("lifetime %s: got %s, want %s", lifetime, got, want)
+		}
+	}
+}
