@@ -101,8 +101,14 @@ lint: setup ## gofmt, go vet, shellcheck
 
 LINTER := bin/golangci-lint
 
+# By folder and with a limit, it needs less than 7 GiB of memory.
+LINTED = $(if $(filter ./...,$(PACKAGES)),$$(git ls-files '*.go' | sed 's|/.*||' | sort -u | sed 's|.*|./&/...|'),'$(PACKAGES)')
+
 golangci: $(LINTER) ## the linters of .golangci.yml, on all packages or on PACKAGES
-	$(LINTER) run --allow-parallel-runners $(PACKAGES)
+	@status=0; for packages in $(LINTED); do \
+		echo "golangci-lint run $$packages"; \
+		GOMEMLIMIT=7GiB $(LINTER) run --allow-parallel-runners --concurrency 2 $$packages || status=1; \
+	done; exit $$status
 
 $(LINTER): hack/tools/go.mod hack/tools/go.sum
 	$(GO) build -C hack/tools -o ../../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
