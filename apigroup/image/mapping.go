@@ -103,10 +103,14 @@ func (m *mappings) Create(ctx context.Context, object runtime.Object, validate r
 // recordOf returns the record to store. The registry, and users who can write images, can set all
 // fields. For others, the manifest must prove the content, or the user must be able to read the
 // stored record. Otherwise, the record has no name, and the tag gets only the pull spec.
+//
+// A manifest of Docker's schema 1 proves no content that Slipway reads. Only users who can write
+// images can map it.
 func (m *mappings) recordOf(ctx context.Context, mapping *imagev1.ImageStreamMapping) (*imagev1.Image, error) {
 	claimed := &mapping.Image
+	trusts := m.writesImages(ctx)
 	var image *imagev1.Image
-	if len(claimed.DockerImageManifest) > 0 {
+	if manifest := []byte(claimed.DockerImageManifest); len(manifest) > 0 && !(trusts && record.IsSchema1(manifest)) {
 		var err error
 		if image, err = proven(claimed); err != nil {
 			problem := field.Invalid(field.NewPath("image", "dockerImageManifest"), "<manifest>", err.Error())
@@ -114,7 +118,7 @@ func (m *mappings) recordOf(ctx context.Context, mapping *imagev1.ImageStreamMap
 		}
 	}
 	switch {
-	case m.writesImages(ctx):
+	case trusts:
 		trusted := claimed.DeepCopy()
 		trusted.Namespace = ""
 		if image != nil {
@@ -283,9 +287,14 @@ func validateMapping(mapping *imagev1.ImageStreamMapping) (problems field.ErrorL
 	for _, reason := range validImageName(mapping.Image.Name, false) {
 		problems = append(problems, field.Invalid(field.NewPath("image", "metadata", "name"), mapping.Image.Name, reason))
 	}
-	if manifest := []byte(mapping.Image.DockerImageManifest); len(manifest) > 0 && record.Digest(manifest) != mapping.Image.Name {
-		problems = append(problems, field.Invalid(field.NewPath("image", "metadata", "name"), mapping.Image.Name,
-			fmt.Sprintf("the manifest is that of %q", record.Digest(manifest))))
+	if manifest := []byte(mapping.Image.DockerImageManifest); len(manifest) > 0 {
+		id, err := record.DigestOf(manifest)
+		switch {
+		case err != nil:
+			problems = append(problems, field.Invalid(field.NewPath("image", "dockerImageManifest"), "<manifest>", err.Error()))
+		case id != mapping.Image.Name:
+			problems = append(problems, field.Invalid(field.NewPath("image", "metadata", "name"), mapping.Image.Name, fmt.Sprintf("the manifest is that of %q", id)))
+		}
 	}
 	return append(problems, validateContent(&mapping.Image, field.NewPath("image"))...)
 }

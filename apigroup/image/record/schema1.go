@@ -1,0 +1,62 @@
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// IsSchema1 reports whether a manifest is of Docker's schema 1, which registries before 2017 stored.
+func IsSchema1(manifest []byte) bool {
+	var fields struct {
+		Version int `json:"schemaVersion"`
+	}
+	return json.Unmarshal(manifest, &fields) == nil && fields.Version == 1
+}
+
+// DigestOf returns the name of the image with a manifest of any schema. The digest of a manifest of
+// schema 1 is that of the text which Docker signed: without signatures, indented by three spaces.
+func DigestOf(manifest []byte) (string, error) {
+	if err := (Content{Manifest: manifest}).check(); err != nil {
+		return "", err
+	}
+	if !IsSchema1(manifest) {
+		return Digest(manifest), nil
+	}
+	text, err := unsigned(manifest)
+	if err != nil {
+		return "", fmt.Errorf("read manifest of Docker's schema 1: %w", err)
+	}
+	return Digest(text), nil
+}
+
+// unsigned returns an object without the key signatures, indented by three spaces. The other keys
+// keep their order.
+func unsigned(manifest []byte) ([]byte, error) {
+	decoder := json.NewDecoder(bytes.NewReader(manifest))
+	if _, err := decoder.Token(); err != nil {
+		return nil, err
+	}
+	text := bytes.NewBufferString("{")
+	for decoder.More() {
+		key, err := decoder.Token()
+		if err != nil {
+			return nil, err
+		}
+		var value json.RawMessage
+		if err := decoder.Decode(&value); err != nil {
+			return nil, err
+		}
+		if key == "signatures" {
+			continue
+		}
+		if text.Len() > 1 {
+			text.WriteByte(',')
+		}
+		fmt.Fprintf(text, "%q:%s", key, value)
+	}
+	text.WriteByte('}')
+	var indented bytes.Buffer
+	err := json.Indent(&indented, text.Bytes(), "", "   ")
+	return indented.Bytes(), err
+}
