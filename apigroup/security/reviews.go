@@ -143,7 +143,7 @@ func accountNames(accounts corelisters.ServiceAccountNamespaceLister, spec secur
 	}
 	for _, name := range names {
 		if _, err := accounts.Get(name); err != nil {
-			return nil, apierrors.NewBadRequest(fmt.Sprintf("find service account %q: %v", name, err))
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("unable to retrieve ServiceAccount %s: %v", name, err))
 		}
 	}
 	return names, nil

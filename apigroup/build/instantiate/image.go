@@ -38,7 +38,7 @@ func (i Images) Resolve(namespace string, reference *corev1.ObjectReference) (st
 	name, tagOrID, _ := strings.Cut(reference.Name, map[string]string{TagKind: ":", ImageKind: "@"}[reference.Kind])
 	stream, err := i(namespace, name)
 	if err != nil {
-		return "", fmt.Errorf("resolve %s %q in namespace %q: %w", reference.Kind, reference.Name, namespace, err)
+		return "", fmt.Errorf("Error resolving %s %s in namespace %s: %w", reference.Kind, reference.Name, namespace, err)
 	}
 	image := ""
 	switch {
@@ -49,7 +49,7 @@ func (i Images) Resolve(namespace string, reference *corev1.ObjectReference) (st
 		image = imageOf(stream, tagOrID)
 	}
 	if image == "" {
-		return "", fmt.Errorf("resolve %s %q in namespace %q: the image does not exist: import or push it, or correct the reference", reference.Kind, reference.Name, namespace)
+		return "", fmt.Errorf("Error resolving %s %s in namespace %s: the image does not exist: import or push it, or correct the reference", reference.Kind, reference.Name, namespace)
 	}
 	return image, nil
 }
