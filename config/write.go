@@ -41,10 +41,16 @@ func WriteDefaults(dataDir string) error {
 // start. That file disabled the audit log.
 func unchanged(path string) bool {
 	content, err := os.ReadFile(path)
-	return err == nil && string(content) == defaultMasterFile()+"auditConfig:\n  enabled: false\n"
+	return err == nil && string(content) == masterFileWithoutDNS()+"auditConfig:\n  enabled: false\n"
 }
 
+// defaultMasterFile returns the first MasterConfig. As in OpenShift 3, the master resolves the names
+// of services for clients outside of pods.
 func defaultMasterFile() string {
+	return masterFileWithoutDNS() + "dnsConfig:\n  bindAddress: 0.0.0.0:8053\n  bindNetwork: tcp4\n"
+}
+
+func masterFileWithoutDNS() string {
 	c := &MasterConfig{}
 	DefaultMaster(c, "/")
 	network := c.NetworkConfig.ClusterNetworks[0]
