@@ -79,6 +79,8 @@ func verbs(opts *options) []*cobra.Command {
 		upCommand(opts),
 		runCommand(opts),
 		downCommand(opts),
+		installCommand(opts),
+		uninstallCommand(opts),
 		statusCommand(opts),
 		componentsCommand(opts),
 		logsCommand(opts),

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slipway-platform/slipway/cmd/slipway/installation"
 	"github.com/slipway-platform/slipway/network/agent"
 	"github.com/slipway-platform/slipway/node/containerd"
 	"github.com/slipway-platform/slipway/node/teardown"
@@ -37,7 +38,7 @@ func downCommand(opts *options) *cobra.Command {
 		Short: "Stop everything including pods, and remove everything on this host except the data",
 		Long: "Stop the cluster and its pods and remove every process, mount, network device, firewall table and\n" +
 			"control group of it. Objects and volumes' data stay for the next `slipway up`. With --purge, the\n" +
-			"data directory is removed, too, and links that `slipway up --link` created. You can repeat the command, and use it after a crash.",
+			"data directory is removed, too, and what `slipway up --link` and `slipway install` created. You can repeat the command, and use it after a crash.",
 		GroupID: "host",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -94,7 +95,8 @@ func down(ctx context.Context, opts *options, purge bool, out io.Writer) error {
 	if !purge {
 		return nil
 	}
-	if err := errors.Join(removeLinks(h.DataDir), h.purge()); err != nil {
+	_, err = installation.Host().Remove(ctx, h.DataDir)
+	if err := errors.Join(err, removeLinks(h.DataDir), h.purge()); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "%5.1fs  data removed\n", time.Since(start).Seconds())
@@ -104,10 +106,19 @@ func down(ctx context.Context, opts *options, purge bool, out io.Writer) error {
 // teardownHost removes what a host leaves on the machine.
 type teardownHost struct{ *platform.Host }
 
-// stopSupervisor requests the supervisor to stop and waits until it has released the lock.
+// stopSupervisor requests the supervisor to stop and waits until it has released the lock. A service
+// of systemd ends first, so that systemd does not restart it.
 func (h teardownHost) stopSupervisor(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
+	machine := installation.Host()
+	installed, err := machine.Installed(h.DataDir)
+	if err == nil && installed {
+		err = machine.Systemctl(ctx, "stop", installation.Service)
+	}
+	if err != nil {
+		return err
+	}
 	client := supervisor.NewClient(h.Socket())
 	if err := client.Stop(ctx); err != nil && !errors.Is(err, supervisor.ErrNotRunning) {
 		return err

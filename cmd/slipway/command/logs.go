@@ -43,6 +43,9 @@ func logsCommand(opts *options) *cobra.Command {
 					return err
 				}
 				paths = map[string]string{name: paths[name]}
+				if name != args[0] {
+					fmt.Fprintf(cmd.ErrOrStderr(), "%s runs in the process %s. This is the log of the whole process, whose lines don't name their component.\n", args[0], name)
+				}
 			}
 			selection := logfile.Selection{Tail: tail}
 			if since != 0 {

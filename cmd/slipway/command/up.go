@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slipway-platform/slipway/cmd/slipway/installation"
 	"github.com/slipway-platform/slipway/platform"
 	"github.com/slipway-platform/slipway/supervisor"
 	"github.com/slipway-platform/slipway/supervisor/component"
@@ -64,12 +65,25 @@ func up(ctx context.Context, opts *options, out *os.File) error {
 	if err := h.Preflight(ctx, out); err != nil {
 		return err
 	}
-	done, err := spawn(h, opts)
+	done, err := startSupervisor(ctx, h, opts)
 	if err != nil {
 		return err
 	}
 	progress.printf("supervisor started, log %s", h.LogFile(platform.Supervisor))
 	return watch(ctx, h, progress, done)
+}
+
+// startSupervisor starts the service of this data directory if systemd has one, and otherwise a
+// process. The channel is closed when it ends.
+func startSupervisor(ctx context.Context, h *platform.Host, opts *options) (<-chan struct{}, error) {
+	machine := installation.Host()
+	if installed, err := machine.Installed(h.DataDir); err != nil || !installed {
+		return spawn(h, opts)
+	}
+	if err := machine.Systemctl(ctx, "start", "--no-block", installation.Service); err != nil {
+		return nil, err
+	}
+	return nil, nil // systemd restarts it
 }
 
 // spawn starts `slipway run` in a new session, so that it outlives this terminal. The channel is

@@ -1,0 +1,207 @@
+// Package installation installs Slipway on a machine as a service of systemd, with its manual pages
+// and shell completions, and removes them.
+package installation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-platform/slipway/internal/atomicfile"
+)
+
+// Service is the name of the service.
+const Service = "slipway"
+
+// Paths below the root of the file system. recordPath is outside of the data directory, which an
+// administrator can remove first.
+const (
+	recordPath  = "usr/local/share/slipway/installation.json"
+	programPath = "usr/local/bin/slipway"
+	clientPath  = "usr/local/bin/oc"
+	unitPath    = "etc/systemd/system/slipway.service"
+	systemdPath = "run/systemd/system"
+)
+
+// Machine is the machine on which Slipway is installed.
+type Machine struct {
+	// Root is the root of the file system.
+	Root string
+	// Systemctl runs systemctl with arguments.
+	Systemctl func(ctx context.Context, args ...string) error
+}
+
+// Host returns the machine of this process.
+func Host() Machine {
+	return Machine{Root: "/", Systemctl: func(ctx context.Context, args ...string) error {
+		output, err := exec.CommandContext(ctx, "systemctl", args...).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("run systemctl %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(output)))
+		}
+		return nil
+	}}
+}
+
+// Request is what to install.
+type Request struct {
+	// Program is the path of the program, which is copied.
+	Program string
+	// DataDir is the data directory, and Config the configuration file or empty. Both are absolute.
+	DataDir, Config string
+	// Commands are the trees of commands for manual pages and completions, by program.
+	Commands map[string]*cobra.Command
+}
+
+// record contains what was installed. It precedes the files, so that a killed process leaves
+// nothing that Remove does not find.
+type record struct {
+	DataDir string   `json:"dataDir"`
+	Files   []string `json:"files"`
+}
+
+// file is a file to install. Without content, it is a link to target.
+type file struct {
+	path    string
+	content []byte
+	mode    fs.FileMode
+	target  string
+}
+
+// Installed reports whether the service of a data directory is installed.
+func (m Machine) Installed(dataDir string) (bool, error) {
+	r, err := m.read()
+	return r != nil && filepath.Clean(r.DataDir) == filepath.Clean(dataDir), err
+}
+
+// Install installs the request, starts the service with the machine from now on, and returns the
+// files. It does not start the service now. It replaces only files that it installed before.
+func (m Machine) Install(ctx context.Context, request Request) ([]string, error) {
+	if _, err := os.Stat(m.path(systemdPath)); err != nil {
+		return nil, errors.New("systemd does not run on this machine: start Slipway with slipway up, or run `slipway run` as a service of your own")
+	}
+	previous, err := m.read()
+	if err != nil {
+		return nil, err
+	}
+	if previous == nil {
+		previous = &record{}
+	} else if filepath.Clean(previous.DataDir) != filepath.Clean(request.DataDir) {
+		return nil, fmt.Errorf("the service is already installed for the data directory %s: remove it first with slipway uninstall --data-dir %[1]s", previous.DataDir)
+	}
+	files, err := m.files(request)
+	if err != nil {
+		return nil, err
+	}
+	next := record{DataDir: request.DataDir}
+	for _, f := range files {
+		if !slices.Contains(previous.Files, f.path) {
+			if err := m.checkFree(f.path, request.Program); err != nil {
+				return nil, err
+			}
+		}
+		next.Files = append(next.Files, f.path)
+	}
+	all := slices.Concat(next.Files, previous.Files)
+	slices.Sort(all)
+	next.Files = slices.Compact(all)
+	if err := m.write(next); err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		if err := m.put(f); err != nil {
+			return nil, fmt.Errorf("install %s: %w", f.path, err)
+		}
+	}
+	return next.Files, errors.Join(m.Systemctl(ctx, "daemon-reload"), m.Systemctl(ctx, "enable", Service))
+}
+
+// checkFree rejects a path with a file of somebody else. A link to the program itself is one that
+// `slipway up --link` created.
+func (m Machine) checkFree(path, program string) error {
+	if _, err := os.Lstat(m.path(path)); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if target, err := os.Readlink(m.path(path)); err == nil && filepath.Dir(target) == filepath.Dir(program) {
+		return nil
+	}
+	return fmt.Errorf("/%s exists, and slipway install did not create it: remove it first", path)
+}
+
+// Remove stops and removes the service of a data directory and all installed files. It reports
+// whether there was one.
+func (m Machine) Remove(ctx context.Context, dataDir string) (bool, error) {
+	if installed, err := m.Installed(dataDir); err != nil || !installed {
+		return false, err
+	}
+	r, err := m.read()
+	if err != nil {
+		return false, err
+	}
+	var errs []error
+	if _, err := os.Lstat(m.path(unitPath)); err == nil {
+		errs = append(errs, m.Systemctl(ctx, "disable", "--now", Service))
+	}
+	for _, path := range r.Files {
+		if err := os.Remove(m.path(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, fmt.Errorf("remove installed file: %w", err))
+		}
+	}
+	errs = append(errs, m.Systemctl(ctx, "daemon-reload"))
+	if err := errors.Join(errs...); err != nil {
+		return true, err
+	}
+	return true, os.RemoveAll(filepath.Dir(m.path(recordPath)))
+}
+
+func (m Machine) path(path string) string { return filepath.Join(m.Root, path) }
+
+// read returns the record, or nil if nothing is installed.
+func (m Machine) read() (*record, error) {
+	content, err := os.ReadFile(m.path(recordPath))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read record of the installation: %w", err)
+	}
+	r := &record{}
+	if err := json.Unmarshal(content, r); err != nil {
+		return nil, fmt.Errorf("read record of the installation %q: %w", m.path(recordPath), err)
+	}
+	return r, nil
+}
+
+func (m Machine) write(r record) error {
+	content, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(m.path(recordPath)), 0o755); err != nil {
+		return fmt.Errorf("record installation: %w", err)
+	}
+	return atomicfile.Write(m.path(recordPath), append(content, '\n'), 0o644)
+}
+
+// put writes a file, or creates a link. It replaces a previous one.
+func (m Machine) put(f file) error {
+	path := m.path(f.path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	if f.target == "" {
+		return atomicfile.Write(path, f.content, f.mode)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.Symlink(f.target, path)
+}
