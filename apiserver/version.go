@@ -10,14 +10,11 @@ import (
 	"github.com/slipway-platform/slipway/internal/version"
 )
 
-// openShiftVersion is the version of OpenShift whose API is served.
-const openShiftVersion = "v3.11.0"
-
 // VersionFeature serves /version/openshift, which clients of OpenShift 3 request beside /version:
 // the version of OpenShift and, after a plus sign, the version of this program.
 func VersionFeature() Feature {
 	info := machineryversion.Info{
-		Major: "3", Minor: "11+", GitVersion: openShiftVersion + "+slipway-" + version.Slipway(),
+		Major: "3", Minor: "11+", GitVersion: version.OpenShift(),
 		GoVersion: runtime.Version(), Compiler: runtime.Compiler, Platform: runtime.GOOS + "/" + runtime.GOARCH,
 	}
 	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
