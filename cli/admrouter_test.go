@@ -15,7 +15,7 @@ func TestRouterDryRunPrintsObjects(t *testing.T) {
 		"router-all": "gold --ports=8081,8444,5000 --stats-port=1937 --stats-password=open --labels=tier=gold --selector=zone=edge --replicas=2 --service-account=edge --force-subdomain=${name}.example.com --max-connections=100 --threads=2 --ciphers=modern --strict-sni --disable-namespace-ownership-check --router-canonical-hostname=gold.example.com --extended-logging --external-host=lb.example.com --external-host-insecure --external-host-password=hidden --images=registry.example.com/${component}:${version} --latest-images",
 		"router-own": "inner --own-project --host-network=false --host-ports=false --stats-port=0 --stats-password=open",
 	} {
-		args := append([]string{"--namespace=shop", "adm", "router", "--dry-run", "-o", "yaml"}, strings.Fields(flags)...)
+		args := append([]string{"--namespace=shop", "adm", "router", "--local", "--dry-run", "-o", "yaml"}, strings.Fields(flags)...)
 		stdout, stderr, code := client(t, "oc", nil, args...)
 		if code != 0 {
 			t.Errorf("%s: code %d, %s", name, code, stderr)
@@ -46,7 +46,7 @@ func TestRouterObjectsContainFiles(t *testing.T) {
 	if err := os.WriteFile(key, []byte("ssh"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	stdout, stderr, code := client(t, "oc", nil, "--namespace=shop", "adm", "router", "--dry-run", "-o", "yaml", "--default-cert", full,
+	stdout, stderr, code := client(t, "oc", nil, "--namespace=shop", "adm", "router", "--local", "--dry-run", "-o", "yaml", "--default-cert", full,
 		"--mutual-tls-auth=required", "--mutual-tls-auth-ca", pair.CertFile, "--mutual-tls-auth-crl", pair.CertFile, "--mutual-tls-auth-filter=CN=a", "--external-host-private-key", key)
 	if code != 0 {
 		t.Fatal(stderr)

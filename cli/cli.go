@@ -55,8 +55,17 @@ func Run(name string, args []string) error {
 			return err
 		}
 	}
+	if editor := os.Getenv("OC_EDITOR"); name == "oc" && editor != "" {
+		// OpenShift 3's name of kubectl's variable.
+		if err := os.Setenv("KUBE_EDITOR", editor); err != nil {
+			return err
+		}
+	}
 	memory.DelayCollection()
-	args = oldFlags(args)
+	args, notes := oldFlags(args)
+	for _, note := range notes {
+		fmt.Fprintln(os.Stderr, note)
+	}
 	// A wrong value is reported with the other flags.
 	_, _ = logs.GlogSetter(kubectl.GetLogVerbosity(args))
 	plugin.ValidPluginFilenamePrefixes = pluginPrefixes(name)
@@ -68,16 +77,25 @@ func Run(name string, args []string) error {
 	return componentcli.RunNoErrOutput(command(name, args, streams))
 }
 
-// oldFlags replaces flags of OpenShift 3: --loglevel of every command is now --v, and -v of `oc
-// status` is --suggest.
-func oldFlags(args []string) []string {
+// oldFlags replaces flags of OpenShift 3, and returns notes about them: --loglevel of every command
+// is now --v, -v of `oc status` is --suggest, and -v of `oc set deployment-hook` is --volumes.
+func oldFlags(args []string) (current, notes []string) {
 	args = slices.Clone(args)
+	replace := func(i int, flag string) {
+		args[i] = flag
+		notes = append(notes, fmt.Sprintf("Flag shorthand -v has been deprecated, use %s instead", flag))
+	}
 	for i, arg := range args {
 		if arg == "--" {
 			break
 		}
-		if arg == "-v" && i > 0 && args[0] == "status" && (i+1 == len(args) || strings.HasPrefix(args[i+1], "-")) {
-			args[i] = "--suggest"
+		value := i+1 < len(args) && !strings.HasPrefix(args[i+1], "-")
+		switch {
+		case arg != "-v" || i == 0:
+		case args[0] == "status" && !value:
+			replace(i, "--suggest")
+		case value && slices.Equal(args[:2], []string{"set", "deployment-hook"}) && strings.Trim(args[i+1], "0123456789") != "":
+			replace(i, "--volumes")
 		}
 		if level, ok := strings.CutPrefix(arg, "--loglevel"); ok && (level == "" || level[0] == '=') {
 			args[i] = "--v" + level
@@ -86,7 +104,7 @@ func oldFlags(args []string) []string {
 			args[i] = "--vmodule" + pattern
 		}
 	}
-	return args
+	return args, notes
 }
 
 // Tree returns the commands of the client as the program called name, `oc` or `kubectl`, for

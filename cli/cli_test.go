@@ -116,9 +116,15 @@ func TestFlagsOfOpenShift3AreAccepted(t *testing.T) {
 		"get pods -v":           "get pods -v",
 		"rsh a -- status -v":    "rsh a -- status -v",
 		"exec a -- --loglevel":  "exec a -- --loglevel",
+		"set deployment-hook dc/a --pre -v data -- x": "set deployment-hook dc/a --pre --volumes data -- x",
+		"set deployment-hook dc/a --pre -v 8 -- x":    "set deployment-hook dc/a --pre -v 8 -- x",
 	} {
-		if got := strings.Join(oldFlags(strings.Fields(args)), " "); got != want {
+		current, notes := oldFlags(strings.Fields(args))
+		if got := strings.Join(current, " "); got != want {
 			t.Errorf("oc %s: oc %s, want oc %s", args, got, want)
+		}
+		if shorthand := strings.Contains(args, " -v") && args != want; shorthand != (len(notes) == 1) {
+			t.Errorf("oc %s: notes %q", args, notes)
 		}
 	}
 }

@@ -87,7 +87,7 @@ func hasFlag(command *cobra.Command, name string) bool {
 	if strings.TrimLeft(name, "-") == "help" || name == "-h" {
 		return true // cobra adds it when a command runs
 	}
-	if oldFlags([]string{"get", name})[1] != name {
+	if current, _ := oldFlags([]string{"get", name}); current[1] != name {
 		return true // has another name now
 	}
 	for _, set := range []*pflag.FlagSet{command.Flags(), command.InheritedFlags()} {

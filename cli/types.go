@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kubectl/pkg/cmd/util"
 )
 
 // concept is a concept that users of the platform need.
@@ -14,28 +15,29 @@ type concept struct{ name, short, text string }
 // concepts contains the concepts that `oc types` explains.
 var concepts = []concept{
 	{"Projects", "project", "A namespace with its own members, rights and quotas. All other objects of an application are in a project."},
-	{"Users and groups", "user", "The server's record of a user who has logged in. Roles are granted to users and groups, in a project or in the whole cluster."},
-	{"Roles and bindings", "rolebinding", "A role is a list of actions on kinds of objects. A binding grants it to users, groups and service accounts."},
-	{"Security context constraints", "scc", "What a pod can use: users, capabilities, volumes, the host's network. One of them applies to each pod."},
+	{"Users and Groups", "user", "The server's record of a user who has logged in. Roles are granted to users and groups, in a project or in the whole cluster."},
+	{"Roles and Bindings", "rolebinding", "A role is a list of actions on kinds of objects. A binding grants it to users, groups and service accounts."},
+	{"Security Context Constraints", "scc", "What a pod can use: users, capabilities, volumes, the host's network. One of them applies to each pod."},
 	{"Containers", "", "A program with everything it needs, started from an image and isolated from others."},
 	{"Images", "image", "The source of containers: layers of files, and how to run them."},
-	{"Image streams", "is", "A name for images that change: each tag of a stream refers to an image and has a history. Builds and deployments follow tags."},
+	{"Image Streams", "is", "A name for images that change: each tag of a stream refers to an image and has a history. Builds and deployments follow tags."},
 	{"Pods", "pod", "Containers that run together on one node, with one address and the same volumes. The smallest unit that runs."},
 	{"Labels", "", "Names and values on objects. Selectors use them: a service selects its pods, for example."},
 	{"Volumes", "pvc", "Directories of a pod that can outlive its containers. A claim requests a permanent one."},
-	{"Replication controllers", "rc", "Keep a number of equal pods running."},
-	{"Deployment configurations", "dc", "How an application is deployed: the triggers, the pods, and the strategy that replaces old pods."},
+	{"Replication Controllers", "rc", "Keep a number of equal pods running."},
+	{"Deployment Configurations", "dc", "How an application is deployed: the triggers, the pods, and the strategy that replaces old pods."},
 	{"Services", "service", "One address for pods that come and go. It distributes traffic to them."},
 	{"Routes", "route", "A public host name for a service, with or without TLS."},
-	{"Build configurations", "bc", "How an image is built from source code, the triggers, and where it is pushed."},
+	{"Build Configurations", "bc", "How an image is built from source code, the triggers, and where it is pushed."},
 	{"Builds", "build", "One run of a build configuration."},
 	{"Templates", "template", "Objects with parameters that are created together."},
-	{"Service accounts", "sa", "Accounts for programs: pods use one for requests to the server."},
+	{"Service Accounts", "sa", "Accounts for programs: pods use one for requests to the server."},
 	{"Secrets", "secret", "Passwords, keys and certificates, which pods get as files or variables."},
 	{"Quotas", "quota", "Limits on the resources of a project. A cluster quota counts several projects together."},
 }
 
-// newTypes returns `oc types`.
+// newTypes returns `oc types`. Like all texts of OpenShift 3 that are no commands, it ends with an
+// exit status of 1.
 func newTypes(streams genericiooptions.IOStreams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "types",
@@ -44,6 +46,7 @@ func newTypes(streams genericiooptions.IOStreams) *cobra.Command {
 		Args:  cobra.NoArgs,
 		Run: func(*cobra.Command, []string) {
 			fmt.Fprint(streams.Out, explainConcepts())
+			util.CheckErr(util.ErrExit)
 		},
 	}
 }

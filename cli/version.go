@@ -38,7 +38,7 @@ func newVersion(factory util.Factory, streams genericiooptions.IOStreams) *cobra
 }
 
 func writeClientVersion(out io.Writer) {
-	fmt.Fprintf(out, "oc %s\nkubernetes %s\nfeatures: Basic-Auth\n", version.Slipway(), componentversion.Get().GitVersion)
+	fmt.Fprintf(out, "oc %s\nkubernetes %s\nfeatures: Basic-Auth\n", version.OpenShift(), componentversion.Get().GitVersion)
 }
 
 // writeServerVersion prints the version of the server, if the kubeconfig has one.

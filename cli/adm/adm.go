@@ -9,6 +9,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/completion"
 	kubectlconfig "k8s.io/kubectl/pkg/cmd/config"
 	"k8s.io/kubectl/pkg/cmd/drain"
+	"k8s.io/kubectl/pkg/cmd/options"
 	"k8s.io/kubectl/pkg/cmd/taint"
 	"k8s.io/kubectl/pkg/cmd/top"
 	"k8s.io/kubectl/pkg/cmd/util"
@@ -56,6 +57,7 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 		kubectlconfig.NewCmdConfig(factory, clientcmd.NewDefaultPathOptions(), streams),
 		completion.NewCmdCompletion(streams.Out, ""),
 		certificates.NewCmdCertificate(factory, streams),
+		options.NewCmdOptions(streams.Out),
 		certs.New(streams), certs.NewClientConfig(streams), certs.NewKubeconfig(), certs.NewNodeConfig(streams),
 	)
 	adm.AddCommand(newBootstrapFiles(streams)...)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kubectl/pkg/cmd/options"
 	"k8s.io/kubectl/pkg/cmd/util"
 	"k8s.io/kubectl/pkg/scheme"
 	"sigs.k8s.io/yaml"
@@ -27,13 +28,13 @@ func NewExperimental(factory util.Factory, streams genericiooptions.IOStreams) *
 		Use:   "ex",
 		Short: "Experimental commands of OpenShift 3",
 		Long:  "Experimental commands of OpenShift 3. Most of them have another name now, which their help shows.",
-		Run:   util.DefaultSubCommandRun(streams.ErrOut),
+		RunE:  func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
 	config := &cobra.Command{Use: "config", Short: "Manage configuration files of the platform", Run: util.DefaultSubCommandRun(streams.ErrOut)}
 	config.AddCommand(newConfigPatch(streams))
 	sync, prune := group.NewGroupsSync(factory, streams), group.NewGroupsPrune(factory, streams)
 	sync.Use, prune.Use = "sync-groups"+sync.Use[len("sync"):], "prune-groups"+prune.Use[len("prune"):]
-	ex.AddCommand(config, build.NewChain(factory, streams), newAdmFailover(factory, streams), diagnostics.New(factory, streams), sync, prune)
+	ex.AddCommand(options.NewCmdOptions(streams.Out), config, build.NewChain(factory, streams), newAdmFailover(factory, streams), diagnostics.New(factory, streams), sync, prune)
 	return ex
 }
 

@@ -30,7 +30,7 @@ func newInstallation(factory util.Factory, streams genericiooptions.IOStreams) i
 }
 
 // create creates objects. With -o, it only prints them, as in OpenShift 3. It keeps existing
-// accounts and rights.
+// accounts, rights and secrets, which remain when a router is removed.
 func (i *installation) create(ctx context.Context, noun, namespace string, desired []runtime.Object) error {
 	var all []*unstructured.Unstructured
 	for _, object := range desired {
@@ -67,7 +67,7 @@ func (i *installation) create(ctx context.Context, noun, namespace string, desir
 	for _, object := range all { // rights first, because the pods need them
 		name, err := objects.CreateObject(ctx, i.factory, namespace, object, i.dryRun)
 		done := "created"
-		if apierrors.IsAlreadyExists(err) && slices.Contains([]string{"ServiceAccount", "ClusterRoleBinding", "Role", "RoleBinding"}, object.GetKind()) {
+		if apierrors.IsAlreadyExists(err) && slices.Contains([]string{"ServiceAccount", "ClusterRoleBinding", "Role", "RoleBinding", "Secret"}, object.GetKind()) {
 			err = i.share(ctx, object)
 			done = "already exists"
 		}

@@ -77,6 +77,11 @@ func (f *admFailover) run(ctx context.Context) error {
 			return nil
 		}
 	}
+	if f.dryRun && *f.print.OutputFormat == "" {
+		if err := f.hostAccess(ctx, f.request.Namespace, desired); err != nil {
+			return fmt.Errorf("ipfailover could not be created; %w", err)
+		}
+	}
 	return f.create(ctx, "IP failover "+f.request.Name, f.request.Namespace, desired)
 }
 

@@ -2,6 +2,7 @@ package adm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -18,6 +19,7 @@ import (
 type admRouter struct {
 	installation
 	request routerpod.Request
+	local   bool
 }
 
 // newAdmRouter returns `oc adm router`.
@@ -32,7 +34,8 @@ Its service account gets the rights of a router, and can use the host's network 
 different ports: --ports and --stats-port. The node itself serves routes on ports 80, 443 and 1936, unless the NodeConfig
 has slipway.router.disabled. Set everything else with environment variables: oc set env dc/NAME ROUTE_LABELS=...
 
-If a service with this name exists, the command changes nothing.`,
+If a service with this name exists, the command changes nothing. With --dry-run, the command fails if it doesn't exist; with --dry-run and -o,
+if the service account can't use the host's network yet.`,
 		Example: `  # Install a router of a shard on its own ports
   oc adm router gold --ports=8081:8081,8444:8444 --stats-port=1937
   oc set env dc/gold ROUTE_LABELS=tier=gold
@@ -50,7 +53,8 @@ If a service with this name exists, the command changes nothing.`,
 	}
 	r.print.AddFlags(command)
 	flags := command.Flags()
-	flags.BoolVar(&r.dryRun, "dry-run", false, "Print the objects without creating them.")
+	flags.BoolVar(&r.dryRun, "dry-run", false, "Change nothing: report whether the router exists, or with -o, print the objects and check the rights of the service account.")
+	flags.BoolVar(&r.local, "local", false, "Print the objects of -o without contacting the server.")
 	flags.Bool("create", true, "Accepted for OpenShift 3: the command always creates a missing router.")
 	flags.Bool("expose-metrics", false, "Accepted for OpenShift 3.")
 	flags.String("metrics-image", "", "Accepted for OpenShift 3.")
@@ -80,7 +84,9 @@ func (r *admRouter) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !r.dryRun {
+	if prints := *r.print.OutputFormat != ""; !prints && r.local {
+		return errors.New("--local needs -o: without the server, the command only prints objects")
+	} else if !prints {
 		exists, err := r.exists(ctx)
 		if err != nil {
 			return err
@@ -89,11 +95,20 @@ func (r *admRouter) run(ctx context.Context) error {
 			fmt.Fprintf(r.Out, "Router %q service exists\n", r.request.Name)
 			return nil
 		}
+		if r.dryRun {
+			return fmt.Errorf("Router %q service does not exist", r.request.Name)
+		}
 	}
 	for _, note := range notes {
 		fmt.Fprintf(r.ErrOut, "note: %s\n", note)
 	}
-	return r.create(ctx, "router "+r.request.Name, r.request.Namespace, desired)
+	if err := r.create(ctx, "router "+r.request.Name, r.request.Namespace, desired); err != nil || !r.dryRun || r.local {
+		return err
+	}
+	if err := r.hostAccess(ctx, r.request.Namespace, desired); err != nil {
+		return fmt.Errorf("router could not be created; %w", err)
+	}
+	return nil
 }
 
 // exists reports whether a service with the router's name exists.

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	imagev1 "github.com/openshift/api/image/v1"
 )
 
 func TestSearchRejectsArgumentsOfApplications(t *testing.T) {
@@ -38,5 +40,17 @@ func TestSearchRejectsArgumentsOfApplications(t *testing.T) {
 func TestGrantInstallRightsIsRejected(t *testing.T) {
 	if err := (&newApp{install: true}).run(t.Context(), []string{"installer"}); err == nil || !strings.Contains(err.Error(), "--grant-install-rights would give an image all of your rights") {
 		t.Errorf("the flag is accepted: %v", err)
+	}
+}
+
+func TestTagsWithoutImagesAreListed(t *testing.T) {
+	stream := &imagev1.ImageStream{
+		Spec: imagev1.ImageStreamSpec{Tags: []imagev1.TagReference{
+			{Name: "latest"}, {Name: "5.7"}, {Name: "old", Annotations: map[string]string{"tags": "hidden"}},
+		}},
+		Status: imagev1.ImageStreamStatus{Tags: []imagev1.NamedTagEventList{{Tag: "pushed"}, {Tag: "5.7"}}},
+	}
+	if got := tagsOf(stream); !slices.Equal(got, []string{"5.7", "latest", "pushed"}) {
+		t.Errorf("tags %q", got)
 	}
 }

@@ -124,13 +124,7 @@ func (o *newApp) printFound(templates []templatev1.Template, streams []imagev1.I
 	if len(streams) > 0 {
 		fmt.Fprintln(o.Out, "Image streams (oc new-app --image-stream=<image-stream> [--code=<source>])\n-----")
 		for _, item := range streams {
-			var tags []string
-			for _, tag := range item.Status.Tags {
-				if !newapp.Hidden(&item, tag.Tag) {
-					tags = append(tags, tag.Tag)
-				}
-			}
-			slices.Sort(tags)
+			tags := tagsOf(&item)
 			if len(tags) == 0 {
 				tags = []string{"<none>"}
 			}
@@ -145,4 +139,18 @@ func (o *newApp) printFound(templates []templatev1.Template, streams []imagev1.I
 		}
 		fmt.Fprintln(o.Out)
 	}
+}
+
+// tagsOf returns the tags of a stream that users can choose, in order: tags with images, and tags
+// whose images are not imported yet.
+func tagsOf(stream *imagev1.ImageStream) (tags []string) {
+	for _, tag := range stream.Status.Tags {
+		tags = append(tags, tag.Tag)
+	}
+	for _, tag := range stream.Spec.Tags {
+		tags = append(tags, tag.Name)
+	}
+	tags = slices.DeleteFunc(tags, func(tag string) bool { return newapp.Hidden(stream, tag) })
+	slices.Sort(tags)
+	return slices.Compact(tags)
 }

@@ -1,6 +1,7 @@
 package create
 
 import (
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"strings"
@@ -24,12 +25,16 @@ func NewClusterQuota(factory util.Factory, streams genericiooptions.IOStreams) *
   oc create clusterresourcequota limit-bob --project-annotation-selector=openshift.io/requester=user-bob --hard=pods=10`,
 		Args: cobra.ExactArgs(1), Resource: quotav1.GroupVersion.WithResource("clusterresourcequotas"), Kind: "ClusterResourceQuota",
 		flags: func(command *cobra.Command) {
-			command.Flags().StringToString("project-annotation-selector", nil, "Annotations of the projects, as KEY=VALUE.")
+			command.Flags().String("project-annotation-selector", "", "Annotations of the projects, as KEY=VALUE. Commas separate several; quote one that contains a comma.")
 			command.Flags().StringToString("project-label-selector", nil, "Labels of the projects, as KEY=VALUE.")
 			command.Flags().StringSlice("hard", nil, "Limit of a resource, as RESOURCE=QUANTITY. Can be repeated.")
 		},
 		Object: func(command *cobra.Command, args []string) (map[string]any, error) {
-			annotations, _ := command.Flags().GetStringToString("project-annotation-selector")
+			text, _ := command.Flags().GetString("project-annotation-selector")
+			annotations, err := annotationSelector(text)
+			if err != nil {
+				return nil, err
+			}
 			labels, _ := command.Flags().GetStringToString("project-label-selector")
 			limits, _ := command.Flags().GetStringSlice("hard")
 			selector := map[string]any{}
@@ -55,6 +60,26 @@ func NewClusterQuota(factory util.Factory, streams genericiooptions.IOStreams) *
 			}, nil
 		},
 	}.Command(factory, streams)
+}
+
+// annotationSelector parses KEY=VALUE,KEY=VALUE. Quotes protect commas in a value.
+func annotationSelector(text string) (map[string]string, error) {
+	if text == "" {
+		return nil, nil
+	}
+	pairs, err := csv.NewReader(strings.NewReader(text)).Read()
+	if err != nil {
+		return nil, fmt.Errorf("read --project-annotation-selector: %w", err)
+	}
+	annotations := map[string]string{}
+	for _, pair := range pairs {
+		key, value, ok := strings.Cut(pair, "=")
+		if !ok || key == "" {
+			return nil, fmt.Errorf("Malformed annotation selector, expected %q: key=value", pair)
+		}
+		annotations[key] = value
+	}
+	return annotations, nil
 }
 
 func anyMap(m map[string]string) map[string]any {

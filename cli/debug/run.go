@@ -32,6 +32,9 @@ func (d *debugging) rehearse(ctx context.Context, pod *corev1.Pod, dry util.DryR
 // contains the exit code of the command.
 func (d *debugging) run(ctx context.Context, pod *corev1.Pod, original string) error {
 	pods := d.clients.CoreV1().Pods(pod.Namespace)
+	if err := d.findNode(ctx, pod); err != nil {
+		return err
+	}
 	fmt.Fprintf(d.ErrOut, "Debugging with pod/%s, original command: %s\n", pod.Name, original)
 	pod, err := pods.Create(ctx, pod, metav1.CreateOptions{})
 	if err != nil {
@@ -46,6 +49,18 @@ func (d *debugging) run(ctx context.Context, pod *corev1.Pod, original string) e
 		}
 	})
 	return handler.Run(func() error { return d.join(ctx, pod, handler) })
+}
+
+// findNode returns an error if the pod is to run on a node that does not exist: it would never
+// start. Users who cannot read nodes wait.
+func (d *debugging) findNode(ctx context.Context, pod *corev1.Pod) error {
+	if pod.Spec.NodeName == "" {
+		return nil
+	}
+	if _, err := d.clients.CoreV1().Nodes().Get(ctx, pod.Spec.NodeName, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+		return fmt.Errorf("unable to create the debug pod %q on node %q: there is no such node", pod.Name, pod.Spec.NodeName)
+	}
+	return nil
 }
 
 // join waits for the container, shows its output until it ends, and returns its exit code.

@@ -35,11 +35,25 @@ func imageStream(p *page, s *imagev1.ImageStream) error {
 	}
 	p.field("Unique Images", len(images))
 	p.field("Tags", len(tags))
-	for _, name := range slices.Sorted(maps.Keys(tags)) {
+	for _, name := range slices.SortedFunc(maps.Keys(tags), latestFirst) {
 		p.line("\n%s", name)
 		tag(p, specs[name], history[name])
 	}
 	return nil
+}
+
+// latestFirst compares the names of tags. The tag latest precedes all others.
+func latestFirst(a, b string) int {
+	const latest = "latest"
+	switch {
+	case a == b:
+		return 0
+	case a == latest:
+		return -1
+	case b == latest:
+		return 1
+	}
+	return strings.Compare(a, b)
 }
 
 // tag writes one tag of a stream: its specification, its current image and its former images.

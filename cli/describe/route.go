@@ -10,6 +10,7 @@ import (
 	templatev1 "github.com/openshift/api/template/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -93,6 +94,13 @@ func endpoints(p *page, namespace, service string) {
 	if err != nil {
 		p.field("Endpoints", fmt.Sprintf("<error: %v>", err))
 		return
+	}
+	if len(slices) == 0 {
+		_, err := p.client.Resource(corev1.SchemeGroupVersion.WithResource("services")).Namespace(namespace).Get(p.ctx, service, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			p.field("Endpoints", fmt.Sprintf("<error: endpoints %q not found>", service))
+			return
+		}
 	}
 	var addresses []string
 	for _, slice := range slices {

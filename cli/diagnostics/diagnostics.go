@@ -106,6 +106,7 @@ Without arguments it does all checks. slipway status reports the problems of the
 func addFlags(command *cobra.Command) {
 	command.Flags().String("master-config", "", "File of the MasterConfig, for the check of external addresses.")
 	command.Flags().Bool("prevent-modification", true, "No effect: the checks change nothing.")
+	acceptOldFlags(command.Flags())
 }
 
 // start connects and does checks.

@@ -58,7 +58,7 @@ func (i *imageImport) one(stream *imagev1.ImageStream, tag string) ([]imagev1.Im
 	from := i.from
 	switch {
 	case existing != nil && from != "" && from != existing.From.Name && !i.confirm:
-		return nil, fmt.Errorf("tag %q refers to %q: pass --confirm to import from %q instead", existing.Name, existing.From.Name, from)
+		return nil, fmt.Errorf("tag %q refers to %q: use the 'tag' command if you want to change the source, or pass --confirm to import from %q instead", existing.Name, existing.From.Name, from)
 	case existing != nil && (from == "" || from == existing.From.Name):
 		return []imagev1.ImageImportSpec{i.again(existing)}, nil
 	case from == "" && tag == "latest":

@@ -49,7 +49,8 @@ First-time users of the client should run this command to connect to a server,
 establish an authenticated session, and save the connection to the configuration
 file, by default ~/.kube/config.
 
-The command prompts for values that are neither arguments nor flags.`,
+The command prompts for values that are neither arguments nor flags. With --certificate-authority, the server's certificate must be signed by
+that authority; with --insecure-skip-tls-verify, any certificate is accepted.`,
 		Example: `  # Log in interactively
   oc login
 

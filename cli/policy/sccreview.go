@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	securityv1 "github.com/openshift/api/security/v1"
@@ -170,7 +171,14 @@ func writeRows(out io.Writer, name string, rows []string) {
 	}
 }
 
+// goField matches a field in Go's spelling, such as the AllowedBy of {.status.AllowedBy.name}.
+var goField = regexp.MustCompile(`\.[A-Z]`)
+
+// printObject prints a review. In JSONPath, fields can also have Go's spelling, as in OpenShift 3.
 func (o *sccReview) printObject(object runtime.Object) error {
+	if strings.HasPrefix(*o.print.OutputFormat, "jsonpath=") {
+		*o.print.OutputFormat = goField.ReplaceAllStringFunc(*o.print.OutputFormat, strings.ToLower)
+	}
 	printer, err := o.print.ToPrinter()
 	if err != nil {
 		return err

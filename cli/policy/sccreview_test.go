@@ -78,3 +78,10 @@ func TestReconciledConstraintsKeepAdditions(t *testing.T) {
 		t.Errorf("what is missing becomes %+v", got)
 	}
 }
+
+func TestReviewsArePrintedWithGoFields(t *testing.T) {
+	const template = "jsonpath={.status.AllowedBy.name}/{.Spec.Groups}"
+	if got := goField.ReplaceAllStringFunc(template, strings.ToLower); got != "jsonpath={.status.allowedBy.name}/{.spec.groups}" {
+		t.Errorf("template %s", got)
+	}
+}

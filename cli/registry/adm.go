@@ -1,13 +1,21 @@
 package registry
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/kubectl/pkg/cmd/util"
+	"k8s.io/kubectl/pkg/scheme"
 )
 
 // registrySettings maps the flags of OpenShift 3's `oc adm registry` to the settings of a registry
@@ -30,7 +38,6 @@ var registrySettings = map[string]string{
 	"labels":                   "no setting: the service has the label docker-registry=default",
 	"fs-group":                 "the owner of slipway.registry.directory of the MasterConfig",
 	"dry-run":                  "",
-	"output":                   "",
 	"create":                   "",
 	"credentials":              "no setting: the registry has its own credentials",
 	"type":                     "no setting: there is one kind of registry",
@@ -43,10 +50,13 @@ var registrySettings = map[string]string{
 // has one from its first start, so the command prints its address, and the settings that correspond
 // to flags.
 func NewAdm(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
+	print := genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme)
 	command := &cobra.Command{
 		Use: "registry", Short: "Show the cluster's image registry, which always exists",
 		Long: `Show the cluster's image registry. It is part of the control plane from the first start, so the command deploys nothing. The MasterConfig contains the settings
-for which OpenShift 3's command has flags. For each flag, the command prints the name of the setting.`,
+for which OpenShift 3's command has flags. For each flag, the command prints the name of the setting.
+
+With -o, the command prints the only object of the registry, its service.`,
 		Args: cobra.NoArgs,
 		Run: func(command *cobra.Command, _ []string) {
 			command.Flags().Visit(func(flag *pflag.Flag) {
@@ -55,15 +65,41 @@ for which OpenShift 3's command has flags. For each flag, the command prints the
 				}
 			})
 			config, namespace := connect(factory)
+			if *print.OutputFormat != "" {
+				util.CheckErr(printService(command.Context(), config, print, streams.Out))
+				return
+			}
 			names, err := findRegistry(command.Context(), config, namespace)
 			util.CheckErr(err)
 			fmt.Fprintf(streams.Out, "Docker registry \"docker-registry\" service exists\n%s\n", strings.TrimSpace(names.internal+"\n"+names.public))
 		},
 	}
+	print.AddFlags(command)
 	for name := range registrySettings {
 		command.Flags().String(name, "", "")
 		flag := command.Flags().Lookup(name)
 		flag.Hidden, flag.NoOptDefVal = true, "true"
 	}
 	return command
+}
+
+// printService prints the service of the registry without the fields that the server sets.
+func printService(ctx context.Context, config *rest.Config, print *genericclioptions.PrintFlags, out io.Writer) error {
+	printer, err := print.ToPrinter()
+	if err != nil {
+		return err
+	}
+	client, err := coreclient.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	existing, err := client.Services(metav1.NamespaceDefault).Get(ctx, "docker-registry", metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("read service of the registry: %w", err)
+	}
+	return printer.PrintObj(&corev1.Service{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
+		ObjectMeta: metav1.ObjectMeta{Name: existing.Name, Namespace: existing.Namespace, Labels: existing.Labels, Annotations: existing.Annotations},
+		Spec:       existing.Spec,
+	}, out)
 }

@@ -52,15 +52,24 @@ func readSession(command *cobra.Command) (session, error) {
 	return s, err
 }
 
+// checkDryRun rejects a dry run, which creates nothing to attach to.
+func (s session) checkDryRun(dry bool) error {
+	if s.attach && dry {
+		return errors.New("--dry-run can't be used with attached containers options (--attach, --stdin, or --tty): it creates nothing")
+	}
+	return nil
+}
+
 // check validates the flags for the objects.
 func (s session) check(generator string, replicas int32, dry bool) error {
+	if err := s.checkDryRun(dry); err != nil {
+		return err
+	}
 	switch {
 	case s.tty && !s.stdin:
 		return errors.New("a terminal (-t) needs an input: set -i, too")
 	case s.remove && !s.attach:
 		return errors.New("--rm needs an attached container: set --attach or -i, too")
-	case s.attach && dry:
-		return errors.New("cannot attach with --dry-run, which creates nothing")
 	case (s.attach || s.stdin) && generator == cronGenerator:
 		return errors.New("cannot attach to the pods of a cron job, which start later")
 	case s.attach && replicas != 1:

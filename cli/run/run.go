@@ -53,6 +53,9 @@ With --attach, -i or -t, the default is a pod. If a generator is set, the comman
 	command.Run = func(command *cobra.Command, args []string) {
 		util.CheckErr(w.choose())
 		if w.generator == podGenerator {
+			dry, err := util.GetDryRunStrategy(command)
+			util.CheckErr(err)
+			util.CheckErr(w.session.checkDryRun(dry != util.DryRunNone))
 			pod(command, args)
 			return
 		}

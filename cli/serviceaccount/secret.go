@@ -29,9 +29,21 @@ func NewSecrets(factory util.Factory, streams genericiooptions.IOStreams) *cobra
 	registry := kubectlcreate.NewCmdCreateSecretDockerRegistry(factory, streams)
 	registry.Use = "new-dockercfg NAME --docker-server=SERVER --docker-username=NAME --docker-password=PASSWORD"
 	registry.Short = "Create a secret for a registry"
+	printOnly(registry)
 	command.AddCommand(newSecretsLink(factory, "link"), add, newSecretsUnlink(factory, streams), registry,
 		newSecretsNew(factory, streams), newSecretsBasicAuth(factory, streams), newSecretsSSHAuth(factory, streams))
 	return command
+}
+
+// printOnly makes a command that creates an object only print it with -o, as in OpenShift 3.
+func printOnly(command *cobra.Command) {
+	run := command.Run
+	command.Run = func(command *cobra.Command, args []string) {
+		if flags := command.Flags(); flags.Changed("output") && !flags.Changed("dry-run") {
+			util.CheckErr(flags.Set("dry-run", "client"))
+		}
+		run(command, args)
+	}
 }
 
 // newSecretsLink returns `oc secrets link`.
@@ -98,10 +110,8 @@ func reportUnlinked(ctx context.Context, factory util.Factory, streams genericio
 	case len(missing) > 0 && linked:
 		fmt.Fprintf(streams.ErrOut, "Unlinked deleted secrets from service account %q\n", a.name)
 		return errors.Join(missing...)
-	case len(missing) > 0:
-		return errors.Join(missing...)
 	case !linked:
-		return errors.New("No valid secrets found or secrets not linked to service account")
+		return errors.Join(append(missing, errors.New("No valid secrets found or secrets not linked to service account"))...)
 	}
 	return nil
 }

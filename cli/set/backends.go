@@ -235,7 +235,11 @@ func adjust(all []routev1.RouteTargetReference, s share) error {
 	return nil
 }
 
-// shrink reduces weights to the maximum of a route and keeps their proportions.
+// shrunkWeight is the largest weight after a change that exceeds the maximum of a route, as in
+// OpenShift 3.
+const shrunkWeight = 200
+
+// shrink reduces weights beyond the maximum of a route and keeps their proportions.
 func shrink(all []routev1.RouteTargetReference) {
 	most := int32(0)
 	for _, backend := range all {
@@ -243,7 +247,7 @@ func shrink(all []routev1.RouteTargetReference) {
 	}
 	for _, backend := range all {
 		if most > mostWeight && *backend.Weight > 0 {
-			*backend.Weight = max(*backend.Weight*mostWeight/most, 1)
+			*backend.Weight = max(*backend.Weight*shrunkWeight/most, 1)
 		}
 	}
 }

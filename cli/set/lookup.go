@@ -30,17 +30,18 @@ type lookup struct{ enabled, list bool }
 func newImageLookup(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	t, l := newTargets(factory, streams, "image lookup updated"), &lookup{}
 	command := &cobra.Command{
-		Use:   "image-lookup STREAMNAME... | TYPE/NAME... | --all",
+		Use:   "image-lookup STREAMNAME... | TYPE/NAME... | --all | --list TYPE",
 		Short: "Change how images are resolved when deploying applications",
 		Long: `Allow the pods of a project to use its image streams as images: with local lookup of the stream "mysql", the image "mysql:latest" is that tag
 instead of an image of a registry. On a workload, it applies to all streams of its project.
 
-Without arguments, and with --list, the command prints the current settings.`,
+Without arguments, and with --list, the command prints the current settings. With --list, a name without a slash is a resource.`,
 		Example: `  oc set image-lookup
   oc set image-lookup mysql
   oc set image-lookup deploy/mysql
   oc set image-lookup mysql --enabled=false
-  oc set image-lookup --all`,
+  oc set image-lookup --all
+  oc set image-lookup deployments --list`,
 		Run: func(command *cobra.Command, args []string) {
 			util.CheckErr(l.run(t, command, args))
 		},
@@ -53,7 +54,11 @@ Without arguments, and with --list, the command prints the current settings.`,
 
 func (l *lookup) run(t *targets, command *cobra.Command, args []string) error {
 	for i, arg := range args {
-		if !strings.Contains(arg, "/") {
+		switch {
+		case strings.Contains(arg, "/"):
+		case l.list: // a resource, as in OpenShift 3
+			t.all = t.selector == ""
+		default:
 			args[i] = "imagestreams/" + arg
 		}
 	}
@@ -134,7 +139,8 @@ func podTemplate(object runtime.Object) (template metav1.Object, ok bool) {
 	return nil, false
 }
 
-// print prints the current settings. UNKNOWN means that the streams determine it.
+// print prints the current settings. Other objects than streams do without a lookup unless their
+// annotation requests it.
 func (l *lookup) print(streams genericiooptions.IOStreams, infos []*resource.Info) error {
 	table := tabwriter.NewWriter(streams.Out, 0, 8, 1, '\t', 0)
 	fmt.Fprintln(table, "NAME\tLOCAL")
@@ -147,11 +153,7 @@ func (l *lookup) print(streams genericiooptions.IOStreams, infos []*resource.Inf
 		if err != nil {
 			return err
 		}
-		local := "UNKNOWN"
-		if value, ok := head.GetAnnotations()[resolveNames]; ok {
-			local = fmt.Sprint(value == "*")
-		}
-		fmt.Fprintf(table, "%s\t%s\n", info.ObjectName(), local)
+		fmt.Fprintf(table, "%s\t%t\n", info.ObjectName(), head.GetAnnotations()[resolveNames] == "*")
 	}
 	return table.Flush()
 }

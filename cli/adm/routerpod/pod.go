@@ -83,8 +83,12 @@ func (p *plan) pod() corev1.PodSpec {
 
 // probe returns a probe that requests a path periodically.
 func (p *plan) probe(path string, period int32) *corev1.Probe {
+	host := ""
+	if p.hostNetwork { // other addresses of the host can be closed by a firewall
+		host = "localhost"
+	}
 	return &corev1.Probe{
-		ProbeHandler:     corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt(p.listen()), Scheme: corev1.URISchemeHTTP}},
+		ProbeHandler:     corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt(p.listen()), Scheme: corev1.URISchemeHTTP, Host: host}},
 		PeriodSeconds:    period,
 		TimeoutSeconds:   5,
 		FailureThreshold: 3,

@@ -115,13 +115,16 @@ func missing(name string) *Image {
 	return &Image{Name: name, Reference: name, Tag: tag, Missing: true}
 }
 
+// latest is the tag of references without one.
+const latest = "latest"
+
 // tagged splits the tag from a reference. The default is latest.
 func tagged(reference string) (name, tag string) {
 	reference, _, _ = strings.Cut(reference, "@")
 	last := strings.LastIndex(reference, "/") + 1
 	name, tag, ok := strings.Cut(reference[last:], ":")
 	if !ok || tag == "" {
-		tag = "latest"
+		tag = latest
 	}
 	return reference[:last] + name, tag
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/agext/levenshtein"
+	imagev1 "github.com/openshift/api/image/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -16,12 +17,19 @@ type Match struct {
 	// Kind is the flag that selects the object, image-stream or template.
 	Kind          string
 	Project, Name string
+	// Tag is the tag of an image stream that its name alone selects.
+	Tag string
 }
 
 // String describes the match as OpenShift 3's client does.
 func (m Match) String() string {
 	title := map[string]string{"image-stream": "Image stream", "template": "Template"}[m.Kind]
-	return fmt.Sprintf("* %s %q in project %q\n  Use --%s=\"%s/%s\" to specify this image or template", title, m.Name, m.Project, m.Kind, m.Project, m.Name)
+	if m.Tag != "" {
+		title = fmt.Sprintf("%s %q (tag %q)", title, m.Name, m.Tag)
+	} else {
+		title = fmt.Sprintf("%s %q", title, m.Name)
+	}
+	return fmt.Sprintf("* %s in project %q\n  Use --%s=\"%s/%s\" to specify this image or template", title, m.Project, m.Kind, m.Project, m.Name)
 }
 
 // PartialMatch is the error for a name that matches nothing exactly. Its matches have similar
@@ -93,12 +101,12 @@ func (f *Finder) available(ctx context.Context, kind Kind) (all []Match) {
 	for _, project := range slices.Compact([]string{f.Namespace, openshift}) {
 		if list, err := f.Images.ImageStreams(project).List(ctx, metav1.ListOptions{}); err == nil && (kind == AnyKind || kind == StreamKind) {
 			for _, stream := range list.Items {
-				all = append(all, Match{"image-stream", project, stream.Name})
+				all = append(all, Match{"image-stream", project, stream.Name, defaultTag(&stream)})
 			}
 		}
 		if list, err := f.Templates.Templates(project).List(ctx, metav1.ListOptions{}); err == nil && (kind == AnyKind || kind == TemplateKind) {
 			for _, template := range list.Items {
-				all = append(all, Match{"template", project, template.Name})
+				all = append(all, Match{"template", project, template.Name, ""})
 			}
 		}
 	}
@@ -117,4 +125,17 @@ func listed(all []Match) string {
 		names = append(names[:maxListed], "...")
 	}
 	return strings.Join(names, ", ")
+}
+
+// defaultTag returns the tag of a stream that latest refers to, or latest.
+func defaultTag(stream *imagev1.ImageStream) string {
+	tag := latest
+	for range stream.Spec.Tags { // no chain of references is longer
+		at := slices.IndexFunc(stream.Spec.Tags, func(t imagev1.TagReference) bool { return t.Name == tag })
+		if at < 0 || stream.Spec.Tags[at].From == nil || stream.Spec.Tags[at].From.Kind != "ImageStreamTag" || strings.Contains(stream.Spec.Tags[at].From.Name, ":") {
+			break
+		}
+		tag = stream.Spec.Tags[at].From.Name
+	}
+	return tag
 }

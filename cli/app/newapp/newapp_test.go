@@ -164,7 +164,7 @@ func TestErrorNamesMissingComponent(t *testing.T) {
 	}{
 		"nothing":        {[]string{"nothing"}, Request{}, `with name "nothing"; available image streams and templates: db, python, quiet, ruby`},
 		"misspelled":     {[]string{"quite"}, Request{}, `only a partial match was found for "quite": "shop/quiet"`},
-		"beginning":      {[]string{"pyth"}, Request{}, `Use --image-stream="openshift/python" to specify this image`},
+		"beginning":      {[]string{"pyth"}, Request{}, "* Image stream \"python\" (tag \"latest\") in project \"openshift\"\n  Use --image-stream=\"openshift/python\" to specify this image"},
 		"no language":    {[]string{empty}, Request{}, "no language matched"},
 		"no Dockerfile":  {[]string{empty}, Request{Strategy: DockerStrategy}, ": no Dockerfile"},
 		"two builders":   {[]string{"ruby:2.5", "ruby:2.5"}, Request{Sources: []string{"https://example.com/a"}}, "several images could build"},

@@ -1,0 +1,76 @@
+package adm
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	appsv1 "github.com/openshift/api/apps/v1"
+	securityv1 "github.com/openshift/api/security/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+
+	"github.com/slipway-platform/slipway/cli/objects"
+)
+
+// hostAccess returns an error if the service account of the desired pods cannot run them because of
+// what they use of their host. Only a dry run calls it, as in OpenShift 3: an installation grants
+// the account these rights.
+func (i *installation) hostAccess(ctx context.Context, namespace string, desired []runtime.Object) error {
+	template := templateOf(desired)
+	if template == nil || !usesHost(template.Spec) {
+		return nil
+	}
+	account := template.Spec.ServiceAccountName
+	template.Spec.ServiceAccountName, template.Spec.DeprecatedServiceAccount = "", "" // it can be missing
+	review, err := objects.Plain(&securityv1.PodSecurityPolicySubjectReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: securityv1.GroupVersion.String(), Kind: "PodSecurityPolicySubjectReview"},
+		Spec: securityv1.PodSecurityPolicySubjectReviewSpec{
+			Template: *template, User: serviceaccount.MakeUsername(namespace, account), Groups: serviceaccount.MakeGroupNames(namespace),
+		},
+	})
+	if err != nil {
+		return err
+	}
+	client, err := i.factory.DynamicClient()
+	if err != nil {
+		return err
+	}
+	reviews := client.Resource(securityv1.GroupVersion.WithResource("podsecuritypolicysubjectreviews"))
+	result, err := reviews.Namespace(namespace).Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("check the rights of service account %q: %w", account, err)
+	}
+	if _, allowed, _ := unstructured.NestedMap(result.Object, "status", "allowedBy"); allowed {
+		return nil
+	}
+	return fmt.Errorf("service account %q is not allowed to access %s on nodes, grant access with: oc adm policy add-scc-to-user hostnetwork -z %[1]s", account, noun(template.Spec))
+}
+
+// templateOf returns a copy of the pod template of the first deployment configuration.
+func templateOf(desired []runtime.Object) *corev1.PodTemplateSpec {
+	for _, object := range desired {
+		if config, ok := object.(*appsv1.DeploymentConfig); ok {
+			return config.Spec.Template.DeepCopy()
+		}
+	}
+	return nil
+}
+
+// usesHost reports whether pods use the network or ports of their host.
+func usesHost(pod corev1.PodSpec) bool {
+	return pod.HostNetwork || slices.ContainsFunc(pod.Containers, func(container corev1.Container) bool {
+		return slices.ContainsFunc(container.Ports, func(port corev1.ContainerPort) bool { return port.HostPort != 0 })
+	})
+}
+
+// noun returns what pods use of their host, for a message.
+func noun(pod corev1.PodSpec) string {
+	if pod.HostNetwork {
+		return "the host network"
+	}
+	return "host ports"
+}
