@@ -25,6 +25,7 @@ type wish struct {
 	generator, schedule string
 	replicas            int32
 	session             session
+	podFlags            podFlags
 
 	name      string
 	labels    map[string]string
@@ -85,6 +86,9 @@ func (w *wish) read(args []string) error {
 	w.pod = corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: w.labels, Annotations: annotations},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{container}, RestartPolicy: corev1.RestartPolicy(util.GetFlagString(command, "restart"))},
+	}
+	if err := w.podFlags.apply(&w.pod.Spec); err != nil {
+		return err
 	}
 	w.overrides = util.OverrideOptions{Overrides: util.GetFlagString(command, "overrides"), OverrideType: util.OverrideType(util.GetFlagString(command, "override-type"))}
 	return nil

@@ -49,6 +49,7 @@ With --attach, -i or -t, the default is a pod. If a generator is set, the comman
 	flags.StringVar(&w.generator, "generator", "", "What to create: "+strings.Join(generators(), ", ")+".")
 	flags.Int32VarP(&w.replicas, "replicas", "r", 1, "Number of pods of a deployment configuration.")
 	flags.StringVar(&w.schedule, "schedule", "", "Schedule of a cron job, in the format of cron.")
+	w.podFlags.add(flags)
 	pod := command.Run
 	command.Run = func(command *cobra.Command, args []string) {
 		util.CheckErr(w.choose())
@@ -56,6 +57,8 @@ With --attach, -i or -t, the default is a pod. If a generator is set, the comman
 			dry, err := util.GetDryRunStrategy(command)
 			util.CheckErr(err)
 			util.CheckErr(w.session.checkDryRun(dry != util.DryRunNone))
+			util.CheckErr(w.read(args))
+			util.CheckErr(w.podFlags.overrides(command, w.pod.Spec))
 			pod(command, args)
 			return
 		}

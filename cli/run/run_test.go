@@ -138,3 +138,35 @@ func TestJobsHaveLimitedRestarts(t *testing.T) {
 		t.Errorf("made %+v, %v", cron, err)
 	}
 }
+
+func TestPodsHaveTheFieldsOfOpenShiftsFlags(t *testing.T) {
+	pod := corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Ports: []corev1.ContainerPort{{ContainerPort: 80}}}}}
+	p := podFlags{limits: "cpu=200m,memory=1Gi", requests: "cpu=100m", account: "robot", hostPort: 8080}
+	if err := p.apply(&pod); err != nil {
+		t.Fatal(err)
+	}
+	container := pod.Containers[0]
+	if container.Resources.Limits.Cpu().String() != "200m" || container.Resources.Limits.Memory().String() != "1Gi" || container.Resources.Requests.Cpu().String() != "100m" {
+		t.Errorf("resources %+v", container.Resources)
+	}
+	if pod.ServiceAccountName != "robot" || container.Ports[0].HostPort != 8080 {
+		t.Errorf("account %q, ports %+v", pod.ServiceAccountName, container.Ports)
+	}
+	command := New(util.NewFactory(genericclioptions.NewConfigFlags(true)), genericiooptions.NewTestIOStreamsDiscard())
+	if err := p.overrides(command, pod); err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"apiVersion":"v1","spec":{"containers":[{"name":"web","ports":[{"hostPort":8080,"containerPort":80}],` +
+		`"resources":{"limits":{"cpu":"200m","memory":"1Gi"},"requests":{"cpu":"100m"}}}],"serviceAccountName":"robot"}}`
+	if got := util.GetFlagString(command, "overrides"); got != want || util.GetFlagString(command, "override-type") != "strategic" {
+		t.Errorf("overrides %s", got)
+	}
+	if err := p.overrides(command, pod); err == nil || !strings.Contains(err.Error(), "into --overrides") {
+		t.Errorf("a second patch: %v", err)
+	}
+	for want, p := range map[string]podFlags{"--limits": {limits: "cpu"}, "--requests": {requests: "=1"}, "needs --port": {hostPort: 1}} {
+		if err := p.apply(&corev1.PodSpec{Containers: make([]corev1.Container, 1)}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
