@@ -42,7 +42,8 @@ func TestCommandsOf311PrintWhatTheyPrinted(t *testing.T) {
 		{"set image-lookup is --list", "old", false},
 		{"set image-lookup secrets --list", "false", false},
 		{"set image-lookup unknown --list", "the server doesn't have a resource type", true},
-		{"import-image old:latest --from=registry.example.com/a", "use the 'tag' command", true},
+		{"tag --source=docker registry.example.com/b old:kept", "Tag old:kept set to", false},
+		{"import-image old:kept --from=registry.example.com/a", "use the 'tag' command", true},
 
 		{"adm router --dry-run", `Router "router" service does not exist`, true},
 		{"adm router --dry-run -o yaml", `service account "router" is not allowed to access the host network on nodes`, true},
