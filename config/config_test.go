@@ -153,7 +153,8 @@ func TestFirstStartWritesFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first.Master.DNSConfig = &legacyv1.DNSConfig{BindAddress: "0.0.0.0:8053", BindNetwork: "tcp4"} // only the file has it
+	// Only the file has this block.
+	first.Master.DNSConfig = &legacyv1.DNSConfig{BindAddress: "0.0.0.0:8053", BindNetwork: "tcp4"}
 	if diff := cmp.Diff(first.Master, second.Master); diff != "" {
 		t.Errorf("second start differs:\n%s", diff)
 	}

@@ -44,8 +44,8 @@ func unchanged(path string) bool {
 	return err == nil && string(content) == masterFileWithoutDNS()+"auditConfig:\n  enabled: false\n"
 }
 
-// defaultMasterFile returns the first MasterConfig. As in OpenShift 3, the master resolves the names
-// of services for clients outside of pods.
+// defaultMasterFile returns the first MasterConfig. As in OpenShift 3, the master resolves the
+// names of services for clients outside of pods.
 func defaultMasterFile() string {
 	return masterFileWithoutDNS() + "dnsConfig:\n  bindAddress: 0.0.0.0:8053\n  bindNetwork: tcp4\n"
 }

@@ -25,7 +25,8 @@ func (i *installation) hostAccess(ctx context.Context, namespace string, desired
 		return nil
 	}
 	account := template.Spec.ServiceAccountName
-	template.Spec.ServiceAccountName, template.Spec.DeprecatedServiceAccount = "", "" // it can be missing
+	// The account can be missing.
+	template.Spec.ServiceAccountName, template.Spec.DeprecatedServiceAccount = "", ""
 	review, err := objects.Plain(&securityv1.PodSecurityPolicySubjectReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: securityv1.GroupVersion.String(), Kind: "PodSecurityPolicySubjectReview"},
 		Spec: securityv1.PodSecurityPolicySubjectReviewSpec{

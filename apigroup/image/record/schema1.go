@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// IsSchema1 reports whether a manifest is of Docker's schema 1, which registries before 2017 stored.
+// IsSchema1 reports whether a manifest is of Docker's schema 1. Registries before 2017 stored it.
 func IsSchema1(manifest []byte) bool {
 	var fields struct {
 		Version int `json:"schemaVersion"`

@@ -106,8 +106,8 @@ func down(ctx context.Context, opts *options, purge bool, out io.Writer) error {
 // teardownHost removes what a host leaves on the machine.
 type teardownHost struct{ *platform.Host }
 
-// stopSupervisor requests the supervisor to stop and waits until it has released the lock. A service
-// of systemd ends first, so that systemd does not restart it.
+// stopSupervisor requests the supervisor to stop and waits until it has released the lock. A
+// service of systemd ends first, so that systemd does not restart it.
 func (h teardownHost) stopSupervisor(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()

@@ -95,7 +95,8 @@ func (m Machine) texts(name string, tree *cobra.Command) (files []file, err erro
 	return files, nil
 }
 
-// pages returns the manual pages of a command and of the commands below it, such as oc-create-route.
+// pages returns the manual pages of a command and of the commands below it. The page of `oc create
+// route` is oc-create-route.
 func pages(command *cobra.Command) (files []file, err error) {
 	command.DisableAutoGenTag = true // it contains the date
 	name := strings.ReplaceAll(command.CommandPath(), " ", "-")
