@@ -78,8 +78,12 @@ type file struct {
 
 // Installed reports whether the service of a data directory is installed.
 func (m Machine) Installed(dataDir string) (bool, error) {
+	path, err := filepath.Abs(dataDir)
+	if err != nil {
+		return false, fmt.Errorf("find data directory: %w", err)
+	}
 	r, err := m.read()
-	return r != nil && filepath.Clean(r.DataDir) == filepath.Clean(dataDir), err
+	return r != nil && filepath.Clean(r.DataDir) == path, err
 }
 
 // Install installs the request, starts the service with the machine from now on, and returns the

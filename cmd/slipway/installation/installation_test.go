@@ -176,7 +176,8 @@ func TestUnitIsValid(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command(program, "verify", "--man=no", path).CombinedOutput(); err != nil || len(out) > 0 {
+	// Problems of other units of the machine are in the output, too.
+	if out, err := exec.Command(program, "verify", "--man=no", path).CombinedOutput(); err != nil || strings.Contains(string(out), Service+".service") {
 		t.Errorf("systemd-analyze verify: %v: %s", err, out)
 	}
 }
