@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // The work for the projects of one user is at most minWork, plus workPerPod for each pod and
@@ -86,4 +87,25 @@ func size(policy *networkingv1.NetworkPolicy) (count int) {
 		count += 1 + len(rule.To) + len(rule.Ports)
 	}
 	return count + 1
+}
+
+// values returns the number of labels, keys and values in a selector.
+func values(selector *metav1.LabelSelector) int {
+	if selector == nil {
+		return 0
+	}
+	count := len(selector.MatchLabels)
+	for _, expression := range selector.MatchExpressions {
+		count += 1 + len(expression.Values)
+	}
+	return count
+}
+
+// valuesPerComparison is the number of values of a selector whose comparison takes as long as the
+// rest of the comparison with an object.
+const valuesPerComparison = 8
+
+// comparisons returns the work to compare a selector with count objects.
+func comparisons(selector *metav1.LabelSelector, count int) int {
+	return count * (1 + values(selector)/valuesPerComparison)
 }

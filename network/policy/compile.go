@@ -106,6 +106,10 @@ func (c *compiler) commit() {
 
 // add adds the chains of a policy, if it selects pods of this node.
 func (c *compiler) add(policy *networkingv1.NetworkPolicy) {
+	c.budget.spend(1 + values(&policy.Spec.PodSelector) + comparisons(&policy.Spec.PodSelector, len(c.inNamespace[policy.Namespace])))
+	if c.budget.exhausted() {
+		return
+	}
 	selector, err := metav1.LabelSelectorAsSelector(&policy.Spec.PodSelector)
 	if err != nil {
 		selector = labels.Everything() // the API server accepts no such policy; isolate the project
@@ -116,7 +120,6 @@ func (c *compiler) add(policy *networkingv1.NetworkPolicy) {
 			selected = append(selected, p.address)
 		}
 	}
-	c.budget.spend(1 + len(c.inNamespace[policy.Namespace]))
 	if len(selected) == 0 {
 		return
 	}

@@ -204,6 +204,21 @@ func manyRules(t *testing.T, project, name string, count int) *networkingv1.Netw
 	return policy
 }
 
+// manyValues returns policies of the project shop whose selectors have count values each.
+func manyValues(t *testing.T, policies, count int) (result []*networkingv1.NetworkPolicy) {
+	t.Helper()
+	requirement := metav1.LabelSelectorRequirement{Key: "app", Operator: metav1.LabelSelectorOpIn}
+	for i := range count {
+		requirement.Values = append(requirement.Values, fmt.Sprint("value-", i))
+	}
+	for i := range policies {
+		policy := policyOf(t, fmt.Sprint("policy-", i), "{}")
+		policy.Spec.PodSelector.MatchExpressions = []metav1.LabelSelectorRequirement{requirement}
+		result = append(result, policy)
+	}
+	return result
+}
+
 func TestTooLargePoliciesCloseTheProjectOnly(t *testing.T) {
 	const share = minWork / 12
 	for name, c := range map[string]struct {
@@ -218,7 +233,8 @@ func TestTooLargePoliciesCloseTheProjectOnly(t *testing.T) {
 		"projects of one user, the largest": {map[string]string{"shop": "mallory", "bank": "mallory"}, []*networkingv1.NetworkPolicy{
 			manyRules(t, "bank", "a", 2*share), manyRules(t, "shop", "a", share), manyRules(t, "shop", "b", 10),
 		}, []string{"bank"}},
-		"large, but not too large": {nil, []*networkingv1.NetworkPolicy{manyRules(t, "shop", "a", share), manyRules(t, "bank", "b", share)}, nil},
+		"selectors with many values": {nil, manyValues(t, 400, minWork/100), []string{"shop"}},
+		"large, but not too large":   {nil, []*networkingv1.NetworkPolicy{manyRules(t, "shop", "a", share), manyRules(t, "bank", "b", share)}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := shop()

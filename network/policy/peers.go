@@ -118,16 +118,20 @@ func (c *compiler) share(name string, create func() measuredSet) string {
 	return name
 }
 
-// selectPeers adds the addresses of the pods that a peer selects, and returns the number of
-// comparisons. An invalid selector, which the API server accepts in no policy, selects nothing.
+// selectPeers adds the addresses of the pods that a peer selects, and returns the work. An invalid
+// selector, which the API server accepts in no policy, selects nothing.
 func (c *compiler) selectPeers(namespace string, peer networkingv1.NetworkPolicyPeer, elements map[string]bool) (work int) {
+	work = values(peer.PodSelector) + values(peer.NamespaceSelector)
+	if work > c.budget.remaining {
+		return work // the project is closed
+	}
 	podSelector, podErr := selectorOrEverything(peer.PodSelector)
 	namespaceSelector, namespaceErr := selectorOrEverything(peer.NamespaceSelector)
 	if podErr != nil || namespaceErr != nil {
-		return 0
+		return work
 	}
 	add := func(pods []pod) {
-		work += len(pods)
+		work += comparisons(peer.PodSelector, len(pods))
 		for _, p := range pods {
 			if !p.unknown && podSelector.Matches(p.labels) {
 				elements[p.address.String()] = true
@@ -138,7 +142,7 @@ func (c *compiler) selectPeers(namespace string, peer networkingv1.NetworkPolicy
 		add(c.inNamespace[namespace])
 		return work
 	}
-	work += len(c.inNamespace)
+	work += comparisons(peer.NamespaceSelector, len(c.inNamespace))
 	for name, pods := range c.inNamespace {
 		if c.selectsNamespace(namespaceSelector, name) {
 			add(pods)
