@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -265,5 +266,15 @@ func TestRulesWithEqualSelectorsCountOnce(t *testing.T) {
 	}
 	if r := compile(s); len(r.closed) != 0 || len(r.sets) != rules+len(newRuleset().sets) {
 		t.Errorf("%d sets, closed projects: %v", len(r.sets), r.closed)
+	}
+}
+
+func TestFirstContainerWithNameDecidesItsPort(t *testing.T) {
+	port := func(name string, number int32) corev1.Container {
+		return corev1.Container{Ports: []corev1.ContainerPort{{Name: name, ContainerPort: number}, {ContainerPort: 1}}}
+	}
+	got := namedPorts([]corev1.Container{port("http", 80), port("http", 81), port("admin", 82)})
+	if diff := cmp.Diff(map[portName]int32{{"tcp", "http"}: 80, {"tcp", "admin"}: 82}, got, cmp.AllowUnexported(portName{})); diff != "" {
+		t.Errorf("ports (-want +got):\n%s", diff)
 	}
 }
