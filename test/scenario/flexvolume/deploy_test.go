@@ -152,20 +152,3 @@ func waitVersion(t *testing.T, c *kit.Cluster, driver, text string) {
 		return err
 	})
 }
-
-// TestImageIsBuiltFromThePlatformsOwn builds on the image of the running program, whose layers are
-// not those of a pull.
-func TestImageIsBuiltFromThePlatformsOwn(t *testing.T) {
-	c := kit.Shared(t)
-	dir := t.TempDir()
-	for name, content := range map[string]string{"Dockerfile": "ARG BASE\nFROM $BASE\nCOPY file /file\n", "file": "content"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	const image = "localhost/from-the-platform:1"
-	out := c.MustSlipway("images", "build", "--tag", image, "--build-arg", "BASE=localhost/slipway:current", dir)
-	if !strings.Contains(out, image) {
-		t.Errorf("the command prints %q", out)
-	}
-}
