@@ -60,8 +60,8 @@ func (a *applier) apply(ctx context.Context, objects []*unstructured.Unstructure
 // insist applies objects until the API server serves their kinds. This takes about a second after
 // the definition of a kind is created.
 func (a *applier) insist(ctx context.Context, objects []*unstructured.Unstructured) {
-	const most = time.Minute
-	for delay := 200 * time.Millisecond; len(objects) > 0; delay = min(2*delay, most) {
+	const maximum = time.Minute
+	for delay := 200 * time.Millisecond; len(objects) > 0; delay = min(2*delay, maximum) {
 		select {
 		case <-ctx.Done():
 			return
@@ -72,8 +72,8 @@ func (a *applier) insist(ctx context.Context, objects []*unstructured.Unstructur
 		if err == nil {
 			objects = remaining
 		}
-		if delay == most && ctx.Err() == nil {
-			slog.Warn("objects that every cluster has are missing", "number", len(objects), "error", err)
+		if delay == maximum && ctx.Err() == nil {
+			slog.Warn("default objects are missing", "count", len(objects), "error", err)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func TestStreamsOfLanguagesAreBuildersWithAnExample(t *testing.T) {
 		for i, supports := range []string{name, name + ":" + tags[1].(map[string]any)["name"].(string) + "," + name} {
 			about := tags[i].(map[string]any)["annotations"].(map[string]any)
 			if about["tags"] != "builder,"+name || about["supports"] != supports {
-				t.Errorf("a tag of stream %q says %v", name, about)
+				t.Errorf("a tag of stream %q returns %v", name, about)
 			}
 			if _, err := os.Stat(filepath.Join("..", about["sampleContextDir"].(string))); err != nil {
 				t.Errorf("stream %q has no example: %v", name, err)

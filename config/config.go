@@ -123,7 +123,7 @@ func (c *Config) readFile(path string, seen map[string]bool, kinds ...string) Pr
 		}
 		if seen[kind] {
 			problems = append(problems, Problem{
-				File: path, Line: root.Line, Text: "holds a second " + kind + "; keep one",
+				File: path, Line: root.Line, Text: "contains a second " + kind + "; keep one",
 			})
 			continue
 		}

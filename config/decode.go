@@ -87,8 +87,8 @@ func (d *decoder) enter(node *yaml.Node, key string) *yaml.Node {
 	}
 	d.nodes++
 	if d.nodes == maxNodes {
-		d.fail(node, key, "the document holds more than %d values, "+
-			"its aliases counted as often as they are used", maxNodes)
+		d.fail(node, key, "the document contains more than %d values, "+
+			"counting each use of an alias", maxNodes)
 	}
 	if d.nodes >= maxNodes {
 		return nil

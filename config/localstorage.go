@@ -14,7 +14,7 @@ func (c *checker) localStorage(s *LocalStorage) {
 		c.fail("slipway.localStorage.reserve", "%v", err)
 	}
 	if s.OvercommitPercent < 1 {
-		c.fail("slipway.localStorage.overcommitPercent", "is %d, must be at least 1; 100 promises what there is", s.OvercommitPercent)
+		c.fail("slipway.localStorage.overcommitPercent", "is %d, must be at least 1; 100 commits the available space once", s.OvercommitPercent)
 	}
 }
 

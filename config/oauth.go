@@ -36,10 +36,10 @@ func (c *checker) oauth(m *MasterConfig) {
 		at := indexed("oauthConfig.identityProviders", i)
 		if provider.Name == "" || strings.ContainsAny(provider.Name, ":/%") || provider.Name != strings.TrimSpace(provider.Name) {
 			c.fail(at+".name", "is %q, must be a name without ':', '/' and '%%'; "+
-				"it begins the names of identities", provider.Name)
+				"it is the prefix of identity names", provider.Name)
 		}
 		if names[provider.Name] {
-			c.fail(at+".name", "is %q, which another provider has; names must differ", provider.Name)
+			c.fail(at+".name", "is %q, the name of another provider; names must be unique", provider.Name)
 		}
 		names[provider.Name] = true
 		c.oneOf(at+".mappingMethod", provider.MappingMethod, "claim", "lookup", "generate", "add")
@@ -134,7 +134,7 @@ func (c *checker) registration(at string, provider legacyv1.IdentityProvider, id
 func (c *checker) ldap(prefix string, s *legacyv1.LDAPPasswordIdentityProvider) {
 	server, _, _, err := ldap.ParseURL(s.URL)
 	if err != nil {
-		c.fail(prefix+"url", "is wrong: %v", err)
+		c.fail(prefix+"url", "is not valid: %v", err)
 	}
 	if s.Insecure && server.Scheme == "ldaps" {
 		c.fail(prefix+"insecure", "must be false with ldaps://")
@@ -143,7 +143,7 @@ func (c *checker) ldap(prefix string, s *legacyv1.LDAPPasswordIdentityProvider) 
 		c.fail(prefix+"ca", "must be empty when insecure is true")
 	}
 	if hasPassword := s.BindPassword != (legacyv1.StringSource{}); (s.BindDN != "") != hasPassword {
-		c.fail(prefix+"bindDN", "and bindPassword must both be given, or neither")
+		c.fail(prefix+"bindDN", "and bindPassword must be set together")
 	}
 	if len(s.Attributes.ID) == 0 {
 		c.fail(prefix+"attributes.id", "is missing; name the attribute of the unique ID, usually [dn]")
@@ -156,7 +156,7 @@ func (c *checker) requestHeader(prefix string, provider legacyv1.IdentityProvide
 		c.fail(prefix+"headers", "is missing; name the headers that the proxy sets, such as [X-Remote-User]")
 	}
 	if s.ClientCA == "" {
-		c.fail(prefix+"clientCA", "is missing; without the authority of the proxy's certificate anyone could set its headers")
+		c.fail(prefix+"clientCA", "is missing; without the authority of the proxy's certificate, any client could set these headers")
 	}
 	for _, address := range []struct {
 		key, value string
@@ -164,9 +164,9 @@ func (c *checker) requestHeader(prefix string, provider legacyv1.IdentityProvide
 	}{{"loginURL", s.LoginURL, provider.UseAsLogin}, {"challengeURL", s.ChallengeURL, provider.UseAsChallenger}} {
 		switch {
 		case address.value == "" && address.isUsed:
-			c.fail(prefix+address.key, "is missing; clients that are not logged in are sent there")
+			c.fail(prefix+address.key, "is missing; set the URL to which clients that are not logged in are redirected")
 		case address.value != "" && !strings.Contains(address.value, "${url}") && !strings.Contains(address.value, "${query}"):
-			c.fail(prefix+address.key, "is %q, must contain ${url} or ${query}, so that clients find back", address.value)
+			c.fail(prefix+address.key, "is %q, must contain ${url} or ${query}, so that clients return after the login", address.value)
 		}
 	}
 }

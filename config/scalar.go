@@ -66,7 +66,7 @@ func (d *decoder) unmarshal(node *yaml.Node, target json.Unmarshaler, key string
 		d.record(key, !isZero(value))
 		return
 	}
-	form := "of another form"
+	form := "in another format"
 	switch target.(type) {
 	case *metav1.Duration:
 		form = "a duration such as 36h or 5m"

@@ -21,7 +21,7 @@ func (c *Config) validate() Problems {
 	node.node(c.Node)
 	if ip, err := netip.ParseAddr(c.Node.ResolverIP()); err == nil {
 		if network, ok := overlaps(netip.PrefixFrom(ip, ip.BitLen()), networks[:len(networks)-1]); ok {
-			node.fail("dnsIP", "is %q, which lies in the cluster network %s; "+
+			node.fail("dnsIP", "is %q, which is in the cluster network %s; "+
 				"choose an address outside of it", ip, network)
 		}
 	}

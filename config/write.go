@@ -9,13 +9,13 @@ import (
 )
 
 const masterHead = `# This host's control plane: a MasterConfig of OpenShift 3 and the block "slipway".
-# A key that is left out has its default; "slipway config view" prints them all.
-# Relative paths are relative to this folder. A change takes effect at the next start.
+# Omitted keys have their defaults; "slipway config view" prints them all.
+# Relative paths are relative to this directory. A change takes effect at the next start.
 `
 
 const nodeHead = `# This host's node: a NodeConfig of OpenShift 3 and the block "slipway".
-# A key that is left out has its default; "slipway config view" prints them all.
-# Relative paths are relative to this folder. A change takes effect at the next start.
+# Omitted keys have their defaults; "slipway config view" prints them all.
+# Relative paths are relative to this directory. A change takes effect at the next start.
 # Without nodeIP the node uses the address that the machine has at each start.
 `
 

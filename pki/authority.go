@@ -63,8 +63,8 @@ func (i *issuer) checkAuthority(files Pair) error {
 	if errors.Is(certErr, fs.ErrNotExist) && !i.hasLeaf(files) {
 		return nil // a first start, perhaps interrupted: nothing depends on the authority yet
 	}
-	remedy := fmt.Sprintf("restore %q and %q from a backup, or remove the folder %q to give the cluster new credentials "+
-		"(every kubeconfig and token in use then ends)", files.Cert, files.Key, i.spec.Dir)
+	remedy := fmt.Sprintf("restore %q and %q from a backup, or remove the directory %q to create new credentials "+
+		"(every kubeconfig and token in use then becomes invalid)", files.Cert, files.Key, i.spec.Dir)
 	switch {
 	case certErr != nil:
 		return fmt.Errorf("read certificate authority %q: %w; %s", files.Cert, withoutPath(certErr), remedy)
@@ -77,11 +77,11 @@ func (i *issuer) checkAuthority(files Pair) error {
 	}
 	now := i.spec.Now()
 	if now.After(cert.NotAfter) {
-		return fmt.Errorf("read certificate authority %q: it expired on %s and now is %s; set the machine's clock, or remove the folder %q to give the cluster new credentials",
+		return fmt.Errorf("read certificate authority %q: it expired on %s, and it is now %s; set the machine's clock, or remove the directory %q to create new credentials",
 			files.Cert, cert.NotAfter.Format(time.RFC3339), now.Format(time.RFC3339), i.spec.Dir)
 	}
 	if now.Before(cert.NotBefore) {
-		return fmt.Errorf("read certificate authority %q: it begins on %s and now is %s; set the machine's clock",
+		return fmt.Errorf("read certificate authority %q: it is valid from %s, and it is now %s; set the machine's clock",
 			files.Cert, cert.NotBefore.Format(time.RFC3339), now.Format(time.RFC3339))
 	}
 	return nil

@@ -114,7 +114,7 @@ func editEncryption(dir string,
 	edit func(*apiserverv1.EncryptionConfiguration) (bool, error)) (string, error) {
 	path := filepath.Join(dir, "encryption.yaml")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("create folder of certificates: %w", err)
+		return "", fmt.Errorf("create directory of certificates: %w", err)
 	}
 	unlock, err := lock(dir)
 	if err != nil {

@@ -47,7 +47,7 @@ func readKey(path string) (crypto.Signer, error) {
 	}
 	signer, ok := key.(crypto.Signer)
 	if !ok {
-		return nil, fmt.Errorf("%w: a key that cannot sign", errDamaged)
+		return nil, fmt.Errorf("%w: the key cannot sign", errDamaged)
 	}
 	return signer, nil
 }

@@ -198,7 +198,7 @@ func TestRenewerIssuesBeforeExpiry(t *testing.T) {
 	issued := make(chan []string, 10)
 	renewer.OnRenew(func(names []string) { issued <- names })
 
-	part := componenttest.Run(t, renewer.Run)
+	component := componenttest.Run(t, renewer.Run)
 	select {
 	case names := <-issued:
 		t.Errorf("issued %v at the start, want nothing", names)
@@ -214,7 +214,7 @@ func TestRenewerIssuesBeforeExpiry(t *testing.T) {
 			return false
 		}
 	})
-	part.Stop()
+	component.Stop()
 }
 
 func TestRenewerReportsErrorAtStart(t *testing.T) {

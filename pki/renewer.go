@@ -46,7 +46,7 @@ func (r *Renewer) Run(ctx context.Context, ready func()) error {
 			return nil
 		case <-ticker.C:
 			if err := r.renew(); err != nil {
-				slog.Error("renew certificates", "error", err)
+				slog.Error("cannot renew certificates", "error", err)
 			}
 		}
 	}
@@ -62,7 +62,7 @@ func (r *Renewer) renew() error {
 		return fmt.Errorf("renew certificates: %w", err)
 	}
 	if remaining := credentials.CAExpiry.Sub(spec.completed().Now()); remaining < year/2 {
-		slog.Warn("a certificate authority expires soon", "expiry", credentials.CAExpiry, "path", spec.Dir)
+		slog.Warn("certificate authority expires soon", "expiry", credentials.CAExpiry, "path", spec.Dir)
 	}
 	if len(credentials.Issued) == 0 {
 		return nil

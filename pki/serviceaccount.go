@@ -19,7 +19,7 @@ func (i *issuer) checkServiceAccounts() error {
 	if errors.Is(err, fs.ErrNotExist) && publicErr != nil {
 		return nil // a first start
 	}
-	return fmt.Errorf("read signing key of service accounts %q: %w; restore it from a backup, or remove %q and %q to have new ones (every service account token in use then ends)",
+	return fmt.Errorf("read signing key of service accounts %q: %w; restore it from a backup, or remove %q and %q to create new keys (every service account token in use then becomes invalid)",
 		i.credentials.ServiceAccountKey, withoutPath(err), i.credentials.ServiceAccountKey, i.credentials.ServiceAccountPublicKey)
 }
 

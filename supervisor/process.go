@@ -87,7 +87,7 @@ func (s *Supervisor) runOnce(ctx context.Context, p Process) error {
 	}
 	defer reports.Close()
 	if err := cgroup.Add(p.Cgroup, process.Pid); err != nil {
-		slog.Warn("process runs outside its control group", "process", p.Name, "error", err)
+		slog.Warn("process runs outside its cgroup", "process", p.Name, "error", err)
 	}
 	s.recordStart(p.Name, process.Pid)
 	slog.Info("process started", "process", p.Name, "pid", process.Pid)
@@ -172,7 +172,7 @@ func terminate(ctx context.Context, process *os.Process, timeout time.Duration, 
 	select {
 	case <-stopped:
 	case <-time.After(timeout):
-		slog.Warn("process does not stop and is killed", "pid", process.Pid, "duration", timeout)
+		slog.Warn("process did not stop and is killed", "pid", process.Pid, "duration", timeout)
 		_ = process.Kill()
 	}
 }

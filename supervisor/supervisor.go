@@ -64,7 +64,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		stops = append(stops, func() { cancel(); <-done })
 	}
 	if err := memory.ReleaseAfterStart(ctx); err != nil {
-		slog.Warn("memory of the start is not released", "error", err)
+		slog.Warn("cannot release memory of the start", "error", err)
 	}
 	<-ctx.Done()
 	_, _ = daemon.SdNotify(false, daemon.SdNotifyStopping)

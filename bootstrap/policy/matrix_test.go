@@ -40,11 +40,11 @@ func TestMatrixOfRolesResourcesAndVerbs(t *testing.T) {
 	}
 	var lines []string
 	for _, role := range list {
-		for resource, asked := range resources {
+		for resource, requested := range resources {
 			var allowed []string
 			for _, verb := range slices.Sorted(maps.Keys(names)) {
 				rule := rbacv1.PolicyRule{Verbs: []string{verb}, APIGroups: []string{resource.group}, Resources: []string{resource.name}}
-				if covered, _ := validation.Covers(role.Rules, []rbacv1.PolicyRule{rule}); covered && asked && names[verb] {
+				if covered, _ := validation.Covers(role.Rules, []rbacv1.PolicyRule{rule}); covered && requested && names[verb] {
 					allowed = append(allowed, verb)
 				}
 			}

@@ -176,7 +176,7 @@ func parseSubject(word string) (rbacv1.Subject, error) {
 		namespace, account, _ := strings.Cut(name, "/")
 		return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: account}, nil
 	}
-	return rbacv1.Subject{}, fmt.Errorf("subject %q is no user:, group: or serviceaccount:", word)
+	return rbacv1.Subject{}, fmt.Errorf("subject %q must begin with user:, group: or serviceaccount:", word)
 }
 
 // eachLine calls do for every line that is neither empty nor a comment.

@@ -25,7 +25,7 @@ func roles(t *testing.T) map[string]rbacv1.ClusterRole {
 	byName := map[string]rbacv1.ClusterRole{}
 	for _, role := range list {
 		if _, twice := byName[role.Name]; twice {
-			t.Errorf("role %s stands twice in the table", role.Name)
+			t.Errorf("role %s appears twice in the table", role.Name)
 		}
 		byName[role.Name] = role
 	}
@@ -81,7 +81,7 @@ func TestEditAndViewDoNotReachMembership(t *testing.T) {
 	for _, rule := range all["system:openshift:aggregate-to-view"].Rules {
 		for _, verb := range rule.Verbs {
 			if !slices.Contains([]string{"get", "list", "watch", "view"}, verb) {
-				t.Errorf("view may %s %v", verb, rule.Resources)
+				t.Errorf("view can %s %v", verb, rule.Resources)
 			}
 		}
 	}

@@ -114,11 +114,11 @@ func (r *Reloader) reload() {
 	case err != nil && r.rejected == previous: // reported before
 	case err != nil:
 		slog.Error("changed configuration is rejected; the previous one stays in effect", "error", err)
-		r.report("the changed configuration cannot be used, and the former one stays: " + err.Error())
+		r.report("the changed configuration is rejected, and the previous one stays in effect: " + err.Error())
 	case len(pending) > 0:
 		keys := strings.Join(pending, ", ")
 		slog.Warn("changed configuration is in effect; some settings need a restart", "keys", keys)
-		r.report("changed settings that count at the next start only: " + keys)
+		r.report("changed settings that take effect at the next start: " + keys)
 	default:
 		slog.Info("changed configuration is in effect")
 		r.report("")
@@ -135,7 +135,7 @@ func (r *Reloader) report(note string) {
 func (r *Reloader) apply() (pending []string, err error) {
 	for i, file := range r.Files {
 		if r.read[i] == (fileState{}) && r.startState[i] != (fileState{}) {
-			return nil, fmt.Errorf("%s is gone", file)
+			return nil, fmt.Errorf("%s does not exist", file)
 		}
 	}
 	next, err := r.Load()

@@ -102,7 +102,7 @@ func TestChangedConfigurationTakesEffect(t *testing.T) {
 	f.waitMessage("second")
 
 	f.write("projectConfig: {projectRequestMessage: third}\nroutingConfig: {subdomain: apps.example.com}")
-	f.waitNote("at the next start only: routingConfig.subdomain")
+	f.waitNote("at the next start: routingConfig.subdomain")
 	if message, _ := f.state(); message != "third" {
 		t.Errorf("the message is %q", message)
 	}
@@ -123,7 +123,7 @@ func TestInvalidConfigurationChangesNothing(t *testing.T) {
 	if err := os.Remove(f.file); err != nil {
 		t.Fatal(err)
 	}
-	f.waitNote("is gone")
+	f.waitNote("does not exist")
 	if message, _ := f.state(); message != "" {
 		t.Errorf("the message became %q", message)
 	}

@@ -50,11 +50,11 @@ func writeSynced(path string, content []byte, mode fs.FileMode) error {
 func SyncFolder(folder string) error {
 	f, err := os.Open(folder)
 	if err != nil {
-		return fmt.Errorf("sync folder %q: %w", folder, err)
+		return fmt.Errorf("sync directory %q: %w", folder, err)
 	}
 	defer f.Close()
 	if err := f.Sync(); err != nil {
-		return fmt.Errorf("sync folder %q: %w", folder, err)
+		return fmt.Errorf("sync directory %q: %w", folder, err)
 	}
 	return nil
 }

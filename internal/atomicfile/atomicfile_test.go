@@ -61,7 +61,7 @@ func TestFileHasContentAndMode(t *testing.T) {
 			t.Errorf("%s: mode is %v, %v, want %v", step.name, info.Mode(), err, step.mode)
 		}
 		if names := list(t, filepath.Dir(path)); names != "file" {
-			t.Errorf("%s: folder holds %q", step.name, names)
+			t.Errorf("%s: directory contains %q", step.name, names)
 		}
 	}
 }
@@ -103,7 +103,7 @@ func TestPathWithoutDirectoryIsInWorkingDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	if names := list(t, "."); names != "file" {
-		t.Errorf("folder holds %q", names)
+		t.Errorf("directory contains %q", names)
 	}
 }
 
@@ -183,7 +183,7 @@ func TestKillAtAnyMoment(t *testing.T) {
 		}
 	}
 	if names := list(t, filepath.Dir(path)); names != "file" && names != ".file.new file" {
-		t.Errorf("folder holds %q, want at most one draft", names)
+		t.Errorf("directory contains %q, want at most one draft", names)
 	}
 }
 

@@ -29,9 +29,9 @@ type Full struct {
 // Error describes the free space and the reserve.
 func (f *Full) Error() string {
 	if f.Unit != "" {
-		return fmt.Sprintf("it has %d free %s, and a reserve of %d", f.Free, f.Unit, f.Reserve)
+		return fmt.Sprintf("it has %d free %s, and its reserve is %d", f.Free, f.Unit, f.Reserve)
 	}
-	return fmt.Sprintf("it has %s free, and a reserve of %s", Readable(f.Free), Readable(f.Reserve))
+	return fmt.Sprintf("it has %s free, and its reserve is %s", Readable(f.Free), Readable(f.Reserve))
 }
 
 // Check returns an error if the free space of a directory's disk is below the reserve. Errors:

@@ -21,8 +21,8 @@ func TestReserveIsNotUsed(t *testing.T) {
 		want    string
 	}{
 		"none":      {Reserve{}, ""},
-		"all bytes": {Reserve{Bytes: size}, "a reserve of"},
-		"the disk":  {Reserve{Share: 1}, "a reserve of"},
+		"all bytes": {Reserve{Bytes: size}, "its reserve is"},
+		"the disk":  {Reserve{Share: 1}, "its reserve is"},
 		"inodes":    {Reserve{Inodes: 1}, "free inodes"},
 	} {
 		err := tt.reserve.Check(dir)

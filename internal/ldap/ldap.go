@@ -97,7 +97,7 @@ func ParseAddress(text string) (scheme, address string, rest *url.URL, err error
 	case port == "":
 		return "", "", nil, fmt.Errorf("parse LDAP URL %q: must begin with ldap:// or ldaps://", text)
 	case u.Hostname() == "":
-		return "", "", nil, fmt.Errorf("parse LDAP URL %q: names no host", text)
+		return "", "", nil, fmt.Errorf("parse LDAP URL %q: has no host", text)
 	case u.Port() != "":
 		port = u.Port()
 	}

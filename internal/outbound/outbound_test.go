@@ -92,7 +92,7 @@ func TestHostsAreAllowedByNameAndPort(t *testing.T) {
 }
 
 func TestRedirectsAreCheckedAndCounted(t *testing.T) {
-	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the refused server is asked") }))
+	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the rejected server gets a request") }))
 	t.Cleanup(inside.Close)
 	hops := 0
 	var outside *httptest.Server
@@ -136,6 +136,6 @@ func TestProxyGetsNoRequestsForRejectedServers(t *testing.T) {
 	}
 	answer.Body.Close()
 	if len(requests) != 1 || requests[0] != "198.51.100.1" {
-		t.Errorf("the proxy is asked for %q", requests)
+		t.Errorf("the proxy gets a request for %q", requests)
 	}
 }

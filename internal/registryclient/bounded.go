@@ -51,7 +51,7 @@ type boundedBody struct {
 func (b *boundedBody) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p[:min(int64(len(p)), b.remaining+1)])
 	if b.remaining -= int64(n); b.remaining < 0 {
-		return 0, ours{fmt.Errorf("the registry's answer is larger than %d bytes", maxAnswer)}
+		return 0, ours{fmt.Errorf("the registry's response is larger than %d bytes", maxAnswer)}
 	}
 	if busy := b.account.take(int64(n)); busy != nil {
 		return 0, ours{busy}

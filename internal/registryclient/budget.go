@@ -45,7 +45,7 @@ func NewBudget(images int) *Budget {
 }
 
 // ErrBusy reports work that would exceed the budget now. The caller can retry it later.
-var ErrBusy = errors.New("too much is read from registries at the moment: try again later")
+var ErrBusy = errors.New("too many reads from registries are in progress: try again later")
 
 // Open begins work of an owner, such as an import into a project. Errors: ErrBusy.
 func (b *Budget) Open(owner string) (*Account, error) {
@@ -97,7 +97,7 @@ func (a *Account) take(bytes int64) error {
 	}
 	switch {
 	case a.budget.owners[a.owner].bytes+bytes > a.budget.perOwner:
-		return fmt.Errorf("what is read at once for a project is more than %d bytes: read less", a.budget.perOwner)
+		return fmt.Errorf("concurrent reads for a project exceed %d bytes: import fewer images at a time", a.budget.perOwner)
 	case a.budget.total.bytes+bytes > limit:
 		return ErrBusy
 	}

@@ -95,7 +95,7 @@ func TestAccountLimitsSession(t *testing.T) {
 	for ; err == nil && full <= usualHeld/maxAnswer; full++ {
 		_, err = s.Manifest(t.Context(), fmt.Sprintf("%s/app:v%d", host, full))
 	}
-	if err == nil || !strings.Contains(err.Error(), "read less") || full != usualHeld/maxAnswer+1 {
+	if err == nil || !strings.Contains(err.Error(), "import fewer images") || full != usualHeld/maxAnswer+1 {
 		t.Errorf("after %d answers: %v", full, err)
 	}
 }

@@ -71,11 +71,11 @@ func explain(err error) error {
 	case errors.As(err, &own):
 		return &Error{reason: own.Error(), cause: own.error}
 	case errors.As(err, &values):
-		return &Error{reason: "the registry's answer is not read: " + values.Error(), cause: values}
+		return &Error{reason: "the registry's response is not read: " + values.Error(), cause: values}
 	case errors.As(err, &answer):
-		return &Error{Status: answer.StatusCode, reason: "the registry answers " + describe(answer)}
+		return &Error{Status: answer.StatusCode, reason: "the registry responds with " + describe(answer)}
 	case errors.Is(err, context.DeadlineExceeded):
-		return &Error{reason: "the registry does not answer in time", cause: context.DeadlineExceeded}
+		return &Error{reason: "the registry does not respond in time", cause: context.DeadlineExceeded}
 	case errors.Is(err, context.Canceled):
 		return &Error{reason: "the request was canceled", cause: context.Canceled}
 	case errors.As(err, &name):
@@ -83,11 +83,11 @@ func explain(err error) error {
 	case errors.As(err, &unknown), errors.As(err, &other), errors.As(err, &invalid), errors.As(err, &handshake):
 		return &Error{reason: "the certificate of the registry is not trusted; mark the import as insecure to accept it"}
 	case errors.As(err, &plain), errors.Is(err, http.ErrSchemeMismatch):
-		return &Error{reason: "the registry does not speak TLS; mark the import as insecure to do without"}
+		return &Error{reason: "the registry does not support TLS; mark the import as insecure to connect without TLS"}
 	case errors.As(err, &connection):
 		return &Error{reason: "the registry cannot be reached"}
 	}
-	return &Error{reason: "the registry does not answer as the OCI distribution specification says, or its answer is not what its digest says"}
+	return &Error{reason: "the registry's response violates the OCI distribution specification or does not match its digest"}
 }
 
 // describe returns the HTTP status, and the error codes that the specification defines.

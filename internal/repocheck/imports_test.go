@@ -93,9 +93,9 @@ func checkImports(t *tree) (violations findings) {
 			if !ok || allowed(f.folder(), folder, from.name) {
 				return
 			}
-			to, toUnit, known := unit(folder)
+			to, toUnit, exists := unit(folder)
 			switch {
-			case !known || fromUnit == toUnit || slices.Contains(from.imports, to.name):
+			case !exists || fromUnit == toUnit || slices.Contains(from.imports, to.name):
 			case from.name == to.name:
 				violations.add(f.path, line, "%s imports its sibling %s: take what you need as a field or argument, speak through the API, or move the shared idea to internal/", fromUnit, folder)
 			default:

@@ -21,8 +21,8 @@ func newGuesser() *guesser {
 
 // guess tries wrong passwords until one is rejected without a check, and returns the number of
 // checks.
-func (g *guesser) guess(user, address string, most int) (looked int) {
-	for range most {
+func (g *guesser) guess(user, address string, maximum int) (looked int) {
+	for range maximum {
 		end, err := g.Try(user, address)
 		if err != nil {
 			return looked
@@ -45,7 +45,7 @@ func (g *guesser) right(user, address string) bool {
 func TestGuessesForUserAreDelayed(t *testing.T) {
 	g := newGuesser()
 	if got := g.guess("alice", "a", 100); got != freeTogether {
-		t.Errorf("%d passwords at once are looked at", got)
+		t.Errorf("%d passwords are checked at the same time", got)
 	}
 	var waits []time.Duration
 	for range 7 {
@@ -69,7 +69,7 @@ func TestConcurrentGuessesDoNotBypassDelay(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := g.Try("alice", "a"); err == nil {
-		t.Error("a second password is looked at beside the first")
+		t.Error("a second password is checked at the same time as the first")
 	}
 	end(true, false)
 }
@@ -80,14 +80,14 @@ func TestGuessesForManyUsersAreDelayed(t *testing.T) {
 		looked += g.guess(fmt.Sprint("user", i), "a", 1)
 	}
 	if looked != freeAddress {
-		t.Errorf("%d passwords for many users are looked at", looked)
+		t.Errorf("%d passwords for many users are checked", looked)
 	}
 	g, looked = newGuesser(), 0
 	for i := range 1000 {
 		looked += g.guess("alice", fmt.Sprint("a", i), 1)
 	}
 	if looked != freeUser {
-		t.Errorf("%d passwords from many addresses are looked at", looked)
+		t.Errorf("%d passwords from many addresses are checked", looked)
 	}
 }
 
@@ -108,13 +108,13 @@ func TestUserCanLogInAfterDelay(t *testing.T) {
 	g := newGuesser()
 	g.guess("alice", "a", 100)
 	if g.right("alice", "a") {
-		t.Error("the right password is looked at while it must wait")
+		t.Error("the right password is checked while it must wait")
 	}
 	if g.clock = g.clock.Add(maxDelay); !g.right("alice", "a") {
 		t.Error("the user waits longer than the longest wait")
 	}
 	if got := g.guess("alice", "a", 3); got != 3 {
-		t.Errorf("after a login %d wrong passwords are looked at", got)
+		t.Errorf("after a login %d wrong passwords are checked", got)
 	}
 	g.right("alice", "a")
 	for i := range 1000 {

@@ -15,21 +15,21 @@ const Max = 1024
 // 192.0.2.20-192.0.2.30. Duplicate addresses and an empty list are errors.
 func Parse(list string) (addresses []netip.Addr, err error) {
 	seen := map[netip.Addr]bool{}
-	for item := range strings.SplitSeq(list, ",") {
-		item = strings.TrimSpace(item)
-		if item == "" {
+	for text := range strings.SplitSeq(list, ",") {
+		text = strings.TrimSpace(text)
+		if text == "" {
 			continue
 		}
-		first, last, err := bounds(item)
+		first, last, err := bounds(text)
 		if err != nil {
 			return nil, err
 		}
 		for address := first; ; address = address.Next() {
 			if seen[address] {
-				return nil, fmt.Errorf("read virtual addresses %q: %s is there twice", list, address)
+				return nil, fmt.Errorf("read virtual addresses %q: %s appears twice", list, address)
 			}
 			if len(addresses) == Max {
-				return nil, fmt.Errorf("read virtual addresses %q: there are more than %d", list, Max)
+				return nil, fmt.Errorf("read virtual addresses %q: more than %d addresses", list, Max)
 			}
 			seen[address] = true
 			addresses = append(addresses, address)
@@ -39,14 +39,14 @@ func Parse(list string) (addresses []netip.Addr, err error) {
 		}
 	}
 	if len(addresses) == 0 {
-		return nil, fmt.Errorf("read virtual addresses %q: name some, such as 192.0.2.10-12,192.0.2.20", list)
+		return nil, fmt.Errorf("read virtual addresses %q: set addresses such as 192.0.2.10-12,192.0.2.20", list)
 	}
 	return addresses, nil
 }
 
-// bounds returns the first and the last address of an item.
-func bounds(item string) (first, last netip.Addr, err error) {
-	start, end, isRange := strings.Cut(item, "-")
+// bounds returns the first and the last address of an text.
+func bounds(text string) (first, last netip.Addr, err error) {
+	start, end, isRange := strings.Cut(text, "-")
 	if first, err = address(start); err != nil || !isRange {
 		return first, first, err
 	}
@@ -58,7 +58,7 @@ func bounds(item string) (first, last netip.Addr, err error) {
 		return first, last, err
 	}
 	if last.Less(first) {
-		return first, last, fmt.Errorf("read virtual addresses %q: the range ends before it begins", item)
+		return first, last, fmt.Errorf("read virtual addresses %q: the range ends before it begins", text)
 	}
 	return first, last, nil
 }
@@ -66,7 +66,7 @@ func bounds(item string) (first, last netip.Addr, err error) {
 func address(text string) (netip.Addr, error) {
 	parsed, err := netip.ParseAddr(strings.TrimSpace(text))
 	if err != nil || !parsed.Is4() || parsed.IsUnspecified() || parsed.IsMulticast() || parsed.IsLoopback() {
-		return parsed, fmt.Errorf("read virtual address %q: it must be one of IPv4 that hosts can have", text)
+		return parsed, fmt.Errorf("read virtual address %q: it must be an IPv4 address that a host can have", text)
 	}
 	return parsed, nil
 }

@@ -21,7 +21,7 @@ func RotateAll(ctx context.Context, paths []string) {
 	for {
 		for _, path := range paths {
 			if err := rotate(path, maxBytes); err != nil {
-				slog.Warn("log is not rotated", "path", path, "error", err)
+				slog.Warn("cannot rotate log", "path", path, "error", err)
 			}
 		}
 		select {

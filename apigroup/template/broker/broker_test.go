@@ -97,7 +97,7 @@ func TestOriginatorIsUserOfPlatform(t *testing.T) {
 		named(`{"groups": ["system:masters"]}`):                                                                            "names no user",
 		named(`{"username": 1}`):                                                                                           "read header",
 		"kubernetes !":                                                                                                     "read header",
-		"cloudfoundry " + named(`{}`):                                                                                      `of the platform "cloudfoundry"`,
+		"cloudfoundry " + named(`{}`):                                                                                      `for the platform "cloudfoundry"`,
 		`kubernetes`:                                                                                                       "read header",
 	} {
 		r := httptest.NewRequest(http.MethodGet, Root, nil)
