@@ -37,7 +37,7 @@ func (a Action[T]) About(ctx context.Context, name string, body runtime.Object, 
 		return typed, apierrors.NewBadRequest(fmt.Sprintf("the body is a %T, want a %s", body, a.Kind.Kind))
 	}
 	if got := nameOf(typed); got != name {
-		return typed, apierrors.NewBadRequest(fmt.Sprintf("the name %q of the body does not match the name %q of the address", got, name))
+		return typed, apierrors.NewBadRequest(fmt.Sprintf("the name %q in the body does not match the name %q in the URL", got, name))
 	}
 	if validate != nil {
 		return typed, validate(ctx, typed)

@@ -36,7 +36,7 @@ func Document(link *genericserver.GenericAPIServer, v2 *common.Config, v3 *commo
 			return nil, "", fmt.Errorf("describe API in OpenAPI 2: %w", err)
 		}
 		swagger.Definitions = handler.PruneDefaults(swagger.Definitions)
-		return swagger, "made once", nil
+		return swagger, "constant", nil
 	}
 	handler.NewOpenAPIServiceLazy(cached.Once(cached.Func(build))).RegisterOpenAPIVersionedService("/openapi/v2", link.Handler.NonGoRestfulMux)
 

@@ -35,19 +35,19 @@ func FuzzLegacyPath(f *testing.F) {
 		if err != nil {
 			return
 		}
-		s.redirectLegacy(http.HandlerFunc(func(_ http.ResponseWriter, moved *http.Request) {
-			after, err := reader.NewRequestInfo(moved)
+		s.redirectLegacy(http.HandlerFunc(func(_ http.ResponseWriter, target *http.Request) {
+			after, err := reader.NewRequestInfo(target)
 			if err != nil {
 				t.Fatalf("%q: %v", path, err)
 			}
-			if moved.URL.Path == path {
+			if target.URL.Path == path {
 				return
 			}
 			if before.Namespace != after.Namespace || strings.TrimPrefix(before.Resource, announcedPrefix) != after.Resource || before.Subresource != after.Subresource || before.Name != after.Name || before.Verb != after.Verb {
-				t.Errorf("%q asks for %+v, %q for %+v", path, before, moved.URL.Path, after)
+				t.Errorf("%q asks for %+v, %q for %+v", path, before, target.URL.Path, after)
 			}
 			if after.IsResourceRequest && after.APIGroup != groups[after.Resource] {
-				t.Errorf("%q has the group %q", moved.URL.Path, after.APIGroup)
+				t.Errorf("%q has the group %q", target.URL.Path, after.APIGroup)
 			}
 		})).ServeHTTP(httptest.NewRecorder(), r)
 	})

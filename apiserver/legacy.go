@@ -102,10 +102,10 @@ func (s *Server) redirectLegacy(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		moved := *r.URL
-		moved.Path, moved.RawPath = path, ""
+		target := *r.URL
+		target.Path, target.RawPath = path, ""
 		changed := r.WithContext(r.Context())
-		changed.URL = &moved
+		changed.URL = &target
 		next.ServeHTTP(w, changed)
 	})
 }

@@ -12,7 +12,7 @@ import (
 
 func TestRedirectLegacyMovesOldPaths(t *testing.T) {
 	s := &Server{legacy: legacy{groups: map[string]string{"routes": "route.openshift.io"}}}
-	moved := s.redirectLegacy(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(r.URL.Path)) }))
+	target := s.redirectLegacy(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(r.URL.Path)) }))
 	for path, want := range map[string]string{
 		"/api/v1/namespaces/shop/routes":              "/oapi/v1/namespaces/shop/routes",
 		"/api/v1/namespaces/shop/routes/front/status": "/oapi/v1/namespaces/shop/routes/front/status",
@@ -29,7 +29,7 @@ func TestRedirectLegacyMovesOldPaths(t *testing.T) {
 		"/api/v1/watch":                               "/api/v1/watch",
 	} {
 		resp := httptest.NewRecorder()
-		moved.ServeHTTP(resp, httptest.NewRequest(http.MethodGet, path, nil))
+		target.ServeHTTP(resp, httptest.NewRequest(http.MethodGet, path, nil))
 		if got := resp.Body.String(); got != want {
 			t.Errorf("%s leads to %s, want %s", path, got, want)
 		}

@@ -123,14 +123,14 @@ func TestValidationSeesMetadataAndOldObject(t *testing.T) {
 	if errs := plan.Validate(t.Context(), route(func(r *routev1.Route) { r.Namespace = "" })); len(errs) != 1 {
 		t.Errorf("no namespace: %v", errs)
 	}
-	moved := route(func(r *routev1.Route) { r.Spec.Host = "other.example.com" })
-	if errs := plan.ValidateUpdate(t.Context(), moved, route(nil)); len(errs) != 1 || errs[0].Field != "spec.host" {
+	changed := route(func(r *routev1.Route) { r.Spec.Host = "other.example.com" })
+	if errs := plan.ValidateUpdate(t.Context(), changed, route(nil)); len(errs) != 1 || errs[0].Field != "spec.host" {
 		t.Errorf("other host: %v", errs)
 	}
-	if errs := (statusStrategy[*routev1.Route]{plan}).ValidateUpdate(t.Context(), moved, route(nil)); len(errs) > 0 {
+	if errs := (statusStrategy[*routev1.Route]{plan}).ValidateUpdate(t.Context(), changed, route(nil)); len(errs) > 0 {
 		t.Errorf("status update is validated by the rules of the spec: %v", errs)
 	}
-	if got := plan.WarningsOnCreate(t.Context(), moved); !slices.Equal(got, []string{"host is other.example.com"}) {
+	if got := plan.WarningsOnCreate(t.Context(), changed); !slices.Equal(got, []string{"host is other.example.com"}) {
 		t.Errorf("warned %q", got)
 	}
 }

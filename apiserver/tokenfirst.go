@@ -14,8 +14,8 @@ type tokenFirst struct {
 	authenticator.Request
 }
 
-// remoteUserHeader is the header in which the front proxy names the user. The proxy has a
-// certificate of its own.
+// remoteUserHeader is the header in which the front proxy names the user. The proxy has its own
+// certificate.
 const remoteUserHeader = "X-Remote-User"
 
 // AuthenticateRequest authenticates a request.

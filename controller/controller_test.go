@@ -134,12 +134,12 @@ func TestHungLoopDoesNotBlockOthers(t *testing.T) {
 	_, informer := source(t, "a")
 	var calls counter
 	watches := []Watch{{Informer: informer}}
-	part := componenttest.Run(t, Manager{
+	component := componenttest.Run(t, Manager{
 		{Name: "hangs", Watches: watches, Workers: 1, Reconcile: func(ctx context.Context, _ Key) error { <-ctx.Done(); return ctx.Err() }},
 		{Name: "works", Watches: watches, Reconcile: func(_ context.Context, key Key) error { calls.add(key); return nil }},
 	}.Run)
 	eventually.True(t, "the other controller reconciles", func() bool { return calls.times("ns/a") == 1 })
-	part.Stop()
+	component.Stop()
 }
 
 func TestInvalidLoop(t *testing.T) {

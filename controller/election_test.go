@@ -47,7 +47,7 @@ func newLeader(client *fake.Clientset, identity string) *leader {
 func TestLostLeaseEndsLeadershipOnly(t *testing.T) {
 	client := fake.NewClientset()
 	first, second := newLeader(client, "first"), newLeader(client, "second")
-	part := componenttest.Run(t, first.Run)
+	component := componenttest.Run(t, first.Run)
 	eventually.True(t, "first instance leads", first.leads.Load)
 	componenttest.Run(t, second.Run)
 
@@ -62,7 +62,7 @@ func TestLostLeaseEndsLeadershipOnly(t *testing.T) {
 		t.Errorf("the first instance has led %d times, want 2", n)
 	}
 
-	part.Stop()
+	component.Stop()
 	lease, err := client.CoordinationV1().Leases("ns").Get(t.Context(), "csi", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)

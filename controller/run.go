@@ -184,7 +184,7 @@ func (r *runner) work(ctx context.Context, key Key) {
 		r.queue.Forget(key)
 		r.queue.AddAfter(key, wait)
 	case ctx.Err() == nil:
-		slog.Warn("reconcile", "controller", r.Name, "key", key.String(), "error", err, "failures", r.queue.NumRequeues(key)+1)
+		slog.Warn("cannot reconcile object", "controller", r.Name, "object", key.String(), "error", err, "count", r.queue.NumRequeues(key)+1)
 		r.queue.AddRateLimited(key)
 	}
 }

@@ -68,7 +68,7 @@ func TestPluginsChangeWireTypes(t *testing.T) {
 		t.Errorf("pod is %+v", pod)
 	}
 	if inner.saw[0] != nil {
-		t.Errorf("an object that is being made has an old one: %v", inner.saw[0])
+		t.Errorf("an object that is being created has an old one: %v", inner.saw[0])
 	}
 	if err := plugin.(admission.ValidationInterface).Validate(t.Context(), attributes, nil); err != nil {
 		t.Errorf("a plugin that checks nothing: %v", err)

@@ -34,13 +34,13 @@ func (h tokenHider) ProcessEvents(events ...*auditinternal.Event) bool {
 	if !slices.ContainsFunc(events, namesToken) {
 		return h.Backend.ProcessEvents(events...)
 	}
-	hidden := slices.Clone(events)
-	for i, event := range hidden {
+	redacted := slices.Clone(events)
+	for i, event := range redacted {
 		if namesToken(event) {
-			hidden[i] = hideToken(event.DeepCopy())
+			redacted[i] = hideToken(event.DeepCopy())
 		}
 	}
-	return h.Backend.ProcessEvents(hidden...)
+	return h.Backend.ProcessEvents(redacted...)
 }
 
 // namesToken reports whether the name of an event's object can be a token.

@@ -83,7 +83,7 @@ const (
 )
 
 // remedy is the end of errors about unreadable data.
-const remedy = "restore a backup of that directory, or move it away to begin with an empty cluster"
+const remedy = "restore a backup of that directory, or move it away to start with an empty cluster"
 
 // check opens the database: on damaged data etcd panics in its own goroutine, which would leave
 // only a stack trace.

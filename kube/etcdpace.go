@@ -143,7 +143,7 @@ func limitOf(mark tenant.Mark, request *etcdserverpb.PutRequest, creates bool) f
 
 // errWaiting rejects a write of a tenant that would have to wait, and must not, or not so long, or
 // not together with so many others.
-var errWaiting = errors.New("others wait already")
+var errWaiting = errors.New("other writes are already waiting")
 
 // pace waits until a write is allowed, or fails if the writer must not wait.
 func (p *pacer) pace(ctx context.Context, mark tenant.Mark, size int) error {

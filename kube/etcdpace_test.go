@@ -146,8 +146,8 @@ func TestSmallWritesForTenantAreFree(t *testing.T) {
 // it.
 func TestTotalFitsDatabase(t *testing.T) {
 	const age = 10 * time.Minute
-	if most := 2 * (totalBurst + totalRate*int(age/time.Second)); float64(most) > fullFraction*databaseQuota {
-		t.Errorf("tenants write %d bytes in %s", most, age)
+	if maximum := 2 * (totalBurst + totalRate*int(age/time.Second)); float64(maximum) > fullFraction*databaseQuota {
+		t.Errorf("tenants write %d bytes in %s", maximum, age)
 	}
 	if databaseQuota >= fileQuota {
 		t.Error("the file has no space for free pages")

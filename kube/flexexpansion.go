@@ -115,7 +115,7 @@ func (x *flexExpansion) run(ctx context.Context) {
 		work.Go(func() {
 			defer x.queue.Done(key)
 			if err := x.expand(ctx, key); err != nil && ctx.Err() == nil {
-				slog.Warn("expand FlexVolume", "claim", key, "error", err)
+				slog.Warn("cannot expand FlexVolume", "claim", key, "error", err)
 				x.queue.AddRateLimited(key)
 				return
 			}

@@ -33,7 +33,7 @@ func (p *plugin) checkClaim(ctx context.Context, old, object runtime.Object) err
 	}
 	owned, err := p.ownsClaim(ctx, before)
 	if err == nil && !owned {
-		err = fmt.Errorf("neither the StorageClass nor the volume of claim %q is of the driver of local storage, %q", before.Name, p.Driver)
+		err = fmt.Errorf("neither the StorageClass nor the volume of claim %q belongs to the driver of local storage, %q", before.Name, p.Driver)
 	}
 	return err
 }

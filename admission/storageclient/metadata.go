@@ -24,7 +24,7 @@ func checkMetadata(before, after metav1.Object, finalizers, annotations []string
 	default:
 		return nil
 	}
-	return fmt.Errorf("metadata.%s: the client of local storage can only change finalizers and annotations of its own", field)
+	return fmt.Errorf("metadata.%s: the client of local storage can only change its own finalizers and annotations", field)
 }
 
 // foreign returns the sorted values of a list that are not own ones.

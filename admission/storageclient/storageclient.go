@@ -140,7 +140,7 @@ func (p *plugin) check(resource schema.GroupResource, object runtime.Object) err
 func (p *plugin) checkVolume(pv *corev1.PersistentVolume) error {
 	source := pv.Spec.CSI
 	if source == nil {
-		return fmt.Errorf("spec: the client of local storage can only have volumes of the CSI driver %q", p.Driver)
+		return fmt.Errorf("spec: the client of local storage can only use volumes of the CSI driver %q", p.Driver)
 	}
 	if err := p.checkDriver("spec.csi.driver", source.Driver); err != nil {
 		return err
@@ -160,7 +160,7 @@ func (p *plugin) checkVolume(pv *corev1.PersistentVolume) error {
 // those of all drivers.
 func (p *plugin) checkCapacity(namespace string) error {
 	if namespace != p.CapacityNamespace {
-		return fmt.Errorf("the client of local storage can only have capacities in namespace %q", p.CapacityNamespace)
+		return fmt.Errorf("the client of local storage can only have CSIStorageCapacities in namespace %q", p.CapacityNamespace)
 	}
 	return nil
 }

@@ -61,11 +61,11 @@ func TestClientIsLimitedToItsDriver(t *testing.T) {
 		want     string
 	}{
 		"volume of the driver":                {"persistentvolumes", nil, csiVolume(driver, nil), ""},
-		"local volume":                        {"persistentvolumes", nil, local, "only have volumes of the CSI driver"},
-		"host path":                           {"persistentvolumes", nil, host, "only have volumes of the CSI driver"},
+		"local volume":                        {"persistentvolumes", nil, local, "only use volumes of the CSI driver"},
+		"host path":                           {"persistentvolumes", nil, host, "only use volumes of the CSI driver"},
 		"volume of another driver":            {"persistentvolumes", nil, csiVolume("nfs.example.com", nil), "spec.csi.driver"},
 		"volume with a secret":                {"persistentvolumes", nil, csiVolume(driver, secret), "spec.csi.nodePublishSecretRef"},
-		"change of another volume":            {"persistentvolumes", local, csiVolume(driver, nil), "only have volumes of the CSI driver"},
+		"change of another volume":            {"persistentvolumes", local, csiVolume(driver, nil), "only use volumes of the CSI driver"},
 		"deletion of another driver's volume": {"persistentvolumes", csiVolume("nfs.example.com", nil), nil, "spec.csi.driver"},
 		"deletion of a volume of the driver":  {"persistentvolumes", csiVolume(driver, nil), nil, ""},
 		"its driver":                          {"csidrivers", nil, csiDriver(driver), ""},
@@ -74,8 +74,8 @@ func TestClientIsLimitedToItsDriver(t *testing.T) {
 		"content of another driver":           {"volumesnapshotcontents", nil, content("nfs.example.com"), "spec.driver"},
 		"deletion of another content":         {"volumesnapshotcontents", content("nfs.example.com"), nil, "spec.driver"},
 		"event":                               {"events", nil, &corev1.Event{}, ""},
-		"capacity elsewhere":                  {"csistoragecapacities", nil, &storagev1.CSIStorageCapacity{}, "only have capacities in namespace"},
-		"deletion of a capacity elsewhere":    {"csistoragecapacities", &storagev1.CSIStorageCapacity{}, nil, "only have capacities in namespace"},
+		"capacity elsewhere":                  {"csistoragecapacities", nil, &storagev1.CSIStorageCapacity{}, "only have CSIStorageCapacities in namespace"},
+		"deletion of a capacity elsewhere":    {"csistoragecapacities", &storagev1.CSIStorageCapacity{}, nil, "only have CSIStorageCapacities in namespace"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			operation := admission.Update

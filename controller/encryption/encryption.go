@@ -64,7 +64,7 @@ func (r *Rewriter) Run(ctx context.Context, ready func()) error {
 			done, warned = version, ""
 		case ctx.Err() == nil && !errors.Is(err, errNotLoaded) && err.Error() != warned:
 			warned = err.Error()
-			slog.Warn("rewrite objects with secrets", "error", err, "retryAfter", checkInterval)
+			slog.Warn("cannot rewrite objects with secrets", "error", err, "retryAfter", checkInterval)
 		}
 		if count > 0 {
 			slog.Info("objects with secrets are stored with the current encryption", "count", count)
@@ -89,7 +89,7 @@ func (r *Rewriter) version() (string, error) {
 }
 
 // errNotLoaded reports that the API server still uses an earlier version of the file.
-var errNotLoaded = errors.New("the API server has not read the present encryption configuration yet")
+var errNotLoaded = errors.New("the API server has not read the current encryption configuration yet")
 
 // rewrite returns the number of objects that it sent to the API server.
 func (r *Rewriter) rewrite(ctx context.Context, version string) (count int, err error) {
@@ -112,7 +112,7 @@ func (r *Rewriter) rewrite(ctx context.Context, version string) (count int, err 
 	// A metric contains the hash of the configuration that the API server loaded.
 	metrics, err := client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("ask API server for its encryption configuration: %w", err)
+		return 0, fmt.Errorf("request encryption configuration of the API server: %w", err)
 	}
 	if !bytes.Contains(metrics, []byte(version)) {
 		return 0, errNotLoaded

@@ -62,7 +62,7 @@ func TestVolumesAttachedByNodeAreDetachedAfterRestart(t *testing.T) {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 	if remaining := c.attachments.list(); len(remaining) > 0 {
-		t.Errorf("left: %v", remaining)
+		t.Errorf("remaining: %v", remaining)
 	}
 }
 

@@ -36,7 +36,7 @@ func (s *DeviceCleanup) Run(ctx context.Context, ready func()) error {
 	for a, dir := range s.unused() {
 		work.Go(func() {
 			if err := s.release(ctx, a, dir); err != nil {
-				slog.Warn("release FlexVolume that no pod uses", "driver", a.driver, "volume", a.volume, "error", err)
+				slog.Warn("cannot release unused FlexVolume", "driver", a.driver, "volume", a.volume, "error", err)
 			}
 		})
 	}

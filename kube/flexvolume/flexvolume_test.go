@@ -229,7 +229,7 @@ func TestAttachableVolumeLifecycle(t *testing.T) {
 		t.Errorf("left mounted: %v", remaining)
 	}
 	if remaining, _ := filepath.Glob(filepath.Join(c.root, "pods", "uid1", "*", "*", "*")); len(remaining) > 0 {
-		t.Errorf("left: %v", remaining)
+		t.Errorf("remaining: %v", remaining)
 	}
 }
 
@@ -279,7 +279,7 @@ func TestSecretOfOtherTypeIsRejected(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	if remaining, _ := filepath.Glob(filepath.Join(c.root, "pods", "*", "*", "*", "*")); len(remaining) > 0 {
-		t.Errorf("left: %v", remaining)
+		t.Errorf("remaining: %v", remaining)
 	}
 }
 

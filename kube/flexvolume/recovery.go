@@ -65,7 +65,7 @@ func (l *DetachRecovery) release(ctx context.Context, a attachment) {
 		if complete || ctx.Err() != nil {
 			return
 		}
-		slog.Warn("detach FlexVolume that a crashed process attached", "driver", a.driver, "volume", a.volume, "node", a.node, "error", err)
+		slog.Warn("cannot detach FlexVolume that a crashed process attached", "driver", a.driver, "volume", a.volume, "node", a.node, "error", err)
 		select {
 		case <-ctx.Done():
 			return

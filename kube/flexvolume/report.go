@@ -86,7 +86,7 @@ func (r *Report) Run(ctx context.Context, ready func()) error {
 			r.recordEvents(recorder, current, published)
 			published = current
 		} else if ctx.Err() == nil && !apierrors.IsNotFound(err) {
-			slog.Warn("report FlexVolume drivers of the node", "error", err)
+			slog.Warn("cannot report FlexVolume drivers of the node", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -137,7 +137,7 @@ func (r *Report) current(published report) report {
 	for _, dir := range r.KeepDirs {
 		calls, err := flexvolume.FailedReleases(dir)
 		if err != nil {
-			slog.Warn("read calls of FlexVolume drivers", "error", err)
+			slog.Warn("cannot read calls of FlexVolume drivers", "error", err)
 		}
 		for _, call := range calls {
 			message := call.Message

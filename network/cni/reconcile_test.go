@@ -42,7 +42,7 @@ func TestReconcileRemovesUnused(t *testing.T) {
 		t.Errorf("second reconcile: got %d changes", got)
 	}
 	if remaining := b.leftovers(); len(remaining) != 4 {
-		t.Errorf("left: %v", remaining)
+		t.Errorf("remaining: %v", remaining)
 	}
 	b.answers(hosttest.Host(), "tcp4", "127.0.0.1:8080", "kept 10.128.2.1")
 	b.answers(namespace, "tcp4", keptAddress+":80", "kept "+keptAddress)

@@ -269,6 +269,6 @@ func TestDelRemovesChecks(t *testing.T) {
 	neighbors, err := netlink.NeighList(0, unix.AF_INET)
 	s.must(err)
 	if len(chains) != 1 || slices.ContainsFunc(neighbors, func(n netlink.Neigh) bool { return n.IP.Equal(s.malloryAddress.AsSlice()) }) {
-		t.Errorf("left: chains %v, neighbors %v", chains, neighbors)
+		t.Errorf("remaining: chains %v, neighbors %v", chains, neighbors)
 	}
 }

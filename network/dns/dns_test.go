@@ -191,17 +191,17 @@ func TestReadyAfterFirstList(t *testing.T) {
 	shop(api)
 	api.setDown(true)
 	server := &Server{Address: freeAddress(t), Domain: "cluster.local", Config: config, Upstreams: []string{resolver(t, nil)}}
-	part := componenttest.Start(t, server.Run)
+	component := componenttest.Start(t, server.Run)
 	waitForResponse(t, server.Address, "db.example.com.", "NOERROR 198.51.100.9")
 	if got := ask(t, "udp", server.Address, "A", "web.shop.svc.cluster.local."); got != "SERVFAIL" {
 		t.Errorf("without the API: %s", got)
 	}
-	if part.Ready() {
+	if component.Ready() {
 		t.Error("ready without the API")
 	}
 	api.setDown(false)
 	waitForResponse(t, server.Address, "web.shop.svc.cluster.local.", "NOERROR 172.30.0.10")
-	part.WaitReady()
+	component.WaitReady()
 }
 
 func TestRestartInSameProcess(t *testing.T) {
@@ -210,11 +210,11 @@ func TestRestartInSameProcess(t *testing.T) {
 	address := freeAddress(t)
 	for range 3 {
 		server := &Server{Address: address, Domain: "cluster.local", Config: config, Upstreams: []string{"127.0.0.1:1"}}
-		part := componenttest.Run(t, server.Run)
+		component := componenttest.Run(t, server.Run)
 		if got := ask(t, "tcp", address, "A", "web.shop.svc.cluster.local."); got != "NOERROR 172.30.0.10" {
 			t.Error(got)
 		}
-		part.Stop()
+		component.Stop()
 		if conn, err := net.Dial("tcp", address); err == nil {
 			conn.Close()
 			t.Error("a stopped server accepts connections")

@@ -166,7 +166,7 @@ func TestManyPodsShareRules(t *testing.T) {
 		rules += len(chain.rules)
 	}
 	if rules != 3 {
-		t.Errorf("400 pods that may reach each other need %d rules, want 3", rules)
+		t.Errorf("400 pods that can reach each other need %d rules, want 3", rules)
 	}
 }
 

@@ -16,7 +16,7 @@ func FindPrograms() (Programs, error) {
 	} {
 		var ok bool
 		if *path, ok = program.Find(name); !ok {
-			errs = append(errs, fmt.Errorf("find program %q: it is not there", name))
+			errs = append(errs, fmt.Errorf("find program %q: it does not exist", name))
 		}
 	}
 	return programs, errors.Join(errs...)
@@ -29,7 +29,7 @@ func FindImagePrograms() ([]string, error) {
 	for _, name := range []string{"keepalived", "nft", "bash"} {
 		path, ok := program.Find(name)
 		if !ok && name != "bash" {
-			return nil, fmt.Errorf("addresses are not shared, since this machine has no %s; run: apt-get install keepalived nftables", name)
+			return nil, fmt.Errorf("share addresses: this machine has no %s; run: apt-get install keepalived nftables", name)
 		}
 		if ok {
 			paths = append(paths, path)

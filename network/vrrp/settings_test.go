@@ -93,7 +93,7 @@ func TestPriorities(t *testing.T) {
 
 func TestInvalidVariables(t *testing.T) {
 	for variable, want := range map[string]string{
-		"VIRTUAL_IPS=":                      "name some",
+		"VIRTUAL_IPS=":                      "set addresses",
 		"VIRTUAL_IPS=192.0.2.0-192.0.3.200": "457 groups of addresses from ID 1 on exceed the maximum of 255 in VRRP",
 		"VRRP_ID_OFFSET=255":                "a number from 0 to 254",
 		"REPLICA_COUNT=0":                   "a number from 1",

@@ -51,7 +51,7 @@ func TestStateOfAnotherBootIsRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s: the state is still there (%v)", name, err)
+			t.Errorf("%s: the state still exists (%v)", name, err)
 		}
 		if err := cleanState(dir); err != nil {
 			t.Error(err)

@@ -75,7 +75,7 @@ func (g *Guard) check() {
 			continue // the directory does not exist before the first start
 		}
 		if err != nil {
-			slog.Warn("disk is not watched", "path", dir, "error", err)
+			slog.Warn("cannot watch disk", "path", dir, "error", err)
 			continue
 		}
 		nearlyShort, short = nearlyShort || free < 2*minFree, short || free < minFree
@@ -93,7 +93,7 @@ func (g *Guard) check() {
 		if !short || !ok || g.writes[uid] < last+maxWritten {
 			continue
 		}
-		slog.Warn("pod fills the disk of the platform; its containers are killed", "uid", uid, "written", g.writes[uid]-last, "within", checkInterval)
+		slog.Warn("pod fills the disk of the platform and its containers are killed", "uid", uid, "written", g.writes[uid]-last, "within", checkInterval)
 		for _, pid := range pids { // including the first process of each container, which ends all others
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}

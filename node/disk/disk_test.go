@@ -42,11 +42,11 @@ func run(t *testing.T, command ...string) {
 // fill leaves a part of Guard's minimum free.
 func fill(t *testing.T, dir string) {
 	t.Helper()
-	free, least, err := space(dir)
+	free, minimum, err := space(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	run(t, "fallocate", "-l", fmt.Sprint(free-least/2), filepath.Join(dir, "filler"))
+	run(t, "fallocate", "-l", fmt.Sprint(free-minimum/2), filepath.Join(dir, "filler"))
 }
 
 // pod starts a process in the cgroup of a pod.

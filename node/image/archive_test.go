@@ -242,6 +242,6 @@ func TestLoadArchiveExplainsUnusableArchives(t *testing.T) {
 		}
 	}
 	if images := list(t, n.store); len(images) > 0 {
-		t.Errorf("images are left: %+v", images)
+		t.Errorf("images remain: %+v", images)
 	}
 }

@@ -96,10 +96,10 @@ func (d *download) transfer(ctx context.Context, desc ocispec.Descriptor) ([]oci
 	return nil, err
 }
 
-// layer transfers a layer, unless it is in the store and proven.
+// layer transfers a layer, unless it is in the store and verified.
 func (d *download) layer(ctx context.Context, desc ocispec.Descriptor) error {
-	proven, err := d.proven(ctx, desc)
-	if err != nil || proven {
+	verified, err := d.verified(ctx, desc)
+	if err != nil || verified {
 		return err
 	}
 	if err := d.fetch(ctx, desc); err != nil {
@@ -115,7 +115,7 @@ func (d *download) fetch(ctx context.Context, desc ocispec.Descriptor) error {
 	if errdefs.IsFailedPrecondition(err) {
 		// The content differs from its digest. An interrupted pull can have left the beginning.
 		if err := d.store.Abort(ctx, remotes.MakeRefKey(ctx, desc)); err != nil && !errdefs.IsNotFound(err) {
-			return fmt.Errorf("remove beginning of blob: %w", err)
+			return fmt.Errorf("remove incomplete blob: %w", err)
 		}
 		fetcher.fetches = 0
 		err = remotes.Fetch(ctx, d.store, fetcher, desc)

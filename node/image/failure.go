@@ -45,7 +45,7 @@ func failure(registry string, err error) error {
 	case strings.Contains(err.Error(), "no space left on device"):
 		code, reason = codes.ResourceExhausted, "the image does not fit on the node's disk"
 	case isNetwork(err) || httpStatus != 0:
-		code, reason = codes.Unavailable, "the registry does not respond as one"
+		code, reason = codes.Unavailable, "the server does not respond like a registry"
 	}
 	return status.Error(code, fmt.Sprintf("registry %q: %s", registry, reason))
 }

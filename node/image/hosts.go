@@ -19,7 +19,7 @@ type hosts struct {
 	dialer *outbound.Dialer
 }
 
-// defaultDir is the directory with the hosts.toml of all registries that have none of their own.
+// defaultDir is the directory with the hosts.toml of all registries without their own.
 const defaultDir = "_default"
 
 // of returns the servers of a registry, from its hosts.toml if there is one.

@@ -80,7 +80,7 @@ func (l Loader) Run(ctx context.Context, ready func()) error {
 // try logs the error of a step: the node works without the image.
 func (l Loader) try(ctx context.Context, step func(context.Context) error) {
 	if err := step(ctx); err != nil && ctx.Err() == nil {
-		slog.ErrorContext(ctx, "image not loaded", "component", l.Name(), "error", err)
+		slog.ErrorContext(ctx, "cannot load image", "component", l.Name(), "error", err)
 	}
 }
 
@@ -153,7 +153,7 @@ func (l Loader) reportDeployer(ctx context.Context) error {
 	logged := ""
 	for err := l.HasDeployer(ctx); err != nil; err = l.HasDeployer(ctx) {
 		if reason := err.Error(); reason != logged {
-			slog.WarnContext(ctx, "node not marked as having the deployer image, retrying", "component", l.Name(), "error", err)
+			slog.WarnContext(ctx, "cannot mark node as having the deployer image", "component", l.Name(), "error", err)
 			logged = reason
 		}
 		select {
@@ -219,7 +219,7 @@ func (l Loader) load(ctx context.Context, img Image) error {
 	start := time.Now()
 	loaded, err := l.Store.Load(ctx, img)
 	if loaded {
-		slog.InfoContext(ctx, "image loaded", "component", l.Name(), "image", img.Name, "duration", time.Since(start))
+		slog.InfoContext(ctx, "loaded image", "component", l.Name(), "image", img.Name, "duration", time.Since(start))
 	}
 	return err
 }
@@ -258,7 +258,7 @@ func (l Loader) loadArchives(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("load images of %q: %w", path, err))
 			continue
 		}
-		slog.InfoContext(ctx, "images loaded", "component", l.Name(), "path", path, "images", names)
+		slog.InfoContext(ctx, "loaded images", "component", l.Name(), "path", path, "images", names)
 	}
 	return errors.Join(errs...)
 }

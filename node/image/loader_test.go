@@ -24,9 +24,9 @@ const busybox = "/bin/busybox"
 // runLoader runs l until done is true and returns.
 func runLoader(t *testing.T, l Loader, done func() bool) {
 	t.Helper()
-	part := componenttest.Run(t, l.Run)
+	component := componenttest.Run(t, l.Run)
 	eventually.True(t, "the images to be loaded", done)
-	part.Stop()
+	component.Stop()
 }
 
 func list(t *testing.T, s Store) []Summary {

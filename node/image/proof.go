@@ -28,11 +28,11 @@ const labelSource = "slipway.io/source."
 // of labels of a layer.
 const maxSources, maxRegistries = 64, 32
 
-// proven reports whether the store has a layer that this repository gave before. The caller can
+// verified reports whether the store has a layer that this repository gave before. The caller can
 // read the repository, because its manifest was downloaded. A layer of another repository is
 // downloaded and compared: that the registry has it, which a HEAD request shows, proves nothing,
 // because a registry that passes requests on to a foreign server repeats what that server says.
-func (d *download) proven(ctx context.Context, desc ocispec.Descriptor) (bool, error) {
+func (d *download) verified(ctx context.Context, desc ocispec.Descriptor) (bool, error) {
 	info, err := d.store.Info(ctx, desc.Digest)
 	if errdefs.IsNotFound(err) {
 		return false, nil
@@ -117,7 +117,7 @@ func (p *puller) checkLayers(ctx context.Context, namespace string, target ocisp
 	}
 	for _, blob := range slices.Concat(manifest.Layers, []ocispec.Descriptor{manifest.Config}) {
 		if !d.has(blob) {
-			return refuse("the registry does not give all parts of the image")
+			return refuse("the registry does not serve all parts of the image")
 		}
 	}
 	diffIDs, err := images.RootFS(ctx, store, manifest.Config)

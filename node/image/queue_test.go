@@ -71,7 +71,7 @@ func TestPullsOfImageFollowEachOther(t *testing.T) {
 	}
 	select {
 	case name := <-order:
-		t.Errorf("%s starts beside the first pull", name)
+		t.Errorf("%s starts at the same time as the first pull", name)
 	default:
 	}
 	first()

@@ -29,7 +29,7 @@ func TestRouterImageRunsHostsHAProxy(t *testing.T) {
 	container := n.run(t, RouterName)
 	version := n.exec(t, container, "/usr/sbin/haproxy", "-v")
 	if !strings.HasPrefix(version, "HAProxy version") {
-		t.Errorf("it says %q", version)
+		t.Errorf("got %q", version)
 	}
 	const want = "drwxrwxr-x root"
 	if got := n.exec(t, container, "sh", "-c", "stat -c '%A %G' /var/lib/haproxy"); strings.TrimSpace(got) != want {

@@ -125,7 +125,7 @@ func (s *imageServer) PullImage(ctx context.Context, req *criapi.PullImageReques
 	id, err := s.pull(ctx, req.GetSandboxConfig().GetMetadata().GetNamespace(), ref, credentials(req.GetAuth()))
 	if err != nil {
 		if ctx.Err() == nil {
-			slog.WarnContext(ctx, "pull image", "image", ref.String(), "duration", time.Since(start), "error", err)
+			slog.WarnContext(ctx, "cannot pull image", "image", ref.String(), "duration", time.Since(start), "error", err)
 		}
 		return nil, failure(registry, err)
 	}

@@ -33,9 +33,9 @@ const insideSecret = "inside-secret"
 // pullFixture is a service in front of a real containerd.
 type pullFixture struct {
 	*node
-	service *Service
-	part    *componenttest.Component
-	client  criapi.ImageServiceClient
+	service   *Service
+	component *componenttest.Component
+	client    criapi.ImageServiceClient
 }
 
 // newPullFixture starts a service that may connect to the hosts.
@@ -59,14 +59,14 @@ func newPullFixtureOn(t *testing.T, prepare func(root string), allowed ...string
 // restart starts the service again after a change.
 func (f *pullFixture) restart(t *testing.T, change func(*Service)) {
 	t.Helper()
-	f.part.Stop()
+	f.component.Stop()
 	change(f.service)
 	f.start(t)
 }
 
 func (f *pullFixture) start(t *testing.T) {
 	t.Helper()
-	f.part = componenttest.Run(t, f.service.Run)
+	f.component = componenttest.Run(t, f.service.Run)
 	connection, err := grpc.NewClient("unix://"+f.service.Socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)

@@ -55,7 +55,7 @@ func startPods(t *testing.T, root string) (r containerd.Runtime, daemon *contain
 	}
 	store := image.Store{Socket: r.Socket, Snapshotter: snapshotter}
 	loader := image.Loader{Store: store, Pause: programs.Pause, Busybox: "/bin/busybox", Executable: programs.Pause}
-	part := componenttest.Run(t, loader.Run)
+	component := componenttest.Run(t, loader.Run)
 	connection, err := grpc.NewClient("unix://"+r.Socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func startPods(t *testing.T, root string) (r containerd.Runtime, daemon *contain
 		status, err := images.ImageStatus(t.Context(), &criapi.ImageStatusRequest{Image: &criapi.ImageSpec{Image: image.ToolsName}})
 		return err == nil && status.GetImage() != nil
 	})
-	part.Stop()
+	component.Stop()
 	for _, name := range []string{"one", "two"} {
 		startPod(t, criapi.NewRuntimeServiceClient(connection), name, root)
 	}
@@ -132,7 +132,7 @@ func assertNothing(t *testing.T, r containerd.Runtime, root string) {
 	}
 	for _, dir := range dirs {
 		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("cgroup %q is left: %v", dir, err)
+			t.Errorf("cgroup %q remains: %v", dir, err)
 		}
 	}
 }
@@ -237,7 +237,7 @@ func TestMountsUnmountsLatestFirst(t *testing.T) {
 	}
 	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(dir))
 	if err != nil || len(mounts) > 0 {
-		t.Errorf("left: %v, %v", mounts, err)
+		t.Errorf("remaining: %v, %v", mounts, err)
 	}
 }
 
@@ -280,9 +280,9 @@ func TestMountsDetachesBusyMountAndNamesUser(t *testing.T) {
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, part := range []string{point, "detached", fmt.Sprintf("%d (sleep)", user.Process.Pid), "end it"} {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("error %q does not say %q", err, part)
+	for _, text := range []string{point, "detached", fmt.Sprintf("%d (sleep)", user.Process.Pid), "end it"} {
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("error %q does not contain %q", err, text)
 		}
 	}
 	if mounted, err := mountinfo.Mounted(point); err != nil || mounted {

@@ -128,7 +128,7 @@ func (c *cluster) start(change ...func(*Controller)) *componenttest.Component {
 }
 
 func (c *cluster) controller(change ...func(*Controller)) *Controller {
-	part := &Controller{
+	controller := &Controller{
 		Config: c.api.Config(), Drivers: []string{"unix://" + c.socket}, Timeout: 10 * time.Second, Metrics: metrics.New(),
 		Dial: driver.Options{Retry: 20 * quick},
 		Features: Features(Options{
@@ -137,9 +137,9 @@ func (c *cluster) controller(change ...func(*Controller)) *Controller {
 		}),
 	}
 	for _, f := range change {
-		f(part)
+		f(controller)
 	}
-	return part
+	return controller
 }
 
 func (c *cluster) claim(name string) *corev1.PersistentVolumeClaim {

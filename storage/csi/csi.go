@@ -207,7 +207,7 @@ func (t *term) serve(ctx context.Context, d *driver.Driver) error {
 			name = description.Name
 		}
 		if other := t.register(ctx, name, d.Address); other != nil {
-			slog.Error("CSI driver is not served: another address has a driver with the same name", "driver", name, "address", d.Address, "other", other.address)
+			slog.Error("CSI driver is not served: another address has a driver with the same name", "driver", name, "endpoint", d.Address, "other", other.address)
 			waitCtx, cancel := context.WithCancel(ctx)
 			stop := context.AfterFunc(other.active, cancel)
 			d.WaitChanged(waitCtx, description)
@@ -215,7 +215,7 @@ func (t *term) serve(ctx context.Context, d *driver.Driver) error {
 			cancel()
 			continue
 		}
-		slog.Info("CSI driver is served", "driver", name, "version", description.Version, "address", d.Address)
+		slog.Info("CSI driver is served", "driver", name, "version", description.Version, "endpoint", d.Address)
 		if err := t.session(ctx, d, description); err != nil {
 			return fmt.Errorf("serve CSI driver %q: %w", name, err)
 		}

@@ -40,10 +40,10 @@ func (r *Registry) Run(ctx context.Context, ready func()) error {
 		return fmt.Errorf("create FlexVolume plugin directory: %w", err)
 	}
 	if err := r.killOrphans(); err != nil {
-		slog.Warn("kill FlexVolume drivers that a crashed process started", "error", err)
+		slog.Warn("cannot kill FlexVolume drivers that a crashed process started", "error", err)
 	}
 	if err := r.loadLastGood(); err != nil {
-		slog.Warn("read last-good copies of FlexVolume drivers", "error", err)
+		slog.Warn("cannot read last-good copies of FlexVolume drivers", "error", err)
 	}
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
@@ -102,13 +102,13 @@ func (r *Registry) scan(watch *watch) time.Time {
 	files, err := watch.scan(r.Dir)
 	defer func() { r.observer().ScanEnds(Scan{Duration: time.Since(start), Err: err}) }()
 	if err != nil {
-		slog.Warn("scan FlexVolume plugin directory", "error", err)
+		slog.Warn("cannot scan FlexVolume plugin directory", "error", err)
 		return time.Now().Add(pollInterval)
 	}
 	r.hashChanged(files)
 	r.apply(files)
 	if watch.watchErr != nil {
-		slog.Warn("watch FlexVolume plugin directory; polling it instead", "error", watch.watchErr)
+		slog.Warn("cannot watch FlexVolume plugin directory; polling it instead", "error", watch.watchErr)
 		return time.Now().Add(pollInterval)
 	}
 	for _, file := range files {

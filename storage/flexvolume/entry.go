@@ -100,7 +100,7 @@ func (r *Registry) applyFile(e *entry, file *driverFile) {
 		if e.State == StateFailed && e.Err.Error() == file.err.Error() {
 			return
 		}
-		slog.Warn("FlexVolume driver cannot be used", "driver", e.Name, "error", file.err)
+		slog.Warn("cannot use FlexVolume driver", "driver", e.Name, "error", file.err)
 		e.setState(StateFailed, file.err)
 		e.Version, e.file = "", fileID{}
 	case file.version == "": // unchanged since the last scan
@@ -167,7 +167,7 @@ func (r *Registry) finishInit(result initResult) {
 	if result.err == nil {
 		slog.Info("FlexVolume driver ready", "driver", e.Name, "version", e.Version)
 		if result.copyErr != nil {
-			slog.Warn("save last-good copy of FlexVolume driver", "driver", e.Name, "error", result.copyErr)
+			slog.Warn("cannot save last-good copy of FlexVolume driver", "driver", e.Name, "error", result.copyErr)
 		}
 		e.setState(StateReady, nil)
 		e.Driver = result.driver
@@ -182,7 +182,7 @@ func (r *Registry) finishInit(result initResult) {
 	e.failureCount = failures + 1
 	e.Retry = time.Now().Add(backoff(failures))
 	r.useLastGood(e)
-	slog.Warn("FlexVolume driver cannot be initialized", "driver", e.Name, "error", result.err, "retryAt", e.Retry)
+	slog.Warn("cannot initialize FlexVolume driver", "driver", e.Name, "error", result.err, "retryAt", e.Retry)
 	r.notify()
 }
 

@@ -109,7 +109,7 @@ func killAll(orphans []orphan) {
 			if !o.alive() {
 				continue
 			}
-			slog.Warn("kill FlexVolume driver that a crashed process started", "pid", o.pid, "signal", step.signal.String())
+			slog.Warn("killing FlexVolume driver that a crashed process started", "pid", o.pid, "signal", step.signal.String())
 			_ = syscall.Kill(-o.pid, step.signal)
 			alive = append(alive, o)
 		}

@@ -36,7 +36,7 @@ func (c *CacheCollector) Run(ctx context.Context, ready func()) error {
 		case <-ticker.C:
 		}
 		if err := c.collect(ctx); err != nil && ctx.Err() == nil {
-			slog.Warn("expired caches are not deleted", "error", err, "retryAfter", collectInterval)
+			slog.Warn("cannot delete expired caches", "error", err, "retryAfter", collectInterval)
 		}
 	}
 }

@@ -93,7 +93,7 @@ func checkSingleWriter(device string, request *csi.NodePublishVolumeRequest) err
 	}
 	for _, m := range mounts {
 		if m.Mountpoint != request.GetTargetPath() && m.Mountpoint != request.GetStagingTargetPath() {
-			return status.Errorf(codes.FailedPrecondition, "volume %q is for one user only, and is in use at %q", request.GetVolumeId(), m.Mountpoint)
+			return status.Errorf(codes.FailedPrecondition, "volume %q allows a single writer and is in use at %q", request.GetVolumeId(), m.Mountpoint)
 		}
 	}
 	return nil

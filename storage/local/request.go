@@ -71,7 +71,7 @@ func checkMode(mode csi.VolumeCapability_AccessMode_Mode) error {
 	case csi.VolumeCapability_AccessMode_UNKNOWN:
 		return status.Error(codes.InvalidArgument, "a volume capability has no access mode")
 	}
-	return status.Errorf(codes.InvalidArgument, "access mode %s: a local volume is on one node; ask for ReadWriteOnce or ReadWriteOncePod", mode)
+	return status.Errorf(codes.InvalidArgument, "access mode %s: a local volume is on one node; use ReadWriteOnce or ReadWriteOncePod", mode)
 }
 
 // isReadOnly reports whether the access mode is read-only.

@@ -120,8 +120,8 @@ func TestCopiesShareBlocks(t *testing.T) {
 	before := must[filesystem.Space](t)(filesystem.Measure(n.dir)).FreeBytes
 	n.snapshot("shared", handle)
 	clone := n.create(fromVolume(request("clone", 300, mounted("ext4")), handle))
-	if took := before - must[filesystem.Space](t)(filesystem.Measure(n.dir)).FreeBytes; took > 16<<20 {
-		t.Errorf("two copies of 64 MiB take %d bytes", took)
+	if duration := before - must[filesystem.Space](t)(filesystem.Measure(n.dir)).FreeBytes; duration > 16<<20 {
+		t.Errorf("two copies of 64 MiB take %d bytes", duration)
 	}
 	both := []string{n.image(handle), n.image(clone)}
 	if usage := must[int64](t)(image.DiskUsage(both, true)); usage < 64<<20 || usage > 80<<20 {

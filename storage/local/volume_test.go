@@ -192,7 +192,7 @@ func TestSingleWriterVolume(t *testing.T) {
 	n.use(handle, capability)
 	r := &csi.NodePublishVolumeRequest{VolumeId: handle, StagingTargetPath: n.staging(handle), TargetPath: n.target("other"), VolumeCapability: capability}
 	_, err := n.NodePublishVolume(context.Background(), r)
-	wants(t, err, codes.FailedPrecondition, "for one user only")
+	wants(t, err, codes.FailedPrecondition, "allows a single writer")
 
 	many := with(csi.VolumeCapability_AccessMode_MULTI_NODE_MULTI_WRITER, mounted("ext4"))
 	_, err = n.CreateVolume(context.Background(), request("many", 16, many))

@@ -62,7 +62,7 @@ func (d *Driver) WaitReady(ctx context.Context) (*Description, error) {
 		}
 		if err.Error() != lastError {
 			lastError = err.Error()
-			slog.Warn("wait for CSI driver", "address", d.Address, "error", err)
+			slog.Warn("cannot connect to CSI driver", "endpoint", d.Address, "error", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -67,16 +67,16 @@ func (s *Server) Restart() error {
 func (s *Server) listen() error {
 	// Rename the new socket over the old one, because a client without a socket would wait before
 	// it retries.
-	hidden := s.socket + "~"
-	if err := os.Remove(hidden); err != nil && !errors.Is(err, os.ErrNotExist) {
+	temporary := s.socket + "~"
+	if err := os.Remove(temporary); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remove socket of an earlier driver: %w", err)
 	}
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: hidden, Net: "unix"})
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: temporary, Net: "unix"})
 	if err != nil {
 		return fmt.Errorf("listen as CSI driver: %w", err)
 	}
 	listener.SetUnlinkOnClose(false) // Stop removes it
-	if err := os.Rename(hidden, s.socket); err != nil {
+	if err := os.Rename(temporary, s.socket); err != nil {
 		return errors.Join(fmt.Errorf("listen as CSI driver: %w", err), listener.Close())
 	}
 	server := grpc.NewServer(grpc.UnaryInterceptor(s.serve), grpc.ConnectionTimeout(time.Second))

@@ -177,7 +177,7 @@ func (d *Driver) GetCapacity(_ context.Context, r *csi.GetCapacityRequest) (*csi
 	defer d.mu.Unlock()
 	free := d.free()
 	for key, value := range r.GetAccessibleTopology().GetSegments() {
-		if own, known := d.options.Topology[key]; known && own != value {
+		if own, exists := d.options.Topology[key]; exists && own != value {
 			free = 0
 		}
 	}

@@ -59,7 +59,7 @@ func TestDaemonSetMounts(t *testing.T) {
 		t.Errorf("the driver mounts kubelet's directory as %+v", m)
 	}
 	if mount("driver", "registration") != nil || mount("slipway", "kubelet") != nil || mount("slipway", "registration").MountPath != "/registration" {
-		t.Error("only the sidecar may mount /registration, and only the driver kubelet's directory")
+		t.Error("only the sidecar can mount /registration, and only the driver kubelet's directory")
 	}
 }
 

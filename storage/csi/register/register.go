@@ -92,7 +92,7 @@ func (r *Registrar) Run(ctx context.Context, ready func()) error {
 			continue // the registration must be repeated
 		}
 		r.setProblem(err)
-		slog.Warn("CSI driver is not registered", "endpoint", r.Endpoint, "error", err)
+		slog.Warn("cannot register CSI driver", "endpoint", r.Endpoint, "error", err)
 		select {
 		case <-ctx.Done():
 		case <-time.After(backoff.Step()):

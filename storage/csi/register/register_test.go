@@ -24,7 +24,7 @@ import (
 type bench struct {
 	t         *testing.T
 	registrar *Registrar
-	part      *componenttest.Component
+	component *componenttest.Component
 	server    *fake.Server
 }
 
@@ -63,7 +63,7 @@ func (b *bench) serve(options fake.Options) {
 }
 
 func (b *bench) run() *bench {
-	b.part = componenttest.Run(b.t, b.registrar.Run)
+	b.component = componenttest.Run(b.t, b.registrar.Run)
 	return b
 }
 
@@ -112,7 +112,7 @@ func TestDriverIsRegistered(t *testing.T) {
 	if got := filepath.Base(b.sockets()[0]); got != fake.Name+"-reg.sock" {
 		t.Errorf("socket %q", got)
 	}
-	b.part.Stop()
+	b.component.Stop()
 	if remaining := b.sockets(); len(remaining) > 0 {
 		t.Errorf("%v remain after the stop: kubelet would not unregister the driver", remaining)
 	}

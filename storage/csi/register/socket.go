@@ -40,13 +40,13 @@ func newSocket(path, driver, endpoint string) *registrationSocket {
 	}
 }
 
-// open listens on a hidden name, which kubelet ignores, and then renames the socket. So kubelet
+// open listens on a temporary name, which kubelet ignores, and then renames the socket. So kubelet
 // never finds a socket without a server.
 func (o *registrationSocket) open() error {
-	hidden := filepath.Join(filepath.Dir(o.path), "."+filepath.Base(o.path))
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: hidden, Net: "unix"})
+	temporary := filepath.Join(filepath.Dir(o.path), "."+filepath.Base(o.path))
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: temporary, Net: "unix"})
 	if errors.Is(err, unix.EINVAL) {
-		return fmt.Errorf("listen for kubelet at %q: the path of a Unix socket has at most 107 characters; shorten the data directory or the driver's name", hidden)
+		return fmt.Errorf("listen for kubelet at %q: the path of a Unix socket has at most 107 characters; shorten the data directory or the driver's name", temporary)
 	}
 	if err != nil {
 		return fmt.Errorf("listen for kubelet: %w", err)
@@ -55,7 +55,7 @@ func (o *registrationSocket) open() error {
 	o.server = grpc.NewServer()
 	registration.RegisterRegistrationServer(o.server, o)
 	o.serving.Go(func() { _ = o.server.Serve(listener) }) // returns an error only when stopped
-	if err := os.Rename(hidden, o.path); err != nil {
+	if err := os.Rename(temporary, o.path); err != nil {
 		return errors.Join(fmt.Errorf("rename socket for kubelet: %w", err), o.close())
 	}
 	return nil

@@ -33,16 +33,16 @@ import (
 // bench is a fake driver with one volume, bound to the claim ns/data, and an API server with a
 // class.
 type bench struct {
-	t       *testing.T
-	storage *fake.Driver
-	driver  *driver.Driver
-	server  *apitest.Server
-	kube    kubernetes.Interface     // a user's client, which a killer does not affect
-	objects snapshotclient.Interface // the same
-	killer  *csitest.Killer
-	node    string
-	part    *componenttest.Component
-	timeout time.Duration
+	t         *testing.T
+	storage   *fake.Driver
+	driver    *driver.Driver
+	server    *apitest.Server
+	kube      kubernetes.Interface     // a user's client, which a killer does not affect
+	objects   snapshotclient.Interface // the same
+	killer    *csitest.Killer
+	node      string
+	component *componenttest.Component
+	timeout   time.Duration
 }
 
 const namespace = "ns"
@@ -141,7 +141,7 @@ func (b *bench) start() *bench {
 	for i := range loops {
 		loops[i].MaxBackoff = 50 * time.Millisecond
 	}
-	b.part = componenttest.Run(b.t, func(ctx context.Context, ready func()) error {
+	b.component = componenttest.Run(b.t, func(ctx context.Context, ready func()) error {
 		shared.StartWithContext(ctx)
 		objects.Start(ctx.Done())
 		err := controller.Manager(loops).Run(ctx, ready)

@@ -139,7 +139,7 @@ func killAt(t *testing.T, at int, after bool) (ended bool) {
 		b.clean("without a kill")
 		return true
 	}
-	b.part.Stop()
+	b.component.Stop()
 	killer.Revive()
 	b.start()
 	if !deleted {

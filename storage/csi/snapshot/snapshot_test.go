@@ -196,7 +196,7 @@ func TestSnapshotIsProtectedWhileRestoring(t *testing.T) {
 	restored.Spec.DataSource = &corev1.TypedLocalObjectReference{APIGroup: ptr.To(snapshotv1.GroupName), Kind: "VolumeSnapshot", Name: "monday"}
 	_, err := b.kube.CoreV1().PersistentVolumeClaims(namespace).Create(t.Context(), restored, metav1.CreateOptions{})
 	b.must(err)
-	b.part.Stop()
+	b.component.Stop()
 	b.start() // with caches that contain the claim
 	b.delete("monday")
 	b.take("tuesday", "")
@@ -216,7 +216,7 @@ func TestOrphanedContentIsDeleted(t *testing.T) {
 	b.take("monday", "")
 	s := b.waitReady("monday")
 	eventually.Equal(t, "finalizers of the claim", func() int { return len(b.claim("data").Finalizers) }, 0)
-	b.part.Stop()
+	b.component.Stop()
 	s.Finalizers = nil // a user removes them
 	_, err := b.objects.SnapshotV1().VolumeSnapshots(namespace).Update(t.Context(), s, metav1.UpdateOptions{})
 	b.must(err)

@@ -225,7 +225,7 @@ func spread(claim string, segments int) (int, bool) {
 	return (int(hash(set)%uint32(segments)) + number) % segments, true
 }
 
-func cutLast(text string) (before, after string, found bool) {
+func cutLast(text string) (before, after string, ok bool) {
 	i := strings.LastIndexByte(text, '-')
 	if i <= 0 {
 		return text, "", false
