@@ -32,7 +32,7 @@ var (
 
 func newImageTags(v view) rest.Storage {
 	return &imageTags{&streamTags{view: v}, apiserver.Table([]apiserver.Column[*imagev1.ImageTag]{
-		{Name: "Spec", Description: "What the tag is pointed at", Value: func(t *imagev1.ImageTag) any {
+		{Name: "Spec", Description: "Image or tag that the tag refers to", Value: func(t *imagev1.ImageTag) any {
 			if t.Spec == nil || t.Spec.From == nil {
 				return "Push"
 			}
@@ -69,11 +69,11 @@ func (t *imageTags) ConvertToTable(ctx context.Context, object, options runtime.
 
 // Get returns a tag with its image.
 func (t *imageTags) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
-	match, err := t.streamTags.Get(ctx, name, options)
+	streamTag, err := t.streamTags.Get(ctx, name, options)
 	if err != nil {
 		return nil, err
 	}
-	return t.withHistory(ctx, match.(*imagev1.ImageStreamTag))
+	return t.withHistory(ctx, streamTag.(*imagev1.ImageStreamTag))
 }
 
 // withHistory adds the history to a tag of a stream.
@@ -86,31 +86,31 @@ func (t *imageTags) withHistory(ctx context.Context, tag *imagev1.ImageStreamTag
 	if err != nil {
 		return nil, err
 	}
-	result := imageTag(stream, name)
+	view := imageTag(stream, name)
 	if tag.Image.Name != "" {
-		result.Image = &tag.Image
+		view.Image = &tag.Image
 	}
-	return result, nil
+	return view, nil
 }
 
 // imageTag returns a tag without its image.
 func imageTag(stream *imagev1.ImageStream, name string) *imagev1.ImageTag {
-	result := &imagev1.ImageTag{
+	tag := &imagev1.ImageTag{
 		ObjectMeta: metadata(stream, stream.Name+":"+name, stream.CreationTimestamp), Spec: specTag(stream, name).DeepCopy(),
 	}
-	if result.Spec != nil {
-		result.Annotations = result.Spec.Annotations
+	if tag.Spec != nil {
+		tag.Annotations = tag.Spec.Annotations
 	}
 	for _, list := range stream.Status.Tags {
 		if list.Tag != name {
 			continue
 		}
-		result.Status = list.DeepCopy()
+		tag.Status = list.DeepCopy()
 		if len(list.Items) > 0 {
-			result.Generation, result.CreationTimestamp = list.Items[0].Generation, list.Items[0].Created
+			tag.Generation, tag.CreationTimestamp = list.Items[0].Generation, list.Items[0].Created
 		}
 	}
-	return result
+	return tag
 }
 
 // List returns the tags of all streams of a namespace, or of all namespaces, without images.
@@ -134,17 +134,17 @@ func (t *imageTags) Create(ctx context.Context, object runtime.Object, validate 
 	if err := validate(ctx, desired); err != nil {
 		return nil, err
 	}
-	result, err := t.streamTags.Create(ctx, tag, rest.ValidateAllObjectFunc, options)
+	stored, err := t.streamTags.Create(ctx, tag, rest.ValidateAllObjectFunc, options)
 	if err != nil {
 		return nil, err
 	}
-	return t.withHistory(ctx, result.(*imagev1.ImageStreamTag))
+	return t.withHistory(ctx, stored.(*imagev1.ImageStreamTag))
 }
 
 // Update changes the target of a tag, or its annotations. It creates a missing tag.
 func (t *imageTags) Update(ctx context.Context, name string, object rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
 	validate rest.ValidateObjectUpdateFunc, force bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	old, changed, missing, err := wantedTag(ctx, t, name, object)
+	old, changed, missing, err := desiredTag(ctx, t, name, object)
 	if err != nil {
 		return nil, false, err
 	}
@@ -154,8 +154,8 @@ func (t *imageTags) Update(ctx context.Context, name string, object rest.Updated
 		return nil, false, err
 	}
 	if missing {
-		result, err := t.Create(ctx, desired, create, &metav1.CreateOptions{DryRun: options.DryRun})
-		return result, true, err
+		stored, err := t.Create(ctx, desired, create, &metav1.CreateOptions{DryRun: options.DryRun})
+		return stored, true, err
 	}
 	if err := validate(ctx, desired, old); err != nil {
 		return nil, false, err
@@ -165,8 +165,8 @@ func (t *imageTags) Update(ctx context.Context, name string, object rest.Updated
 	if err != nil {
 		return nil, false, err
 	}
-	result, err := t.withHistory(ctx, existing.(*imagev1.ImageStreamTag))
-	return result, false, err
+	stored, err := t.withHistory(ctx, existing.(*imagev1.ImageStreamTag))
+	return stored, false, err
 }
 
 // Delete deletes a tag and its history.
@@ -177,7 +177,7 @@ func (t *imageTags) Delete(ctx context.Context, name string, validate rest.Valid
 // streamTagOf converts an image tag to a stream tag.
 func streamTagOf(desired *imagev1.ImageTag) (*imagev1.ImageStreamTag, error) {
 	if desired.Spec == nil {
-		problems := field.ErrorList{field.Required(field.NewPath("spec"), "what the tag is pointed at")}
+		problems := field.ErrorList{field.Required(field.NewPath("spec"), "set the image or tag that the tag refers to")}
 		return nil, apierrors.NewInvalid(imagev1.GroupVersion.WithKind("ImageTag").GroupKind(), desired.Name, problems)
 	}
 	tag := &imagev1.ImageStreamTag{ObjectMeta: *desired.ObjectMeta.DeepCopy(), Tag: desired.Spec.DeepCopy()}

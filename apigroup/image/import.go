@@ -106,8 +106,8 @@ type result struct {
 	image     *imagev1.Image // nil after an error
 	children  []imagev1.Image
 	status    metav1.Status
-	// unpointed means that the tag is not changed, because the stream has too many images.
-	unpointed bool
+	// skipped means that the tag is not changed, because the stream has too many images.
+	skipped bool
 }
 
 // fetch fetches all requested images, and sets the status.
@@ -171,8 +171,8 @@ func (i *imports) fetchRepository(ctx context.Context, fetch fetcher, desired *i
 		return nil
 	}
 	newestFirst(tags)
-	if most := i.options.MaxBulkImport; most > 0 && len(tags) > most {
-		tags, withHistory.AdditionalTags = tags[:most], tags[most:]
+	if maximum := i.options.MaxBulkImport; maximum > 0 && len(tags) > maximum {
+		tags, withHistory.AdditionalTags = tags[:maximum], tags[maximum:]
 	}
 	for _, tag := range tags {
 		results = append(results, result{tag: tag, from: spec.From.Name + ":" + tag, policy: spec.ImportPolicy, reference: spec.ReferencePolicy})

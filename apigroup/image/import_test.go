@@ -157,7 +157,7 @@ func TestUnresponsiveRegistryTimesOut(t *testing.T) {
 	imports := &imports{fetchTimeout: 100 * time.Millisecond}
 	request := importOf(host + "/team/app:v1")
 	results := imports.fetch(t.Context(), reading(t), request)
-	if len(results) != 1 || results[0].image != nil || results[0].tag != "v1" || !strings.Contains(results[0].status.Message, "does not answer in time") {
+	if len(results) != 1 || results[0].image != nil || results[0].tag != "v1" || !strings.Contains(results[0].status.Message, "does not respond in time") {
 		t.Errorf("%+v", results)
 	}
 	if withHistory := request.Status.Images; len(withHistory) != 1 || withHistory[0].Status.Status != metav1.StatusFailure {

@@ -37,7 +37,7 @@ func (i *imports) apply(ctx context.Context, desired *imagev1.ImageStreamImport,
 		if err != nil {
 			return err
 		}
-		tellAll(desired, results)
+		setResults(desired, results)
 		if err := i.keepImages(ctx, results, dryRun); err != nil {
 			return err
 		}
@@ -45,22 +45,22 @@ func (i *imports) apply(ctx context.Context, desired *imagev1.ImageStreamImport,
 		point(stream, desired, results)
 		ctx := withStatus(ctx, func(stream *imagev1.ImageStream) { recordResults(stream, results) })
 		if missing {
-			result, err := i.streams.Create(ctx, stream, rest.ValidateAllObjectFunc, &metav1.CreateOptions{DryRun: dryRun})
+			stored, err := i.streams.Create(ctx, stream, rest.ValidateAllObjectFunc, &metav1.CreateOptions{DryRun: dryRun})
 			if apierrors.IsAlreadyExists(err) {
 				return apierrors.NewConflict(imagev1.Resource("imagestreams"), desired.Name, err)
 			}
 			if err != nil {
 				return err
 			}
-			changed = result.(*imagev1.ImageStream)
+			changed = stored.(*imagev1.ImageStream)
 			return nil
 		}
-		result, _, err := i.streams.Update(ctx, stream.Name, rest.DefaultUpdatedObjectInfo(stream), rest.ValidateAllObjectFunc,
+		stored, _, err := i.streams.Update(ctx, stream.Name, rest.DefaultUpdatedObjectInfo(stream), rest.ValidateAllObjectFunc,
 			rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{DryRun: dryRun})
 		if err != nil {
 			return err
 		}
-		changed = result.(*imagev1.ImageStream)
+		changed = stored.(*imagev1.ImageStream)
 		return nil
 	})
 	return changed, err
@@ -72,7 +72,7 @@ func (i *imports) apply(ctx context.Context, desired *imagev1.ImageStreamImport,
 func (i *imports) checkTarget(ctx context.Context, desired *imagev1.ImageStreamImport, stream *imagev1.ImageStream) error {
 	if desired.UID != "" {
 		if stream == nil || stream.UID != desired.UID || desired.Generation != 0 && stream.Generation != desired.Generation {
-			return apierrors.NewConflict(imagev1.Resource("imagestreams"), desired.Name, fmt.Errorf("it has changed since the import was asked for"))
+			return apierrors.NewConflict(imagev1.Resource("imagestreams"), desired.Name, fmt.Errorf("it has changed since the import was requested"))
 		}
 		return nil
 	}
@@ -118,7 +118,7 @@ func point(stream *imagev1.ImageStream, desired *imagev1.ImageStreamImport, resu
 		stream.Spec.DockerImageRepository = repository.From.Name
 	}
 	for _, r := range results {
-		if r.tag == "" || r.unpointed {
+		if r.tag == "" || r.skipped {
 			continue
 		}
 		tag := imagev1.TagReference{

@@ -30,7 +30,7 @@ func (i *imports) refuse(stream *imagev1.ImageStream, results []result) ([]resul
 		next := r.in(plan)
 		if problems := i.limits.checkStream(next, plan); len(problems) > 0 {
 			r.reject(apierrors.NewForbidden(imagev1.Resource("imagestreams"), stream.Name, problems.ToAggregate()))
-			r.unpointed = slices.ContainsFunc(problems, func(problem *field.Error) bool { return problem.Field == "spec.tags" })
+			r.skipped = slices.ContainsFunc(problems, func(problem *field.Error) bool { return problem.Field == "spec.tags" })
 			next = r.in(plan)
 		}
 		plan = next
@@ -66,8 +66,8 @@ func (r *result) reject(err error) {
 	r.image, r.children = nil, nil
 }
 
-// tellAll sets the status of an import from its results.
-func tellAll(request *imagev1.ImageStreamImport, results []result) {
+// setResults sets the status of an import from its results.
+func setResults(request *imagev1.ImageStreamImport, results []result) {
 	images := len(request.Status.Images)
 	for n := range results {
 		if n < images {

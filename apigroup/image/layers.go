@@ -57,7 +57,7 @@ func (l *streamLayers) Get(ctx context.Context, name string, _ *metav1.GetOption
 // add adds an image and, if its author had access to them, the images of an index. For other
 // indexes it adds only names, because the images can belong to other projects.
 func (l *streamLayers) add(ctx context.Context, list *imagev1.ImageStreamLayers, name string) error {
-	if _, known := list.Images[name]; known {
+	if _, exists := list.Images[name]; exists {
 		return nil
 	}
 	object, err := l.images.Get(request.WithNamespace(ctx, ""), name, &metav1.GetOptions{})

@@ -34,12 +34,12 @@ type limit struct {
 	limitRange string
 	kind       corev1.LimitType
 	of         corev1.ResourceName
-	most       resource.Quantity
+	maximum    resource.Quantity
 }
 
 // exceeded returns an error if a value exceeds the limit.
 func (l *limit) exceeded(would *resource.Quantity) string {
-	return fmt.Sprintf("maximum %s usage per %s is %s by LimitRange %q, but it would be %s", l.of, l.kind, l.most.String(), l.limitRange, would)
+	return fmt.Sprintf("maximum %s usage per %s is %s by LimitRange %q, but it would be %s", l.of, l.kind, l.maximum.String(), l.limitRange, would)
 }
 
 // strictest returns the lowest limit of a project for a resource, or nil.
@@ -50,10 +50,10 @@ func (l limits) strictest(namespace string, kind corev1.LimitType, of corev1.Res
 	}
 	var existing *limit
 	for _, limitRange := range all {
-		for _, item := range limitRange.Spec.Limits {
-			most, limited := item.Max[of]
-			if item.Type == kind && limited && (existing == nil || most.Cmp(existing.most) < 0) {
-				existing = &limit{limitRange.Name, kind, of, most}
+		for _, itemLimit := range limitRange.Spec.Limits {
+			maximum, limited := itemLimit.Max[of]
+			if itemLimit.Type == kind && limited && (existing == nil || maximum.Cmp(existing.maximum) < 0) {
+				existing = &limit{limitRange.Name, kind, of, maximum}
 			}
 		}
 	}
@@ -74,9 +74,9 @@ func (l limits) checkImage(namespace string, images ...*imagev1.Image) error {
 		}
 		would := resource.NewQuantity(description.Size, resource.BinarySI)
 		if description.Size <= 0 {
-			return apierrors.NewForbidden(imagev1.Resource("images"), image.Name, fmt.Errorf("its size is not known, and LimitRange %q limits it", limit.limitRange))
+			return apierrors.NewForbidden(imagev1.Resource("images"), image.Name, fmt.Errorf("its size is unknown, but LimitRange %q limits it", limit.limitRange))
 		}
-		if would.Cmp(limit.most) > 0 {
+		if would.Cmp(limit.maximum) > 0 {
 			return apierrors.NewForbidden(imagev1.Resource("images"), image.Name, fmt.Errorf("%s", limit.exceeded(would)))
 		}
 	}
@@ -114,7 +114,7 @@ func (l limits) checkStream(stream, old *imagev1.ImageStream) (problems field.Er
 		}
 		count := counted.count(stream)
 		would := resource.NewQuantity(count, resource.DecimalSI)
-		if would.Cmp(limit.most) > 0 && (old == nil || count > counted.count(old)) {
+		if would.Cmp(limit.maximum) > 0 && (old == nil || count > counted.count(old)) {
 			problems = append(problems, field.Forbidden(at, limit.exceeded(would)))
 		}
 	}

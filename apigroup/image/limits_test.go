@@ -19,12 +19,12 @@ import (
 )
 
 // limitsOf returns those of the project shop: a lax LimitRange, and one with the maxima given.
-func limitsOf(t *testing.T, kind corev1.LimitType, most map[corev1.ResourceName]string) limits {
+func limitsOf(t *testing.T, kind corev1.LimitType, maximum map[corev1.ResourceName]string) limits {
 	t.Helper()
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	lax := corev1.ResourceList{}
 	strict := corev1.ResourceList{}
-	for of, quantity := range most {
+	for of, quantity := range maximum {
 		lax[of], strict[of] = resource.MustParse("1Ti"), resource.MustParse(quantity)
 	}
 	for name, list := range map[string]corev1.ResourceList{"lax": lax, "strict": strict} {
@@ -54,7 +54,7 @@ func TestImageSizeLimit(t *testing.T) {
 		"as large as allowed": {"shop", []*imagev1.Image{sized(1 << 20)}, ""},
 		"larger":              {"shop", []*imagev1.Image{sized(2 << 20)}, `maximum storage usage per openshift.io/Image is 1Mi by LimitRange "strict", but it would be 2Mi`},
 		"one of several":      {"shop", []*imagev1.Image{sized(1), sized(2 << 20)}, "but it would be 2Mi"},
-		"of an unknown size":  {"shop", []*imagev1.Image{{}}, `its size is not known, and LimitRange "strict" limits it`},
+		"of an unknown size":  {"shop", []*imagev1.Image{{}}, `its size is unknown, but LimitRange "strict" limits it`},
 		"in another project":  {"bank", []*imagev1.Image{sized(2 << 20)}, ""},
 		"unknown, in another": {"bank", []*imagev1.Image{{}}, ""},
 		"none":                {"shop", nil, ""},
@@ -166,7 +166,7 @@ func TestImportSkipsRejectedImages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tellAll(desired, results)
+		setResults(desired, results)
 		point(stream, desired, results)
 		recordResults(stream, results)
 		for n, withHistory := range desired.Status.Images {
@@ -225,12 +225,12 @@ func TestSizeOfIndexIsThatOfItsImages(t *testing.T) {
 		return image, nil
 	}
 	for id, want := range map[string]int{"one": 1, "2": 2, strconv.Itoa(maxImages): maxImages} {
-		if got, err := weighed(t.Context(), id, read); err != nil || len(got) != want {
+		if got, err := sizedRecords(t.Context(), id, read); err != nil || len(got) != want {
 			t.Errorf("%s: %d images, %v, want %d", id, len(got), err, want)
 		}
 	}
 	reads = 0
-	if _, err := weighed(t.Context(), strconv.Itoa(maxImages+1), read); err == nil || !strings.Contains(err.Error(), "may be one of 100") || reads != 1 {
+	if _, err := sizedRecords(t.Context(), strconv.Itoa(maxImages+1), read); err == nil || !strings.Contains(err.Error(), "the limit is 100") || reads != 1 {
 		t.Errorf("too many: %v after %d reads", err, reads)
 	}
 }

@@ -112,7 +112,7 @@ func (m *mappings) recordOf(ctx context.Context, mapping *imagev1.ImageStreamMap
 	var image *imagev1.Image
 	if manifest := []byte(claimed.DockerImageManifest); len(manifest) > 0 && !(trusts && record.IsSchema1(manifest)) {
 		var err error
-		if image, err = proven(claimed); err != nil {
+		if image, err = verify(claimed); err != nil {
 			problem := field.Invalid(field.NewPath("image", "dockerImageManifest"), "<manifest>", err.Error())
 			return nil, apierrors.NewInvalid(imagev1.GroupVersion.WithKind("ImageStreamMapping").GroupKind(), mapping.Name, field.ErrorList{problem})
 		}
@@ -190,9 +190,9 @@ func (m *mappings) hold(ctx context.Context, image *imagev1.Image, options *meta
 	if !apierrors.IsNotFound(err) {
 		return err
 	}
-	result := image.DeepCopy()
-	result.UID, result.ResourceVersion, result.CreationTimestamp = "", "", metav1.Time{}
-	if err = m.create(ctx, project, result, options.DryRun); apierrors.IsAlreadyExists(err) {
+	stored := image.DeepCopy()
+	stored.UID, stored.ResourceVersion, stored.CreationTimestamp = "", "", metav1.Time{}
+	if err = m.create(ctx, project, stored, options.DryRun); apierrors.IsAlreadyExists(err) {
 		return nil
 	}
 	return err
@@ -236,10 +236,10 @@ func (m *mappings) writesImages(ctx context.Context) bool {
 	return false
 }
 
-// proven returns an image with only the fields that its manifest and configuration prove, and the
+// verify returns an image with only the fields that its manifest and configuration prove, and the
 // pull spec. Labels, annotations, signatures and metadata decide whether an image can run and
 // whether the registry keeps its layers, so ordinary users cannot set them.
-func proven(claimed *imagev1.Image) (*imagev1.Image, error) {
+func verify(claimed *imagev1.Image) (*imagev1.Image, error) {
 	manifest := []byte(claimed.DockerImageManifest)
 	content := record.Content{MediaType: record.TypeOf(manifest), Manifest: manifest}
 	config := []byte(claimed.DockerImageConfig)
@@ -274,7 +274,7 @@ func (o Options) checkPlace(mapping *imagev1.ImageStreamMapping) field.ErrorList
 		return nil
 	}
 	return field.ErrorList{field.Forbidden(field.NewPath("image", "dockerImageReference"),
-		"an image of the cluster's registry can only be mapped into its own image stream: point a tag at it")}
+		"an image of the cluster's registry can only be mapped into its own image stream: create a tag that refers to it")}
 }
 
 func validateMapping(mapping *imagev1.ImageStreamMapping) (problems field.ErrorList) {
@@ -293,7 +293,7 @@ func validateMapping(mapping *imagev1.ImageStreamMapping) (problems field.ErrorL
 		case err != nil:
 			problems = append(problems, field.Invalid(field.NewPath("image", "dockerImageManifest"), "<manifest>", err.Error()))
 		case id != mapping.Image.Name:
-			problems = append(problems, field.Invalid(field.NewPath("image", "metadata", "name"), mapping.Image.Name, fmt.Sprintf("the manifest is that of %q", id)))
+			problems = append(problems, field.Invalid(field.NewPath("image", "metadata", "name"), mapping.Image.Name, fmt.Sprintf("the manifest belongs to %q", id)))
 		}
 	}
 	return append(problems, validateContent(&mapping.Image, field.NewPath("image"))...)

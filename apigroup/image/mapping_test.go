@@ -59,7 +59,7 @@ func TestMappingStoresOnlyProvenContent(t *testing.T) {
 		image  *imagev1.Image
 		vendor string
 	}{"with its manifest": {image, "Example"}, "with another's configuration": {other, ""}, "with another type": {lied, "Example"}} {
-		image, err := proven(tt.image)
+		image, err := verify(tt.image)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +109,7 @@ func TestMappingOfImageWriterIsStoredUnchanged(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := image.Labels["approved"] == "true" && len(image.Signatures) == 1; got != want {
-			t.Errorf("%s is believed: %v, want %v", name, got, want)
+			t.Errorf("%s is trusted: %v, want %v", name, got, want)
 		}
 		if metadata, err := record.Metadata(image); err != nil || metadata.Config == nil || metadata.Config.Labels["vendor"] != "Example" {
 			t.Errorf("the metadata from %s is not that of the manifest: %s", name, image.DockerImageMetadata.Raw)

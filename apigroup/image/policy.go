@@ -59,7 +59,7 @@ func (p *policy) SetExternalKubeInformerFactory(factory informers.SharedInformer
 // ValidateInitialization returns an error if the caches are not set.
 func (p *policy) ValidateInitialization() error {
 	if p.namespaces == nil {
-		return fmt.Errorf("%s was given no namespaces", PolicyName)
+		return fmt.Errorf("initialize %s: no namespaces", PolicyName)
 	}
 	return nil
 }
@@ -80,7 +80,7 @@ func (p *policy) Admit(ctx context.Context, a admission.Attributes, _ admission.
 			return admission.NewForbidden(a, err)
 		}
 		if reference == "" && rule.Policy.requires() && !strings.Contains(u.image.Name, "@") {
-			return admission.NewForbidden(a, fmt.Errorf("image %q is in no image stream, as the image policy requires", u.image.Name))
+			return admission.NewForbidden(a, fmt.Errorf("image %q is not in an image stream, which the image policy requires", u.image.Name))
 		}
 		if reference != "" && (local || rule.Policy.rewrites()) {
 			u.set(reference)
@@ -125,7 +125,7 @@ const ignoreRules = "alpha.image.policy.openshift.io/ignore-rules"
 // ignored returns the rules that do not apply in a namespace. A rule without a name always applies.
 func (p *policy) ignored(name string) ([]string, error) {
 	if !p.WaitForReady() {
-		return nil, fmt.Errorf("namespaces are not known yet")
+		return nil, fmt.Errorf("the cache of namespaces is not ready; try again")
 	}
 	namespace, err := p.namespaces.Get(name)
 	if err != nil {
@@ -260,22 +260,22 @@ func pullSpec(stream *imagev1.ImageStream, tag, registry string) string {
 // stream returns a stream, or nil if it does not exist.
 func (p *policy) stream(ctx context.Context, namespace, name string) (*imagev1.ImageStream, error) {
 	store := p.deps.Stores[imagev1.Resource("imagestreams")]
-	match, err := store.Get(request.WithNamespace(ctx, namespace), name, &metav1.GetOptions{})
+	object, err := store.Get(request.WithNamespace(ctx, namespace), name, &metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read image stream %q: %w", namespace+"/"+name, err)
 	}
-	return match.(*imagev1.ImageStream), nil
+	return object.(*imagev1.ImageStream), nil
 }
 
 // image returns the record of an image by the digest in one of its names, or nil if it does not
 // exist.
 func (p *policy) image(ctx context.Context, names ...string) (*imagev1.Image, error) {
 	for _, name := range names {
-		_, id, match := strings.Cut(name, "@")
-		if !match {
+		_, id, hasID := strings.Cut(name, "@")
+		if !hasID {
 			continue
 		}
 		object, err := p.deps.Stores[imagev1.Resource("images")].Get(request.WithNamespace(ctx, ""), id, &metav1.GetOptions{})

@@ -146,7 +146,7 @@ func TestDefaultPolicyRejectsMarkedImages(t *testing.T) {
 	}
 	image := &imagev1.Image{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{denyExecution: "true"}}}
 	if got := read.decide(pods(), candidate{name: "any", image: image}); got == "" {
-		t.Error("an image that is marked may run")
+		t.Error("an image that is marked can run")
 	}
 	if rule := read.rule(pods()); !rule.LocalNames || rule.Policy != doNotAttempt {
 		t.Errorf("names in pods: %+v", rule)

@@ -140,7 +140,7 @@ func readPolicy(reader io.Reader) (policyConfig, error) {
 	allowed := []resolution{"", doNotAttempt, attempt, attemptRewrite, required, requiredRewrite}
 	for _, rule := range append(config.ResolutionRules, resolutionRule{Policy: config.ResolveImages}) {
 		if !slices.Contains(allowed, rule.Policy) {
-			return config, fmt.Errorf("read configuration of %s: policy %q is none of %q", PolicyName, rule.Policy, allowed[1:])
+			return config, fmt.Errorf("read configuration of %s: policy %q must be one of %q", PolicyName, rule.Policy, allowed[1:])
 		}
 	}
 	for i := range config.ExecutionRules {

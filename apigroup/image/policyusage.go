@@ -46,7 +46,7 @@ func (p *policy) each(a admission.Attributes, visit func(u usage, annotations ma
 // usages returns the uses of images in an object, and its annotations.
 func usages(object runtime.Object) (all []usage, annotations map[string]string) {
 	if build, ok := object.(*buildv1.Build); ok {
-		return beginnings(&build.Spec.CommonSpec), build.Annotations
+		return buildImages(&build.Spec.CommonSpec), build.Annotations
 	}
 	spec, annotations := podSpec(object)
 	if spec == nil {
@@ -60,9 +60,9 @@ func usages(object runtime.Object) (all []usage, annotations map[string]string) 
 	return all, annotations
 }
 
-// beginnings returns the images that a build names, as in OpenShift 3: that of its strategy, and
+// buildImages returns the images that a build names, as in OpenShift 3: that of its strategy, and
 // image sources. Only the builder reads the Dockerfile.
-func beginnings(spec *buildv1.CommonSpec) (all []usage) {
+func buildImages(spec *buildv1.CommonSpec) (all []usage) {
 	add := func(key string, from *corev1.ObjectReference) {
 		all = append(all, usage{key, *from, func(image string) { *from = corev1.ObjectReference{Kind: dockerKind, Name: image} }})
 	}

@@ -113,10 +113,10 @@ func validateSignature(signature *imagev1.ImageSignature, at *field.Path) (probl
 			fmt.Sprintf("must be <image>@<%d characters>", signatureNameLength)))
 	}
 	if signature.Type == "" {
-		problems = append(problems, field.Required(at.Child("type"), "what kind of signature it is"))
+		problems = append(problems, field.Required(at.Child("type"), "set the type of the signature"))
 	}
 	if len(signature.Content) == 0 {
-		problems = append(problems, field.Required(at.Child("content"), "the signature itself"))
+		problems = append(problems, field.Required(at.Child("content"), "set the content of the signature"))
 	}
 	return problems
 }

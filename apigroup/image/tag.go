@@ -177,7 +177,7 @@ func (t *streamTags) Create(ctx context.Context, object runtime.Object, validate
 // Update changes the target of a tag, or its annotations. It creates a missing tag.
 func (t *streamTags) Update(ctx context.Context, fullName string, object rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
 	validate rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	old, changed, missing, err := wantedTag(ctx, t, fullName, object)
+	old, changed, missing, err := desiredTag(ctx, t, fullName, object)
 	if err != nil {
 		return nil, false, err
 	}
@@ -200,8 +200,8 @@ func (t *streamTags) Update(ctx context.Context, fullName string, object rest.Up
 	if tag.ResourceVersion != "" {
 		stream.ResourceVersion = tag.ResourceVersion // the store detects conflicts
 	}
-	result, err := t.change(ctx, stream, name, options, func(stream *imagev1.ImageStream) { setTag(stream, tag, name) })
-	return result, false, err
+	stored, err := t.change(ctx, stream, name, options, func(stream *imagev1.ImageStream) { setTag(stream, tag, name) })
+	return stored, false, err
 }
 
 // tagView is a view of the tags of streams.
@@ -210,8 +210,8 @@ type tagView interface {
 	rest.Getter
 }
 
-// wantedTag returns a tag before and after an update. A missing tag is empty before the update.
-func wantedTag(ctx context.Context, v tagView, name string, object rest.UpdatedObjectInfo) (old, desired runtime.Object, missing bool, err error) {
+// desiredTag returns a tag before and after an update. A missing tag is empty before the update.
+func desiredTag(ctx context.Context, v tagView, name string, object rest.UpdatedObjectInfo) (old, desired runtime.Object, missing bool, err error) {
 	old, err = v.Get(ctx, name, &metav1.GetOptions{})
 	missing = apierrors.IsNotFound(err)
 	if err != nil && !missing {
@@ -270,7 +270,7 @@ func (t *streamTags) check(tag *imagev1.ImageStreamTag) (stream, name string, er
 		return "", "", err
 	}
 	if tag.Tag == nil {
-		problems := field.ErrorList{field.Required(field.NewPath("tag"), "what the tag is pointed at")}
+		problems := field.ErrorList{field.Required(field.NewPath("tag"), "set the image or tag that the tag refers to")}
 		return "", "", apierrors.NewInvalid(imagev1.GroupVersion.WithKind("ImageStreamTag").GroupKind(), tag.Name, problems)
 	}
 	setTagDefaults(tag.Tag)

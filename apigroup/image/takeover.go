@@ -61,21 +61,21 @@ func (s *streams) checkTaken(ctx context.Context, stream, old *imagev1.ImageStre
 	images := newTags(stream, old)
 	for _, i := range slices.Sorted(maps.Keys(images)) {
 		in := at.Key(stream.Spec.Tags[i].Name).Child("from")
-		weighed, err := weighed(ctx, images[i], s.image)
+		records, err := sizedRecords(ctx, images[i], s.image)
 		if err != nil {
 			problems = append(problems, field.InternalError(in, err))
 			continue
 		}
-		if err := s.limits.checkImage(stream.Namespace, weighed...); err != nil {
+		if err := s.limits.checkImage(stream.Namespace, records...); err != nil {
 			problems = append(problems, field.Forbidden(in, err.Error()))
 		}
 	}
 	return problems
 }
 
-// weighed returns the records with the size of an image: its own record or, for an imported index,
-// those of its images.
-func weighed(ctx context.Context, id string, read func(context.Context, string) (*imagev1.Image, error)) ([]*imagev1.Image, error) {
+// sizedRecords returns the records with the size of an image: its own record or, for an imported
+// index, those of its images.
+func sizedRecords(ctx context.Context, id string, read func(context.Context, string) (*imagev1.Image, error)) ([]*imagev1.Image, error) {
 	image, err := read(ctx, id)
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func weighed(ctx context.Context, id string, read func(context.Context, string) 
 		return []*imagev1.Image{image}, err
 	}
 	if n := len(image.DockerImageManifests); n > maxImages {
-		return nil, fmt.Errorf("image %q is an index of %d images, and may be one of %d where a LimitRange says how large images may be", id, n, maxImages)
+		return nil, fmt.Errorf("image %q is an index of %d images, and the limit is %d where a LimitRange limits the size of images", id, n, maxImages)
 	}
 	var images []*imagev1.Image
 	for n := range image.DockerImageManifests {
@@ -104,12 +104,12 @@ func (s *streams) image(ctx context.Context, id string) (*imagev1.Image, error) 
 	if id == "" {
 		return &imagev1.Image{}, nil
 	}
-	match, err := s.deps.Stores[imagev1.Resource("images")].Get(request.WithNamespace(ctx, ""), id, &metav1.GetOptions{})
+	object, err := s.deps.Stores[imagev1.Resource("images")].Get(request.WithNamespace(ctx, ""), id, &metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return &imagev1.Image{ObjectMeta: metav1.ObjectMeta{Name: id}}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return match.(*imagev1.Image), nil
+	return object.(*imagev1.Image), nil
 }

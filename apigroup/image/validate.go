@@ -59,10 +59,10 @@ func validateContent(image *imagev1.Image, at *field.Path) (problems field.Error
 	for i := range image.Signatures {
 		signature, in := &image.Signatures[i], at.Child("signatures").Index(i)
 		if signature.Type == "" {
-			problems = append(problems, field.Required(in.Child("type"), "what kind of signature it is"))
+			problems = append(problems, field.Required(in.Child("type"), "set the type of the signature"))
 		}
 		if len(signature.Content) == 0 {
-			problems = append(problems, field.Required(in.Child("content"), "the signature itself"))
+			problems = append(problems, field.Required(in.Child("content"), "set the content of the signature"))
 		}
 	}
 	return problems

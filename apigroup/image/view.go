@@ -39,11 +39,11 @@ func (view) Destroy() {}
 func (view) NamespaceScoped() bool { return true }
 
 func (v view) stream(ctx context.Context, name string) (*imagev1.ImageStream, error) {
-	match, err := v.streams.Get(ctx, name, &metav1.GetOptions{})
+	object, err := v.streams.Get(ctx, name, &metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
-	return match.(*imagev1.ImageStream), nil
+	return object.(*imagev1.ImageStream), nil
 }
 
 // image returns an image without the fields for registries. A deleted image has only its name. An
@@ -53,14 +53,14 @@ func (v view) image(ctx context.Context, event imagev1.TagEvent) (imagev1.Image,
 		parsed, _ := record.ParseReference(event.DockerImageReference)
 		return imagev1.Image{ObjectMeta: metav1.ObjectMeta{Name: parsed.Digest}, DockerImageReference: event.DockerImageReference}, nil
 	}
-	match, err := v.images.Get(request.WithNamespace(ctx, ""), event.Image, &metav1.GetOptions{})
+	object, err := v.images.Get(request.WithNamespace(ctx, ""), event.Image, &metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return imagev1.Image{ObjectMeta: metav1.ObjectMeta{Name: event.Image}, DockerImageReference: event.DockerImageReference}, nil
 	}
 	if err != nil {
 		return imagev1.Image{}, fmt.Errorf("read image %q: %w", event.Image, err)
 	}
-	image := *match.(*imagev1.Image).DeepCopy()
+	image := *object.(*imagev1.Image).DeepCopy()
 	image.DockerImageManifest, image.DockerImageConfig = "", ""
 	delete(image.Labels, record.ProjectLabel)
 	if event.DockerImageReference != "" {
@@ -104,8 +104,8 @@ func metadata(stream *imagev1.ImageStream, name string, created metav1.Time) met
 
 // split splits a name such as "ruby:latest" or "ruby@sha256:...".
 func split(name, separator, kind string) (stream, rest string, err error) {
-	stream, rest, match := strings.Cut(name, separator)
-	if !match || stream == "" || rest == "" || separator == ":" && strings.Contains(rest, ":") {
+	stream, rest, ok := strings.Cut(name, separator)
+	if !ok || stream == "" || rest == "" || separator == ":" && strings.Contains(rest, ":") {
 		return "", "", apierrors.NewBadRequest(fmt.Sprintf("%s %q must be in the form <stream>%s<%s>", kind, name, separator,
 			map[string]string{":": "tag", "@": "id"}[separator]))
 	}

@@ -131,9 +131,9 @@ func TestVisibleHidesEventsOfOthers(t *testing.T) {
 	alice := &user.DefaultInfo{Name: "alice", UID: "1"}
 	other, plain := token(), token()
 	other.UserName, plain.Name = "bob", strings.Repeat("a", 40)
-	for _, hidden := range []runtime.Object{other, plain, &oauthv1.OAuthClient{}} {
-		if _, ok := visible(watch.Event{Type: watch.Added, Object: hidden}, alice); ok {
-			t.Errorf("shown: %T", hidden)
+	for _, object := range []runtime.Object{other, plain, &oauthv1.OAuthClient{}} {
+		if _, ok := visible(watch.Event{Type: watch.Added, Object: object}, alice); ok {
+			t.Errorf("shown: %T", object)
 		}
 	}
 	event, ok := visible(watch.Event{Type: watch.Added, Object: token()}, alice)

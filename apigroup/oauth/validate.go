@@ -62,7 +62,7 @@ func validateClient(_ context.Context, client, _ *oauthv1.OAuthClient) (errs fie
 	}
 	for i, secret := range client.AdditionalSecrets {
 		if secret == "" {
-			errs = append(errs, field.Required(field.NewPath("additionalSecrets").Index(i), "give a secret"))
+			errs = append(errs, field.Required(field.NewPath("additionalSecrets").Index(i), "set a secret"))
 		}
 	}
 	methods := []oauthv1.GrantHandlerType{"", oauthv1.GrantHandlerAuto, oauthv1.GrantHandlerPrompt, oauthv1.GrantHandlerDeny}
@@ -90,7 +90,7 @@ func validateRestriction(at *field.Path, restriction oauthv1.ScopeRestriction) (
 	}
 	for i, text := range restriction.ExactValues {
 		if text == "" {
-			errs = append(errs, field.Required(at.Child("literals").Index(i), "give a scope"))
+			errs = append(errs, field.Required(at.Child("literals").Index(i), "set a scope"))
 		}
 	}
 	if roles != nil && len(roles.RoleNames) == 0 {
@@ -106,7 +106,7 @@ func validateRedirect(at *field.Path, address string) field.ErrorList {
 	u, err := url.Parse(address)
 	switch {
 	case address == "":
-		return field.ErrorList{field.Required(at, "give an address")}
+		return field.ErrorList{field.Required(at, "set an address")}
 	case err != nil || !u.IsAbs():
 		return field.ErrorList{field.Invalid(at, address, "must be an absolute address")}
 	case strings.Contains(address, "#"):
@@ -121,7 +121,7 @@ func validateRedirect(at *field.Path, address string) field.ErrorList {
 func validateScopes(scopes []string) (errs field.ErrorList) {
 	at := field.NewPath("scopes")
 	if len(scopes) == 0 {
-		return field.ErrorList{field.Required(at, "give at least one, such as user:full")}
+		return field.ErrorList{field.Required(at, "set at least one scope, such as user:full")}
 	}
 	for i, text := range scopes {
 		if err := scope.Validate(text); err != nil {
@@ -206,7 +206,7 @@ func validateLengths(texts map[string]string, scopes []string) (errs field.Error
 func validateAge(seconds int64) field.ErrorList {
 	if seconds < 0 || seconds > maxSeconds {
 		return field.ErrorList{field.Invalid(field.NewPath("expiresIn"), seconds,
-			fmt.Sprintf("must be between 0, which means never, and %d", maxSeconds))}
+			fmt.Sprintf("must be between 0 (never) and %d", maxSeconds))}
 	}
 	return nil
 }

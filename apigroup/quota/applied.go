@@ -92,7 +92,7 @@ func (a *applied) List(ctx context.Context, options *metainternalversion.ListOpt
 func (a *applied) namespace(ctx context.Context) (*corev1.Namespace, error) {
 	name := request.NamespaceValue(ctx)
 	if name == "" {
-		return nil, apierrors.NewBadRequest("name a namespace: a quota applies to one")
+		return nil, apierrors.NewBadRequest("set a namespace, to which the quota applies")
 	}
 	namespace, err := a.namespaces.Get(name)
 	if err != nil {

@@ -67,16 +67,16 @@ func (c *counter) Run(ctx context.Context) {
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		quotas, err := c.ledger.all(ctx)
 		if err != nil {
-			slog.Warn("count quotas", "error", err)
+			slog.Warn("cannot count quotas", "error", err)
 			return
 		}
 		for i := range quotas {
 			if err := c.check(ctx, &quotas[i], time.Now()); err != nil && ctx.Err() == nil {
-				slog.Warn("count quota", "quota", quotas[i].Name, "error", err)
+				slog.Warn("cannot count quota", "quota", quotas[i].Name, "error", err)
 			}
 		}
 		if err := c.countProjects(ctx, time.Now()); err != nil && ctx.Err() == nil {
-			slog.Warn("count image streams of projects", "error", err)
+			slog.Warn("cannot count image streams of projects", "error", err)
 		}
 	}, checkInterval)
 }
@@ -189,7 +189,7 @@ func (c *counter) usage(ctx context.Context, spec *corev1.ResourceQuotaSpec, nam
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return nil, fmt.Errorf("count what project %q uses: %w", namespace, err)
+		return nil, fmt.Errorf("count usage of project %q: %w", namespace, err)
 	}
 	return quantities, nil
 }

@@ -65,10 +65,10 @@ func (h *hosts) validate(ctx context.Context, route, old *routev1.Route) field.E
 func (h *hosts) permitted(ctx context.Context, route, old *routev1.Route) field.ErrorList {
 	at := field.NewPath("spec")
 	if old == nil {
-		chosen := route.Spec.Host != "" && route.Spec.Host != h.generated(route) || route.Spec.Subdomain != "" ||
+		hasHost := route.Spec.Host != "" && route.Spec.Host != h.generated(route) || route.Spec.Subdomain != "" ||
 			route.Spec.WildcardPolicy == routev1.WildcardPolicySubdomain
 		switch {
-		case chosen && !h.may(ctx, "create", route):
+		case hasHost && !h.may(ctx, "create", route):
 			return field.ErrorList{field.Forbidden(at.Child("host"), "you do not have permission to set the host field of the route")}
 		case hasCertificates(route.Spec.TLS) && !h.may(ctx, "create", route):
 			return field.ErrorList{field.Forbidden(at.Child("tls"), "you do not have permission to set certificate fields on the route")}

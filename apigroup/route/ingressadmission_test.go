@@ -26,23 +26,23 @@ func anIngress(hosts, secrets string) *networkingv1.Ingress {
 func TestIngressAdmissionChecksHostsAndSecrets(t *testing.T) {
 	const lets = "apiVersion: v1\nkind: IngressAdmissionConfig\nallowHostnameChanges: true"
 	for name, c := range map[string]struct {
-		config    string
-		may       string // verbs of custom-host, and names of secrets that can be read
-		old, made *networkingv1.Ingress
-		want      string
+		config       string
+		may          string // verbs of custom-host, and names of secrets that can be read
+		old, desired *networkingv1.Ingress
+		want         string
 	}{
-		"a new host":                     {may: "create", made: anIngress("a.com", "")},
-		"a new host without the right":   {made: anIngress("a.com", ""), want: "spec.rules[0].host"},
-		"no host":                        {made: &networkingv1.Ingress{Spec: networkingv1.IngressSpec{Rules: make([]networkingv1.IngressRule, 1)}}},
-		"another host":                   {may: "create", old: anIngress("a.com", ""), made: anIngress("b.com", ""), want: "cannot be changed"},
-		"one more host":                  {may: "create", old: anIngress("a.com", ""), made: anIngress("a.com b.com", ""), want: "spec.rules[1].host"},
-		"one host less":                  {old: anIngress("a.com b.com", ""), made: anIngress("b.com", "")},
-		"another host with the right":    {may: "update", old: anIngress("a.com", ""), made: anIngress("b.com", "")},
-		"another host where it is free":  {config: lets, old: anIngress("a.com", ""), made: anIngress("b.com", "")},
-		"a new host where changes are":   {config: lets, made: anIngress("a.com", ""), want: "spec.rules[0].host"},
-		"a secret that one can read":     {may: "mine", made: anIngress("", "mine")},
-		"a secret that one cannot read":  {may: "mine", made: anIngress("", "mine theirs"), want: "spec.tls[1].secretName"},
-		"a secret that was there before": {old: anIngress("", "theirs"), made: anIngress("", "theirs")},
+		"a new host":                     {may: "create", desired: anIngress("a.com", "")},
+		"a new host without the right":   {desired: anIngress("a.com", ""), want: "spec.rules[0].host"},
+		"no host":                        {desired: &networkingv1.Ingress{Spec: networkingv1.IngressSpec{Rules: make([]networkingv1.IngressRule, 1)}}},
+		"another host":                   {may: "create", old: anIngress("a.com", ""), desired: anIngress("b.com", ""), want: "cannot be changed"},
+		"one more host":                  {may: "create", old: anIngress("a.com", ""), desired: anIngress("a.com b.com", ""), want: "spec.rules[1].host"},
+		"one host less":                  {old: anIngress("a.com b.com", ""), desired: anIngress("b.com", "")},
+		"another host with the right":    {may: "update", old: anIngress("a.com", ""), desired: anIngress("b.com", "")},
+		"another host where it is free":  {config: lets, old: anIngress("a.com", ""), desired: anIngress("b.com", "")},
+		"a new host where changes are":   {config: lets, desired: anIngress("a.com", ""), want: "spec.rules[0].host"},
+		"a secret that one can read":     {may: "mine", desired: anIngress("", "mine")},
+		"a secret that one cannot read":  {may: "mine", desired: anIngress("", "mine theirs"), want: "spec.tls[1].secretName"},
+		"a secret that was there before": {old: anIngress("", "theirs"), desired: anIngress("", "theirs")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			created, err := newIngressAdmission(strings.NewReader(c.config))
@@ -66,7 +66,7 @@ func TestIngressAdmissionChecksHostsAndSecrets(t *testing.T) {
 			if c.old != nil {
 				verb, old = admission.Update, c.old
 			}
-			err = plugin.Validate(t.Context(), admission.NewAttributesRecord(c.made, old, networkingv1.SchemeGroupVersion.WithKind("Ingress"), "shop", "x",
+			err = plugin.Validate(t.Context(), admission.NewAttributesRecord(c.desired, old, networkingv1.SchemeGroupVersion.WithKind("Ingress"), "shop", "x",
 				networkingv1.SchemeGroupVersion.WithResource("ingresses"), "", verb, nil, false, &user.DefaultInfo{Name: "ann"}), nil)
 			if (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error is %v, want %q", err, c.want)

@@ -48,7 +48,7 @@ func TestDeployerOfEarlierAttemptIsIgnored(t *testing.T) {
 	ending.DeletionTimestamp, ending.Finalizers = ptr.To(metav1.Now()), []string{"test"}
 	l := newLoops(t, dc, []*corev1.ReplicationController{rc}, ending)
 	if err := l.deployer.reconcile(t.Context(), key("web-1")); err == nil {
-		t.Error("it does not look again")
+		t.Error("it is not requeued")
 	}
 	if got := rollout.Phase(l.deployment(t, "web-1")); got != appsv1.DeploymentStatusNew {
 		t.Errorf("with a deployer that ends it is %s", got)
@@ -58,7 +58,7 @@ func TestDeployerOfEarlierAttemptIsIgnored(t *testing.T) {
 	rc = deployed(t, dc, appsv1.DeploymentStatusRunning)
 	running := podOf(rc, "-deploy", corev1.PodRunning)
 	l = newLoops(t, dc, []*corev1.ReplicationController{rc}, running)
-	l.deployer.pods = corelisters.NewPodLister(known(t, podOf(rc, "-deploy", corev1.PodFailed)))
+	l.deployer.pods = corelisters.NewPodLister(indexer(t, podOf(rc, "-deploy", corev1.PodFailed)))
 	if err := l.deployer.reconcile(t.Context(), key("web-1")); err != nil {
 		t.Fatal(err)
 	}

@@ -30,8 +30,8 @@ type loops struct {
 	core     coreclient.CoreV1Interface
 }
 
-// known returns a cache with objects.
-func known[T runtime.Object](t *testing.T, objects ...T) cache.Indexer {
+// indexer returns a cache with objects.
+func indexer[T runtime.Object](t *testing.T, objects ...T) cache.Indexer {
 	t.Helper()
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	for _, object := range objects {
@@ -53,10 +53,10 @@ func newLoops(t *testing.T, dc *appsv1.DeploymentConfig, deployments []*corev1.R
 	}
 	core := fake.NewClientset(objects...).CoreV1()
 	apps := appsfake.NewSimpleClientset(dc.DeepCopy()).AppsV1()
-	lister := corelisters.NewReplicationControllerLister(known(t, deployments...))
+	lister := corelisters.NewReplicationControllerLister(indexer(t, deployments...))
 	return loops{
-		&configController{core, apps, appslisters.NewDeploymentConfigLister(known(t, dc)), lister, record.NewFakeRecorder(10)},
-		&deployerController{&Controllers{Image: "deployer:1", CustomImage: "tools:1"}, core, core, lister, corelisters.NewPodLister(known(t, pods...)), record.NewFakeRecorder(10)}, core,
+		&configController{core, apps, appslisters.NewDeploymentConfigLister(indexer(t, dc)), lister, record.NewFakeRecorder(10)},
+		&deployerController{&Controllers{Image: "deployer:1", CustomImage: "tools:1"}, core, core, lister, corelisters.NewPodLister(indexer(t, pods...)), record.NewFakeRecorder(10)}, core,
 	}
 }
 

@@ -35,7 +35,7 @@ func TestImageOfOtherProjectRequiresAccess(t *testing.T) {
 		stream.Status.Tags = []imagev1.NamedTagEventList{{Tag: "latest", Items: []imagev1.TagEvent{{Image: "sha256:1", DockerImageReference: "app@sha256:1"}}}}
 		apps, events := appsfake.NewSimpleClientset(dc.DeepCopy()).AppsV1(), record.NewFakeRecorder(10)
 		l := &imageChangeController{
-			apps, appslisters.NewDeploymentConfigLister(known(t, dc)), imagelisters.NewImageStreamLister(known(t, stream)),
+			apps, appslisters.NewDeploymentConfigLister(indexer(t, dc)), imagelisters.NewImageStreamLister(indexer(t, stream)),
 			func(_ context.Context, account user.Info, _, _, _ string) (bool, error) {
 				return account.GetName() == tt.account, nil
 			}, events,

@@ -113,7 +113,7 @@ func TestDeploymentContainsItsConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	if rc.Name != "web-7" || *rc.Spec.Replicas != 0 || Version(rc) != 7 || ConfigOf(rc) != "web" || Phase(rc) != appsv1.DeploymentStatusNew || Ended(rc) || Cancelled(rc) {
-		t.Errorf("made %+v", rc)
+		t.Errorf("created %+v", rc)
 	}
 	if desired, err := Desired(rc); err != nil || desired != 3 {
 		t.Errorf("%d pods are desired, %v", desired, err)
@@ -123,13 +123,13 @@ func TestDeploymentContainsItsConfiguration(t *testing.T) {
 	}
 	last, err := Config(rc)
 	if err != nil || last.Kind != "DeploymentConfig" || len(Causes(dc, last)) > 0 {
-		t.Errorf("it was made from %+v, %v", last, err)
+		t.Errorf("it was created from %+v, %v", last, err)
 	}
 	rc.Annotations[DesiredAnnotation], rc.Annotations[appsv1.DeploymentEncodedConfigAnnotation] = "many", "{"
 	if _, err := Desired(rc); err == nil {
-		t.Error("a number that is none was read")
+		t.Error("a number that is invalid was read")
 	}
 	if _, err := Config(rc); err == nil {
-		t.Error("a configuration that is none was read")
+		t.Error("a configuration that is invalid was read")
 	}
 }

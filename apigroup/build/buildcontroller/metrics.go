@@ -40,7 +40,7 @@ func newMetrics() *Metrics {
 	}
 	return &Metrics{
 		total:  desc("openshift_build_total", "Builds by phase, reason and strategy.", "phase", "reason", "strategy"),
-		active: desc("openshift_build_active_time_seconds", "When a build that has not ended was made or began to run.", "namespace", "name", "phase", "reason", "strategy"),
+		active: desc("openshift_build_active_time_seconds", "Time at which an active build was created or started.", "namespace", "name", "phase", "reason", "strategy"),
 	}
 }
 

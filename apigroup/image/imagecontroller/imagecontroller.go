@@ -38,9 +38,9 @@ func (s *Streams) Run(ctx context.Context, ready func()) error {
 	recorder, shutdown := controller.Recorder(ctx, s.Deps.Kube, scheme.Scheme, "image-trigger-controller")
 	defer shutdown()
 	streams := s.Deps.ImageInformers.Image().V1().ImageStreams().Informer()
-	manager := controller.Manager{s.importing(s.Deps.Images.ImageV1(), streams)}
+	manager := controller.Manager{s.importController(s.Deps.Images.ImageV1(), streams)}
 	for _, workload := range workloads() {
-		t := &triggering{
+		t := &triggerController{
 			workload: workload, streams: streams, heads: s.Deps.MetadataInformers.ForResource(workload.resource).Informer(), objects: s.Deps.Dynamic,
 			check: pull.Reviewed(s.Deps.Kube.AuthorizationV1()), events: recorder,
 		}

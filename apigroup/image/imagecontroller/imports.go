@@ -23,9 +23,9 @@ import (
 // checkAnnotation is an annotation of streams with the time of the last import.
 const checkAnnotation = "openshift.io/image.dockerRepositoryCheck"
 
-// importing imports the images that tags point at: after a change of the tag, and periodically if
-// the tag requires it.
-func (s *Streams) importing(client imageclient.ImageV1Interface, streams cache.SharedIndexInformer) controller.Controller {
+// importController imports the images that tags point at: after a change of the tag, and
+// periodically if the tag requires it.
+func (s *Streams) importController(client imageclient.ImageV1Interface, streams cache.SharedIndexInformer) controller.Controller {
 	limit, running := s.limiter(), &running{}
 	return controller.Controller{
 		Name:    "image-import",

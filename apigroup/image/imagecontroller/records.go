@@ -90,7 +90,7 @@ func (r *records) reconcile(ctx context.Context, project string) error {
 	slices.SortStableFunc(created, func(a, b any) int { return strings.Compare(users[nameOf(a)], users[nameOf(b)]) })
 	for _, object := range created {
 		head := object.(*metav1.PartialObjectMetadata)
-		if err := r.settle(ctx, head, users[head.Name]); err != nil {
+		if err := r.reassign(ctx, head, users[head.Name]); err != nil {
 			return err
 		}
 	}
@@ -116,9 +116,9 @@ func (r *records) users(deleted string) map[string]string {
 	return users
 }
 
-// settle reassigns a record to a project, or deletes it if the project is empty. A record that has
-// changed is in use again; its change enqueues it.
-func (r *records) settle(ctx context.Context, head *metav1.PartialObjectMetadata, project string) error {
+// reassign reassigns a record to a project, or deletes it if the project is empty. A record that
+// has changed is in use again; its change enqueues it.
+func (r *records) reassign(ctx context.Context, head *metav1.PartialObjectMetadata, project string) error {
 	images := r.metadata.Resource(imagev1.GroupVersion.WithResource("images"))
 	var err error
 	switch {
@@ -140,5 +140,5 @@ func (r *records) settle(ctx context.Context, head *metav1.PartialObjectMetadata
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
 	}
-	return fmt.Errorf("settle record of image %q: %w", head.Name, err)
+	return fmt.Errorf("reconcile record of image %q: %w", head.Name, err)
 }

@@ -18,7 +18,7 @@ import (
 
 // allowed returns the triggers whose image streams the pods of an object can pull from. forbidden
 // is a message about the others. Streams of the same project require no right.
-func (t *triggering) allowed(ctx context.Context, object *unstructured.Unstructured, triggers []trigger) (allowed []trigger, forbidden string, err error) {
+func (t *triggerController) allowed(ctx context.Context, object *unstructured.Unstructured, triggers []trigger) (allowed []trigger, forbidden string, err error) {
 	namespace := object.GetNamespace()
 	account := pull.AccountOf(namespace, t.accountIn(object))
 	for _, trigger := range triggers {
@@ -40,7 +40,7 @@ func (t *triggering) allowed(ctx context.Context, object *unstructured.Unstructu
 
 // accountIn returns a pod specification that has no more than the service account of the object's
 // pods.
-func (t *triggering) accountIn(object *unstructured.Unstructured) *corev1.PodSpec {
+func (t *triggerController) accountIn(object *unstructured.Unstructured) *corev1.PodSpec {
 	field := func(name string) string {
 		text, _, _ := unstructured.NestedString(object.Object, append(slices.Clone(t.template), "spec", name)...)
 		return text
@@ -50,7 +50,7 @@ func (t *triggering) accountIn(object *unstructured.Unstructured) *corev1.PodSpe
 
 // report reports a missing right in an event and in a condition, and removes an outdated condition.
 // It returns the updated object, or nil if it was deleted.
-func (t *triggering) report(ctx context.Context, client dynamic.ResourceInterface, object *unstructured.Unstructured, forbidden string) (*unstructured.Unstructured, error) {
+func (t *triggerController) report(ctx context.Context, client dynamic.ResourceInterface, object *unstructured.Unstructured, forbidden string) (*unstructured.Unstructured, error) {
 	if forbidden != "" {
 		t.events.Event(object, corev1.EventTypeWarning, pull.ForbiddenReason, forbidden)
 	}

@@ -12,7 +12,7 @@ import (
 
 func TestTriggerOnOtherProjectRequiresAccess(t *testing.T) {
 	checks := 0
-	triggering := &triggering{workload: workloads()[0], check: func(_ context.Context, account user.Info, verb, namespace, stream string) (bool, error) {
+	triggerController := &triggerController{workload: workloads()[0], check: func(_ context.Context, account user.Info, verb, namespace, stream string) (bool, error) {
 		checks++
 		return account.GetName() == "system:serviceaccount:shop:web" && verb == "get" && namespace == "base" && stream == "app", nil
 	}}
@@ -26,7 +26,7 @@ func TestTriggerOnOtherProjectRequiresAccess(t *testing.T) {
 		return item
 	}
 	local, granted, other := of("", "db:latest"), of("base", "app:latest"), of("bank", "app:latest")
-	allowed, forbidden, err := triggering.allowed(t.Context(), object, []trigger{local, granted, other})
+	allowed, forbidden, err := triggerController.allowed(t.Context(), object, []trigger{local, granted, other})
 	if err != nil || len(allowed) != 2 || allowed[0] != local || allowed[1] != granted {
 		t.Errorf("allowed are %v, %v", allowed, err)
 	}

@@ -58,8 +58,8 @@ func workloads() []workload {
 	}
 }
 
-// triggering updates images in the objects of one kind.
-type triggering struct {
+// triggerController updates images in the objects of one kind.
+type triggerController struct {
 	workload
 	streams cache.SharedIndexInformer
 	heads   cache.SharedIndexInformer // the metadata of the objects
@@ -74,7 +74,7 @@ type triggering struct {
 // byStream is the index of objects by the streams that their triggers name, as "namespace/name".
 const byStream = "streams"
 
-func (t *triggering) controller() (controller.Controller, error) {
+func (t *triggerController) controller() (controller.Controller, error) {
 	changes, err := controller.WatchReferences(t.heads, byStream, streamsOf, t.streams)
 	if err != nil {
 		return controller.Controller{}, fmt.Errorf("watch image streams of %s: %w", t.resource.Resource, err)
@@ -143,17 +143,17 @@ func (t trigger) stream(namespace string) controller.Key {
 }
 
 // reconcile sets the newest images in one object, in one update.
-func (t *triggering) reconcile(ctx context.Context, key controller.Key) error {
+func (t *triggerController) reconcile(ctx context.Context, key controller.Key) error {
 	object, ok, err := t.heads.GetIndexer().GetByKey(key.String())
 	if err != nil || !ok {
 		return err
 	}
 	triggers, err := triggersOf(object.(*metav1.PartialObjectMetadata).Annotations)
 	if err != nil {
-		slog.Warn("trigger", "resource", t.resource.Resource, "object", key.String(), "error", err)
+		slog.Warn("cannot apply image trigger", "resource", t.resource.Resource, "object", key.String(), "error", err)
 		return nil // until the annotation changes
 	}
-	triggers = slices.DeleteFunc(triggers, func(item trigger) bool { return item.Paused || item.From.Kind != "ImageStreamTag" })
+	triggers = slices.DeleteFunc(triggers, func(candidate trigger) bool { return candidate.Paused || candidate.From.Kind != "ImageStreamTag" })
 	if _, ok := t.reports.Load(key); len(triggers) == 0 && !ok {
 		return nil
 	}
@@ -192,7 +192,7 @@ func (t *triggering) reconcile(ctx context.Context, key controller.Key) error {
 }
 
 // change sets images in an object, and reports whether it has changed.
-func (t *triggering) change(object *unstructured.Unstructured, triggers []trigger) (changed bool) {
+func (t *triggerController) change(object *unstructured.Unstructured, triggers []trigger) (changed bool) {
 	for _, trigger := range triggers {
 		_, tag, _ := strings.Cut(trigger.From.Name, ":")
 		image := newest(stream(t.streams, trigger.stream(object.GetNamespace())), tag)
@@ -227,7 +227,7 @@ func newest(stream *imagev1.ImageStream, tag string) string {
 var fieldPath = regexp.MustCompile(`\.(containers|initContainers)\[(?:(\d+)|\?\(@\.name\s*==\s*["']([^"']+)["']\))\]\.image$`)
 
 // set sets the image of the container that a path names, and reports whether it has changed.
-func (t *triggering) set(object *unstructured.Unstructured, path, image string) bool {
+func (t *triggerController) set(object *unstructured.Unstructured, path, image string) bool {
 	parts := fieldPath.FindStringSubmatch(path)
 	if parts == nil {
 		return false

@@ -87,8 +87,8 @@ func TestImageIsSetAtPath(t *testing.T) {
 		if err := unstructured.SetNestedMap(object.Object, pod, tt.workload.template...); err != nil {
 			t.Fatal(err)
 		}
-		triggering := &triggering{workload: tt.workload}
-		if got := triggering.set(object, tt.path, "new"); got != tt.want {
+		triggerController := &triggerController{workload: tt.workload}
+		if got := triggerController.set(object, tt.path, "new"); got != tt.want {
 			t.Errorf("%s: changed %v, want %v", name, got, tt.want)
 		}
 		containers, _, err := unstructured.NestedSlice(object.Object, append(append([]string{}, tt.workload.template...), "spec", "containers")...)
@@ -99,7 +99,7 @@ func TestImageIsSetAtPath(t *testing.T) {
 		if (image == "new") != tt.want || containers[0].(map[string]any)["image"] != "side" {
 			t.Errorf("%s: containers %v", name, containers)
 		}
-		if triggering.set(object, tt.path, "new") {
+		if triggerController.set(object, tt.path, "new") {
 			t.Errorf("%s: the same image again is a change", name)
 		}
 	}

@@ -28,27 +28,27 @@ func TestCompleteDoesNotDependOnOrder(t *testing.T) {
 	full := content(t, image)
 	bare := full
 	bare.Config = nil
-	proven := of(full)
+	verified := of(full)
 	pushed := of(full)
 	pushed.DockerImageManifest, pushed.DockerImageConfig = "", ""
 	pushed.Annotations[Managed], pushed.Annotations[ManifestStored] = "true", "true"
-	pushed.DockerImageReference = "registry:5000/shop/app@" + proven.Name
-	empty := &imagev1.Image{ObjectMeta: proven.ObjectMeta, DockerImageReference: "evil.example.com/app:v1"}
+	pushed.DockerImageReference = "registry:5000/shop/app@" + verified.Name
+	empty := &imagev1.Image{ObjectMeta: verified.ObjectMeta, DockerImageReference: "evil.example.com/app:v1"}
 	forged := of(full)
 	forged.DockerImageMetadata = runtime.RawExtension{Raw: []byte(`{"Config":{"User":"0"}}`)}
 	claimed := of(full)
-	claimed.DockerImageReference, claimed.Annotations[ReferenceClaimed] = "evil.example.com/app@"+proven.Name, "true"
+	claimed.DockerImageReference, claimed.Annotations[ReferenceClaimed] = "evil.example.com/app@"+verified.Name, "true"
 	for name, tt := range map[string]struct {
 		existing, update *imagev1.Image
 		changed          bool
 	}{
 		"empty, then pushed":                   {empty, pushed, true},
-		"forged, then imported":                {forged, proven, true},
+		"forged, then imported":                {forged, verified, true},
 		"claimed, then pushed":                 {claimed, pushed, true},
-		"without configuration, then with":     {of(bare), proven, true},
-		"complete, then the same":              {proven, proven, false},
+		"without configuration, then with":     {of(bare), verified, true},
+		"complete, then the same":              {verified, verified, false},
 		"pushed, then the same":                {pushed, pushed, false},
-		"complete, then without configuration": {proven, of(bare), false},
+		"complete, then without configuration": {verified, of(bare), false},
 		"pushed, then claimed in a mapping":    {pushed, claimed, false},
 	} {
 		before := tt.existing.DeepCopy()
@@ -56,7 +56,7 @@ func TestCompleteDoesNotDependOnOrder(t *testing.T) {
 		if changed != tt.changed {
 			t.Errorf("%s: changed %v, want %v", name, changed, tt.changed)
 		}
-		if string(got.DockerImageMetadata.Raw) != string(proven.DockerImageMetadata.Raw) || len(got.DockerImageLayers) != 2 || got.DockerImageManifestMediaType != full.MediaType {
+		if string(got.DockerImageMetadata.Raw) != string(verified.DockerImageMetadata.Raw) || len(got.DockerImageLayers) != 2 || got.DockerImageManifestMediaType != full.MediaType {
 			t.Errorf("%s: the record is %+v", name, got)
 		}
 		if tt.update == pushed && (got.DockerImageReference != pushed.DockerImageReference || got.Annotations[ReferenceClaimed] != "") {

@@ -97,7 +97,7 @@ func ConfigDigest(manifest []byte) (string, error) {
 	}
 	parsed, err := parseManifest(manifest)
 	if err != nil {
-		return "", errors.New("read manifest: it is not of the form that its media type says")
+		return "", errors.New("read manifest: it does not match its media type")
 	}
 	return parsed.Config.Digest.String(), nil
 }
@@ -156,7 +156,7 @@ func Of(c Content) (*imagev1.Image, error) {
 	case mediaType.IsImage():
 		return image, single(image, c)
 	}
-	return nil, fmt.Errorf("image %q has a manifest of a type that is not known: images and indexes of OCI and of Docker's schema 2 are", image.Name)
+	return nil, fmt.Errorf("image %q has a manifest of an unknown type: push an image or index of OCI or of Docker schema 2", image.Name)
 }
 
 // checkType rejects a manifest that can also be decoded as another type. The type is not part of
@@ -206,7 +206,7 @@ func index(image *imagev1.Image, c Content) error {
 		err = checkDigests(parsed.Manifests)
 	}
 	if err != nil {
-		return fmt.Errorf("read index %q: it is not of the form that its media type says", image.Name)
+		return fmt.Errorf("read index %q: it does not match its media type", image.Name)
 	}
 	for _, entry := range parsed.Manifests {
 		child := imagev1.ImageManifest{Digest: entry.Digest.String(), MediaType: entry.MediaType, ManifestSize: entry.Size}
@@ -222,7 +222,7 @@ func index(image *imagev1.Image, c Content) error {
 func single(image *imagev1.Image, c Content) error {
 	parsed, err := parseManifest(c.Manifest)
 	if err != nil {
-		return fmt.Errorf("read manifest %q: it is not of the form that its media type says", image.Name)
+		return fmt.Errorf("read manifest %q: it does not match its media type", image.Name)
 	}
 	size := parsed.Config.Size
 	for _, layer := range parsed.Layers {
@@ -234,7 +234,7 @@ func single(image *imagev1.Image, c Content) error {
 	var old dockerpre012.DockerImage // defines the names of the configuration's fields
 	if len(c.Config) > 0 && types.MediaType(parsed.Config.MediaType).IsConfig() {
 		if err := json.Unmarshal(c.Config, &old); err != nil {
-			return fmt.Errorf("read configuration of image %q: it is not of the form that its media type says", image.Name)
+			return fmt.Errorf("read configuration of image %q: it does not match its media type", image.Name)
 		}
 		image.DockerImageConfig = string(c.Config)
 	}

@@ -99,7 +99,7 @@ func TestRecordOfIndexListsImages(t *testing.T) {
 
 func TestOtherManifestsAreRejected(t *testing.T) {
 	for mediaType, want := range map[types.MediaType]string{
-		types.DockerManifestSchema1Signed: "schema 1", types.DockerManifestSchema1: "schema 1", "text/html": "a type that is not known",
+		types.DockerManifestSchema1Signed: "schema 1", types.DockerManifestSchema1: "schema 1", "text/html": "an unknown type",
 		types.DockerManifestSchema2: "read manifest", types.OCIImageIndex: "read index",
 	} {
 		if _, err := Of(Content{MediaType: string(mediaType), Manifest: []byte("<html>")}); err == nil || !strings.Contains(err.Error(), want) {
@@ -151,6 +151,6 @@ func TestReferences(t *testing.T) {
 		}
 	}
 	if _, err := ParseReference("Not A Name"); err == nil {
-		t.Error("a name that is none is read")
+		t.Error("a name that is invalid is read")
 	}
 }

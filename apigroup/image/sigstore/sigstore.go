@@ -182,13 +182,13 @@ func (i *Importer) fetch(ctx context.Context, address string) ([]byte, error) {
 	case http.StatusNotFound:
 		return nil, fs.ErrNotExist
 	}
-	return nil, fmt.Errorf("read %q: the server answers %d", parsed.Redacted(), response.StatusCode)
+	return nil, fmt.Errorf("read %q: the server responds with status %d", parsed.Redacted(), response.StatusCode)
 }
 
 func limited(content io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(content, maxSize+1))
 	if err == nil && len(data) > maxSize {
-		return nil, fmt.Errorf("read signature: it may have %d bytes", maxSize)
+		return nil, fmt.Errorf("read signature: it has more than %d bytes", maxSize)
 	}
 	return data, err
 }

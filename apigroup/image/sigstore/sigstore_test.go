@@ -75,9 +75,9 @@ docker:
 
 func TestInvalidFilesAreReported(t *testing.T) {
 	for want, contents := range map[string][]string{
-		"must begin with":   {"docker: {a.example.com: {sigstore: /srv}}"},
-		"a.yaml":            {"docker: ["},
-		"both name that of": {"docker: {a.example.com: {sigstore: file:///a}}", "docker: {a.example.com: {sigstore: file:///b}}"},
+		"must begin with":       {"docker: {a.example.com: {sigstore: /srv}}"},
+		"a.yaml":                {"docker: ["},
+		"both set the store of": {"docker: {a.example.com: {sigstore: file:///a}}", "docker: {a.example.com: {sigstore: file:///b}}"},
 	} {
 		if _, err := Read(storeDirectory(t, contents...)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", contents, err, want)
@@ -135,7 +135,7 @@ func TestSignatureSizeIsLimited(t *testing.T) {
 	if err := os.WriteFile(file, make([]byte, maxSize+1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (&Importer{}).fetch(t.Context(), "file://"+file); err == nil || !strings.Contains(err.Error(), "may have") {
+	if _, err := (&Importer{}).fetch(t.Context(), "file://"+file); err == nil || !strings.Contains(err.Error(), "more than") {
 		t.Error(err)
 	}
 }

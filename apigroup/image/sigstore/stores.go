@@ -66,7 +66,7 @@ func Read(directory string) (*Stores, error) {
 		}
 		for name, address := range all {
 			if other, ok := from[name]; ok {
-				return nil, fmt.Errorf("read signature stores: %q and %q both name that of %q: take it out of one", other, file, name)
+				return nil, fmt.Errorf("read signature stores: %q and %q both set the store of %q: remove it from one of them", other, file, name)
 			}
 			from[name] = file
 			if err := valid(address); err != nil {

@@ -80,9 +80,9 @@ func checkBindable(instance *templatev1.TemplateInstance, id string, body bindRe
 	_, ready := hasCondition(instance, templatev1.TemplateInstanceReady)
 	switch {
 	case body.ServiceID != string(instance.Spec.Template.UID) || body.PlanID != body.ServiceID:
-		return refuse(http.StatusBadRequest, "instance %q is of service and plan %q", id, instance.Spec.Template.UID)
+		return refuse(http.StatusBadRequest, "instance %q belongs to service and plan %q", id, instance.Spec.Template.UID)
 	case !bindable(&instance.Spec.Template):
-		return refuse(http.StatusBadRequest, "template %q says that it is not bindable (%s)", instance.Spec.Template.Name, bindableAnnotation)
+		return refuse(http.StatusBadRequest, "template %q is not bindable (%s)", instance.Spec.Template.Name, bindableAnnotation)
 	case !ready || instance.DeletionTimestamp != nil:
 		return busy("instance %q is not ready", id)
 	}

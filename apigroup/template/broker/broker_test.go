@@ -94,7 +94,7 @@ func TestOriginatorIsUserOfPlatform(t *testing.T) {
 		named(`{"username": "catalog", "groups": ["platforms"]}`):                                                          "catalog [platforms] map[]",
 		named(`{"username": "system:admin"}`):                                                                              `may not impersonate users "system:admin"`,
 		named(`{"username": "system:serviceaccount:shop:deployer"}`):                                                       "system:serviceaccount:shop:deployer [] map[]",
-		named(`{"groups": ["system:masters"]}`):                                                                            "names no user",
+		named(`{"groups": ["system:masters"]}`):                                                                            "has no user",
 		named(`{"username": 1}`):                                                                                           "read header",
 		"kubernetes !":                                                                                                     "read header",
 		"cloudfoundry " + named(`{}`):                                                                                      `for the platform "cloudfoundry"`,

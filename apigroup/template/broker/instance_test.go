@@ -135,11 +135,11 @@ func TestLastOperationDeletesOrphanedRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text := c.ask(http.MethodGet, "/last_operation?operation=provisioning", "", http.StatusOK); !strings.Contains(text, failed) {
-		t.Errorf("of a deleted instance is said %s", text)
+		t.Errorf("progress of a deleted instance: %s", text)
 	}
 	c.ask(http.MethodDelete, "?accepts_incomplete=true", "", http.StatusOK)
 	if record := c.record(); record != nil {
-		t.Errorf("the record is still there: %+v", record)
+		t.Errorf("the record still exists: %+v", record)
 	}
 }
 
@@ -151,7 +151,7 @@ func TestBindNeedsReadyInstance(t *testing.T) {
 		return c.ask(http.MethodPut, "/service_bindings/"+id, fmt.Sprintf(`{"service_id": %q, "plan_id": %[1]q}`, service), code)
 	}
 	if text := bind(c.service, http.StatusUnprocessableEntity); !strings.Contains(text, "ConcurrencyError") {
-		t.Errorf("too early a binding is answered with %s", text)
+		t.Errorf("too early a binding returns %s", text)
 	}
 	bind("other", http.StatusBadRequest)
 	instances := c.templates.TemplateV1().TemplateInstances("shop")

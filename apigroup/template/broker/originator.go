@@ -31,7 +31,7 @@ func (b *broker) originator(r *http.Request) (user.Info, error) {
 	}
 	platform, encoded, _ := strings.Cut(header, " ")
 	if !strings.EqualFold(platform, kubernetesPlatform) {
-		return nil, refuse(http.StatusBadRequest, "header %s is of the platform %q, must be of %s",
+		return nil, refuse(http.StatusBadRequest, "header %s is for the platform %q, must be for %s",
 			identityHeader, platform, kubernetesPlatform)
 	}
 	var ref authenticationv1.UserInfo
@@ -43,7 +43,7 @@ func (b *broker) originator(r *http.Request) (user.Info, error) {
 		return nil, refuse(http.StatusBadRequest, "read header %s: %w", identityHeader, err)
 	}
 	if ref.Username == "" {
-		return nil, refuse(http.StatusBadRequest, "header %s names no user: it lacks username", identityHeader)
+		return nil, refuse(http.StatusBadRequest, "header %s has no user: username is missing", identityHeader)
 	}
 	extra := make(map[string][]string, len(ref.Extra))
 	for key, values := range ref.Extra {

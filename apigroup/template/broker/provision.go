@@ -220,7 +220,7 @@ func (a *actor) instance(ctx context.Context, record *templatev1.BrokerTemplateI
 	}
 	switch {
 	case existing.Spec.Template.UID != template.UID:
-		return nil, refuse(http.StatusConflict, "instance %q is of another service", record.Name)
+		return nil, refuse(http.StatusConflict, "instance %q belongs to another service", record.Name)
 	case existing.DeletionTimestamp != nil:
 		return nil, busy("instance %q is being deleted", record.Name)
 	}

@@ -36,7 +36,7 @@ func FuzzTemplate(f *testing.F) {
 		if !json.Valid(data) || string(template.Objects[0].Raw) != string(data) {
 			t.Errorf("%q and %q", data, template.Objects[0].Raw)
 		}
-		if most := maxInserted + 6*len(object) + 1024; len(data) > most {
+		if maximum := maxInserted + 6*len(object) + 1024; len(data) > maximum {
 			t.Errorf("%d bytes become %d", len(object), len(data))
 		}
 	})
