@@ -51,7 +51,7 @@ func (c *tokenClient) redeem(ctx context.Context, path string, form url.Values) 
 	}
 	defer resp.Body.Close()
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxTokenResponse)).Decode(&token); err != nil {
-		return token, fmt.Errorf("exchange code: %s: the response is no JSON", resp.Status)
+		return token, fmt.Errorf("exchange code: %s: the response is not JSON", resp.Status)
 	}
 	if token.Secret == "" {
 		return token, fmt.Errorf("exchange code: %s: %q", resp.Status, token.Error)

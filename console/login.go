@@ -98,7 +98,7 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, code string, cause
 func (s *server) serveSession(w http.ResponseWriter, r *http.Request) {
 	of, ok := s.session(r)
 	if !ok {
-		http.Error(w, "Nobody is logged in.", http.StatusUnauthorized)
+		http.Error(w, "No user is logged in.", http.StatusUnauthorized)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

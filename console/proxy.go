@@ -25,7 +25,7 @@ func (s *server) proxy(w http.ResponseWriter, r *http.Request, next http.Handler
 	case upgrade && !sameOrigin(r), !upgrade && (!of.confirms(r) || r.Header.Get("Origin") != "" && !sameOrigin(r)):
 		refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, "the request does not come from a page of the console")
 	case !isAPI(target) || path.Clean(target) != strings.TrimSuffix(target, "/") || upgrade && isPodProxy(target):
-		refuse(w, http.StatusNotFound, metav1.StatusReasonNotFound, "the console serves no such path of the API")
+		refuse(w, http.StatusNotFound, metav1.StatusReasonNotFound, "the console does not serve this path of the API")
 	case upgrade:
 		next.ServeHTTP(w, authorized(r, target, of.Token))
 	default:

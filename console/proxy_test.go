@@ -94,7 +94,7 @@ func TestProxyRejectsRequestsThatNoPageSends(t *testing.T) {
 				t.Errorf("%d %s, reached the API: %v", got.Code, got.Body, f.request != nil)
 			}
 			if got.Header().Get("Access-Control-Allow-Origin") != "" {
-				t.Error("other origins may read the response")
+				t.Error("other origins can read the response")
 			}
 		})
 	}

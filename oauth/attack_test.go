@@ -24,7 +24,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/token"
 )
 
-func must(t *testing.T, w *world, id string) *client.Client {
+func must(t *testing.T, w *fixture, id string) *client.Client {
 	t.Helper()
 	client, err := w.registry.Find(t.Context(), id)
 	if err != nil {
@@ -34,7 +34,7 @@ func must(t *testing.T, w *world, id string) *client.Client {
 }
 
 func TestInvalidRequestsRedirectOnlyToClient(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	tests := []struct {
 		name, key, value string
 		code             string
@@ -76,7 +76,7 @@ func TestInvalidRequestsRedirectOnlyToClient(t *testing.T) {
 }
 
 func TestLoginDoesNotRedirectToOtherSites(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	for _, then := range []string{
 		"https://evil.example.com/", "//evil.example.com", `/\evil.example.com`, "/\t/evil.example.com", "/\n/evil.example.com", "evil", "javascript:alert(1)", "\\\\evil", "",
 	} {
@@ -95,7 +95,7 @@ func TestLoginDoesNotRedirectToOtherSites(t *testing.T) {
 }
 
 func TestFormsOfOtherSitesAreRejected(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	browser, attacker := w.browser(), w.browser()
 	stolen := w.get(attacker, "/login").fields()
 	form := w.get(browser, "/login").fields()
@@ -122,7 +122,7 @@ func TestFormsOfOtherSitesAreRejected(t *testing.T) {
 }
 
 func TestPagesAreHardened(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	browser := w.browser()
 	w.logIn(browser, "alice", ask(demo()))
 	for _, path := range []string{"/login", "/oauth/token/display?code=x", "/oauth/token/implicit", ask(url.Values{})} {
@@ -136,7 +136,7 @@ func TestPagesAreHardened(t *testing.T) {
 }
 
 func TestLoginReplacesForeignSession(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	browser := w.browser()
 	// An attacker's own session, or any text, put into the victim's browser before the login.
 	attacker := w.browser()
@@ -153,7 +153,7 @@ func TestLoginReplacesForeignSession(t *testing.T) {
 	w.post(browser, "/login", form)
 	page := w.get(browser, w.get(browser, ask(demo())).at().String())
 	if after := browser.Jar.Cookies(home); slices.ContainsFunc(after, func(c *http.Cookie) bool { return c.Value == before }) || !strings.Contains(page.body, "alice") {
-		t.Errorf("the session from before the login goes on")
+		t.Errorf("the session from before the login continues")
 	}
 	forged := w.browser()
 	forged.Jar.SetCookies(home, []*http.Cookie{{Name: "__Host-ssn", Value: "MTczMjE5", Path: "/", Secure: true}})
@@ -169,7 +169,7 @@ func TestLoginReplacesForeignSession(t *testing.T) {
 }
 
 func TestOversizedInputIsRejected(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	browser := w.browser()
 	form := w.get(browser, "/login").fields()
 	form.Set("username", "alice")
@@ -190,7 +190,7 @@ func TestOversizedInputIsRejected(t *testing.T) {
 }
 
 func TestLongParametersAreNotStored(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	browser := w.browser()
 	long := strings.Repeat("x", scope.MaxParameter)
 	target := w.url + "/oauth/token/display"
@@ -224,7 +224,7 @@ func (m *marking[T]) Create(ctx context.Context, object T) (T, error) {
 }
 
 func TestCodesTokensAndGrantsAreWrittenAsUser(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	tokens, codes := &marking[*oauthv1.OAuthAccessToken]{Objects: w.tokens}, &marking[*oauthv1.OAuthAuthorizeToken]{Objects: w.codes}
 	grants := &marking[*oauthv1.OAuthClientAuthorization]{Objects: w.objects.authorizations}
 	w.objects.tokens, w.objects.codes, w.objects.authorizations = tokens, codes, grants
@@ -246,7 +246,7 @@ func TestCodesTokensAndGrantsAreWrittenAsUser(t *testing.T) {
 }
 
 func TestErrorsDoNotContainInput(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	got := w.get(w.browser(), "/oauth/token/display?"+url.Values{"error": {"x"}, "error_description": {"<script>alert(1)</script>"}}.Encode())
 	if strings.Contains(got.body, "<script>") {
 		t.Error("the page runs a script from its address")
@@ -258,7 +258,7 @@ func TestErrorsDoNotContainInput(t *testing.T) {
 }
 
 func TestServiceAccountsAreClientsOfTheirNamespace(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	const id = "system:serviceaccount:myproject:proxy"
 	values := url.Values{"client_id": {id}, "response_type": {"code"}, "scope": {"user:info role:view:myproject"}}
 	browser := w.browser()
@@ -284,7 +284,7 @@ func TestServiceAccountsAreClientsOfTheirNamespace(t *testing.T) {
 }
 
 func TestPasswordsCannotBeGuessedQuickly(t *testing.T) {
-	w := newWorld(t, func(c *Config) { c.Providers[0].Password = anyone.Deny{} })
+	w := newFixture(t, func(c *Config) { c.Providers[0].Password = anyone.Deny{} })
 	challenged := ask(url.Values{"client_id": {client.Challenging}, "response_type": {"token"}})
 	guess := func() response {
 		return w.send(w.browser(), http.MethodGet, challenged, nil, func(r *http.Request) {
@@ -315,7 +315,7 @@ func TestPasswordsCannotBeGuessedQuickly(t *testing.T) {
 }
 
 func TestErrorsDoNotRevealWhichClientsExist(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	ids := []string{
 		"demo", "nobody", "openshift-browser-client", "system:serviceaccount:myproject:proxy", "system:serviceaccount:myproject:broken",
 		"system:serviceaccount:myproject:nobody", "system:serviceaccount:nowhere:proxy", "", strings.Repeat("c", 10_000),
@@ -359,7 +359,7 @@ func TestErrorsDoNotRevealWhichClientsExist(t *testing.T) {
 				first = got
 			}
 			if got != first {
-				t.Errorf("%s: the client %.60q is answered with %.300s, others with %.300s", name, id, got, first)
+				t.Errorf("%s: the client %.60q returns %.300s, others with %.300s", name, id, got, first)
 			}
 		}
 	}
@@ -374,7 +374,7 @@ func TestErrorsDoNotRevealWhichClientsExist(t *testing.T) {
 }
 
 func TestInvalidCodesAreNotLookedUp(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	w.tokens.Field = func(*oauthv1.OAuthAccessToken, string) string { t.Error("the tokens are searched"); return "" }
 	browser := must(t, w, client.Browser)
 	if _, err := w.issuer.Access(t.Context(), token.Grant{Client: browser, UserName: "alice", UserUID: "1"}); err != nil {
@@ -387,7 +387,7 @@ func TestInvalidCodesAreNotLookedUp(t *testing.T) {
 }
 
 func TestCookieIsInvalidAfterLogout(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	home, err := url.Parse(w.url)
 	if err != nil {
 		t.Fatal(err)
@@ -408,7 +408,7 @@ func TestCookieIsInvalidAfterLogout(t *testing.T) {
 		}
 	}
 	if got := w.get(other, ask(demo())); got.at().Path != "/oauth/approve" {
-		t.Errorf("after the logout of somebody else: %s", got.at())
+		t.Errorf("after the logout of another user: %s", got.at())
 	}
 	// Expired cookies end no sessions and cause no write.
 	w.logIn(first, "alice", ask(demo()))

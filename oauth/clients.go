@@ -38,7 +38,7 @@ func ensureClients(ctx context.Context, clients store.Objects[*oauthv1.OAuthClie
 	} {
 		desired.GrantMethod = oauthv1.GrantHandlerAuto
 		if err := ensureClient(ctx, clients, desired); err != nil {
-			return fmt.Errorf("make OAuth client %q: %w", desired.Name, err)
+			return fmt.Errorf("create OAuth client %q: %w", desired.Name, err)
 		}
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 )
 
 // access issues an access token of a user.
-func access(t *testing.T, w *world, name string) string {
+func access(t *testing.T, w *fixture, name string) string {
 	t.Helper()
 	user, err := w.users.Get(t.Context(), name)
 	if err != nil {
@@ -24,7 +24,7 @@ func access(t *testing.T, w *world, name string) string {
 }
 
 func TestLogoutChangesGenerationOfUser(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	browser := w.browser()
 	w.logIn(browser, "alice", ask(demo()))
 	w.logIn(w.browser(), "bob", ask(demo()))
@@ -47,7 +47,7 @@ func TestLogoutChangesGenerationOfUser(t *testing.T) {
 	}
 	after := generation(second)
 	if after == before || generation(other) != "" {
-		t.Errorf("generation %q, was %q; of somebody else: %q", after, before, generation(other))
+		t.Errorf("generation %q, was %q; of another user: %q", after, before, generation(other))
 	}
 	if got := w.get(browser, ask(demo())); got.at().Path != "/login" {
 		t.Errorf("after the logout, the login pages lead to %s", got.at())

@@ -16,7 +16,7 @@ import (
 
 // requested logs a user in with the manual token flow, and returns the address of the page that
 // displays the token.
-func (w *world) requested(browser *http.Client, user string) *url.URL {
+func (w *fixture) requested(browser *http.Client, user string) *url.URL {
 	w.t.Helper()
 	authorize := w.get(browser, "/oauth/token/request").at()
 	display := w.get(browser, w.logIn(browser, user, authorize.String()).at().String()).at()
@@ -27,7 +27,7 @@ func (w *world) requested(browser *http.Client, user string) *url.URL {
 }
 
 func TestTokenIsDisplayedOnlyToTheBrowserThatRequestedIt(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	mallory, alice := w.browser(), w.browser()
 	display := w.requested(mallory, "mallory")
 	target := w.requested(alice, "alice")
@@ -70,7 +70,7 @@ func TestTokenIsDisplayedOnlyToTheBrowserThatRequestedIt(t *testing.T) {
 }
 
 func TestDisplayPageRepeatsNoTextOfOtherSites(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	const text = "Call 555 0100 and read out your password"
 	values := url.Values{"error": {"x"}, "error_description": {text}}
 	if got := w.get(w.browser(), "/oauth/token/display?"+values.Encode()); strings.Contains(got.body, text) {
@@ -84,7 +84,7 @@ func TestDisplayPageRepeatsNoTextOfOtherSites(t *testing.T) {
 }
 
 func TestOtherSiteCannotLogOut(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	browser := w.browser()
 	w.logIn(browser, "alice", ask(demo()))
 	stolen := w.get(w.browser(), "/login").fields().Get("csrf")
@@ -117,7 +117,7 @@ func TestOtherSiteCannotLogOut(t *testing.T) {
 // TestLinkDoesNotUseSessionForProgram opens the address at which programs get tokens with a
 // password.
 func TestLinkDoesNotUseSessionForProgram(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	browser := w.browser()
 	w.logIn(browser, "alice", ask(demo()))
 	link := ask(url.Values{"client_id": {client.Challenging}, "response_type": {"token"}})
@@ -134,7 +134,7 @@ func TestLinkDoesNotUseSessionForProgram(t *testing.T) {
 }
 
 func TestPublicClientMustSendS256(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	const challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 	for _, object := range []*oauthv1.OAuthClient{
 		{ObjectMeta: metav1.ObjectMeta{Name: "public"}},

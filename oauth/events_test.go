@@ -13,7 +13,7 @@ import (
 )
 
 func TestRepeatedWarningsIncreaseCountOfEvent(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	browser := w.browser()
 	w.logIn(browser, "alice", ask(demo()))
 	for range 3 {
@@ -37,7 +37,7 @@ func TestRepeatedWarningsIncreaseCountOfEvent(t *testing.T) {
 }
 
 func TestAccountWithoutTokenIsReported(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "myproject", Name: "proxy"}}
 	if err := w.notices.write(t.Context(), client.Notice{Account: account}); err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 )
 
 func TestAuthorizationCodeGrant(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	got := w.exchange(w.approved(demo()), nil)
 	var answer map[string]any
 	if err := json.Unmarshal([]byte(got.body), &answer); err != nil {
@@ -46,7 +46,7 @@ func TestAuthorizationCodeGrant(t *testing.T) {
 	// The second request shows no approval page.
 	browser := w.browser()
 	if response := w.get(browser, w.logIn(browser, "alice", ask(demo())).at().String()); response.at().Query().Get("code") == "" {
-		t.Errorf("the user is asked again: %s", response.at())
+		t.Errorf("the user must approve again: %s", response.at())
 	}
 }
 
@@ -74,7 +74,7 @@ func TestCodeIsValidOnceForItsClient(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t, nil)
+			w := newFixture(t, nil)
 			values := demo()
 			if tt.pkce {
 				values.Set("code_challenge", challenge)
@@ -99,7 +99,7 @@ func TestCodeIsValidOnceForItsClient(t *testing.T) {
 }
 
 func TestConcurrentExchangesYieldOneToken(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	code := w.approved(demo())
 	var group sync.WaitGroup
 	var resp atomic.Int32
@@ -118,7 +118,7 @@ func TestConcurrentExchangesYieldOneToken(t *testing.T) {
 }
 
 func TestCodesAndTokensExpire(t *testing.T) {
-	w := newWorld(t, func(c *Config) { c.CodeMaxAge = 1 })
+	w := newFixture(t, func(c *Config) { c.CodeMaxAge = 1 })
 	code := w.approved(demo())
 	for _, code := range w.codes.All() {
 		code.CreationTimestamp = metav1.NewTime(code.CreationTimestamp.Add(-10 * time.Second))
@@ -156,12 +156,12 @@ func TestCodesAndTokensExpire(t *testing.T) {
 		t.Errorf("an old token: %v", err)
 	}
 	if err := age(0, 1); !errors.Is(err, token.ErrInactive) {
-		t.Errorf("a token that nobody used: %v", err)
+		t.Errorf("a token without use: %v", err)
 	}
 	if err := w.users.Delete(t.Context(), "alice"); err != nil {
 		t.Fatal(err)
 	}
 	if err := age(0, 0); !errors.Is(err, token.ErrNoUser) {
-		t.Errorf("a token of nobody: %v", err)
+		t.Errorf("a token without a user: %v", err)
 	}
 }

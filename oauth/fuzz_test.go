@@ -35,7 +35,7 @@ func FuzzServer(f *testing.F) {
 	} {
 		f.Add(seed.method, seed.path, seed.query, seed.kind, seed.body, seed.cookie, seed.authorization)
 	}
-	w := newWorld(f, func(c *Config) { c.Providers[0].Password = anyone.Deny{} })
+	w := newFixture(f, func(c *Config) { c.Providers[0].Password = anyone.Deny{} })
 	home, err := url.Parse(w.url)
 	if err != nil {
 		f.Fatal(err)

@@ -61,7 +61,7 @@ func (t *tokenPages) serveDisplay(w http.ResponseWriter, r *http.Request) {
 		case query.Get("error") != "":
 			data.Error = "The token was not granted: " + query.Get("error_description")
 		case data.Code == "":
-			data.Error = "There is no code in the address."
+			data.Error = "The URL contains no code."
 		}
 		t.pages.Show(w, http.StatusOK, page.Request, data)
 		return

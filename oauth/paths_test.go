@@ -16,7 +16,7 @@ func TestPathsWithoutLoginAreListed(t *testing.T) {
 		"/.well-known/oauth-authorization-server", "/login", "/login/", "/logout", "/oauth/approve", "/oauth/authorize", "/oauth/token",
 		"/oauth/token/display", "/oauth/token/implicit", "/oauth/token/request", "/oauth2callback/",
 	}
-	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(newWorld(t, nil).routes))); diff != "" {
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(newFixture(t, nil).routes))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

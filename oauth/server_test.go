@@ -34,8 +34,8 @@ import (
 	"github.com/slipway-platform/slipway/oauth/token"
 )
 
-// world is an OAuth server with its objects in memory, served over TLS.
-type world struct {
+// fixture is an OAuth server with its objects in memory, served over TLS.
+type fixture struct {
 	*server
 	t       testing.TB
 	handler http.Handler
@@ -53,10 +53,10 @@ type world struct {
 // app is the address of a client whose grants need approval.
 const app = "https://app.example.com/callback"
 
-// newWorld creates a server where every user can log in; change adjusts it.
-func newWorld(t testing.TB, change func(*Config)) *world {
+// newFixture creates a server where every user can log in; change adjusts it.
+func newFixture(t testing.TB, change func(*Config)) *fixture {
 	t.Helper()
-	w := &world{
+	w := &fixture{
 		t:      t,
 		tokens: storetest.New[*oauthv1.OAuthAccessToken](oauthv1.Resource("oauthaccesstokens")),
 		codes:  storetest.New[*oauthv1.OAuthAuthorizeToken](oauthv1.Resource("oauthauthorizetokens")),
@@ -110,18 +110,18 @@ func newWorld(t testing.TB, change func(*Config)) *world {
 }
 
 // authenticator authenticates tokens of users who are members of groups.
-func (w *world) authenticator(groups ...string) *token.Authenticator {
+func (w *fixture) authenticator(groups ...string) *token.Authenticator {
 	return &token.Authenticator{Tokens: w.tokens, Users: w.users, Accounts: w.registry.Accounts, Groups: func(string) []string { return groups }}
 }
 
-func (w *world) note(err error) {
+func (w *fixture) note(err error) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	w.errors = append(w.errors, err.Error())
 }
 
 // browser keeps cookies and follows no redirects.
-func (w *world) browser() *http.Client {
+func (w *fixture) browser() *http.Client {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		w.t.Fatal(err)
@@ -147,15 +147,15 @@ func (s response) at() *url.URL {
 }
 
 // get requests a path of the server or an address; a browser accepts pages.
-func (w *world) get(browser *http.Client, path string) response {
+func (w *fixture) get(browser *http.Client, path string) response {
 	return w.send(browser, http.MethodGet, path, nil, func(r *http.Request) { r.Header.Set("Accept", "text/html") })
 }
 
-func (w *world) post(browser *http.Client, path string, form url.Values) response {
+func (w *fixture) post(browser *http.Client, path string, form url.Values) response {
 	return w.send(browser, http.MethodPost, path, form, func(r *http.Request) { r.Header.Set("Accept", "text/html") })
 }
 
-func (w *world) send(browser *http.Client, method, path string, form url.Values, change func(*http.Request)) response {
+func (w *fixture) send(browser *http.Client, method, path string, form url.Values, change func(*http.Request)) response {
 	w.t.Helper()
 	if strings.HasPrefix(path, "/") {
 		path = w.url + path
@@ -195,7 +195,7 @@ func (s response) fields() url.Values {
 }
 
 // logIn submits the login page and returns to the page that the browser requested.
-func (w *world) logIn(browser *http.Client, user, path string) response {
+func (w *fixture) logIn(browser *http.Client, user, path string) response {
 	w.t.Helper()
 	page := w.get(browser, w.get(browser, path).at().String())
 	form := page.fields()
@@ -205,7 +205,7 @@ func (w *world) logIn(browser *http.Client, user, path string) response {
 }
 
 // logOut submits the logout page and follows its redirect.
-func (w *world) logOut(browser *http.Client, path string) response {
+func (w *fixture) logOut(browser *http.Client, path string) response {
 	w.t.Helper()
 	return w.post(browser, "/logout", w.get(browser, path).fields())
 }
@@ -219,7 +219,7 @@ func demo() url.Values {
 }
 
 // approved is the code for the client `demo` after a user logs in.
-func (w *world) approved(values url.Values) string {
+func (w *fixture) approved(values url.Values) string {
 	w.t.Helper()
 	browser := w.browser()
 	response := w.get(browser, w.logIn(browser, "alice", ask(values)).at().String())
@@ -235,7 +235,7 @@ func (w *world) approved(values url.Values) string {
 }
 
 // exchange exchanges a code for a token.
-func (w *world) exchange(code string, change func(url.Values)) response {
+func (w *fixture) exchange(code string, change func(url.Values)) response {
 	form := url.Values{"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {app}, "client_id": {"demo"}, "client_secret": {"the secret of demo"}}
 	if change != nil {
 		change(form)

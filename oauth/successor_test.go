@@ -22,7 +22,7 @@ func proxy(responseType string) string {
 }
 
 // recreate replaces the service account, as happens when its project is deleted and created again.
-func (w *world) recreate(uid types.UID) {
+func (w *fixture) recreate(uid types.UID) {
 	w.t.Helper()
 	accounts := w.kube.CoreV1().ServiceAccounts("myproject")
 	old, err := accounts.Get(w.t.Context(), "proxy", metav1.GetOptions{})
@@ -39,7 +39,7 @@ func (w *world) recreate(uid types.UID) {
 }
 
 // approve grants the proxy's request, and returns an access token of the proxy.
-func (w *world) approve(browser *http.Client) (secret string) {
+func (w *fixture) approve(browser *http.Client) (secret string) {
 	w.t.Helper()
 	page := w.get(browser, w.get(browser, proxy("token")).at().String())
 	form := page.fields()
@@ -53,7 +53,7 @@ func (w *world) approve(browser *http.Client) (secret string) {
 }
 
 func TestRecreatedServiceAccountGetsNoTokens(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	w.recreate("first")
 	browser := w.browser()
 	w.logIn(browser, "alice", proxy("token"))

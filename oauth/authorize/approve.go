@@ -38,7 +38,7 @@ func (s *Server) ServeApprove(w http.ResponseWriter, r *http.Request) {
 	then := r.FormValue("then")
 	values, ok := parameterValues(then)
 	if !ok {
-		s.refuse(w, r, &refusal{Problem: token.Problem{Code: "invalid_request", Description: "the page belongs to no request of a client"}})
+		s.refuse(w, r, &refusal{Problem: token.Problem{Code: "invalid_request", Description: "the page does not belong to a request of a client"}})
 		return
 	}
 	user, err := s.Login.Authenticate(r)

@@ -47,7 +47,7 @@ type Server struct {
 // get the same response for every client, service account and project.
 func (s *Server) ServeAuthorize(w http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil || repeated(r.Form) != "" {
-		s.refuse(w, r, &refusal{Problem: token.Problem{Code: "invalid_request", Description: "the parameters cannot be read, or one of them comes twice"}})
+		s.refuse(w, r, &refusal{Problem: token.Problem{Code: "invalid_request", Description: "the parameters cannot be parsed, or one of them appears twice"}})
 		return
 	}
 	authenticate := s.Login.Authenticate

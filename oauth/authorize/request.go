@@ -58,7 +58,7 @@ func (s *Server) read(ctx context.Context, form url.Values) (*request, *refusal)
 	}
 	switch {
 	case errors.Is(err, client.ErrUnknown):
-		return nil, &refusal{Problem: token.Problem{Code: "unauthorized_client", Description: "client_id is of no client"}}
+		return nil, &refusal{Problem: token.Problem{Code: "unauthorized_client", Description: "client_id is unknown"}}
 	case misconfigured != nil:
 		return nil, &refusal{Problem: *token.ServerError()}
 	case err != nil:

@@ -162,7 +162,7 @@ func (a *Accounts) redirects(ctx context.Context,
 		value := account.Annotations[key]
 		if name, ok := strings.CutPrefix(key, referencePrefix); ok {
 			if references++; references > maxReferences {
-				problems = append(problems, fmt.Sprintf("more than %d redirect references, of which the others do not count", maxReferences))
+				problems = append(problems, fmt.Sprintf("more than %d redirect references; the others are ignored", maxReferences))
 				break
 			}
 			uris, err := a.referenced(ctx, account.Namespace, value, account.Annotations[redirectPrefix+name])
@@ -189,7 +189,7 @@ func (a *Accounts) referenced(ctx context.Context,
 	namespace, text, override string) (addresses []string, err error) {
 	var reference oauthv1.OAuthRedirectReference
 	if err := json.Unmarshal([]byte(text), &reference); err != nil {
-		return nil, fmt.Errorf("the reference %.100q is no JSON of an OAuthRedirectReference", text)
+		return nil, fmt.Errorf("the reference %.100q is not an OAuthRedirectReference in JSON", text)
 	}
 	if reference.Kind != "OAuthRedirectReference" {
 		return nil, fmt.Errorf("no kind %q is registered for version %q", reference.Kind, reference.APIVersion)

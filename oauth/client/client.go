@@ -22,7 +22,7 @@ import (
 )
 
 // ErrUnknown reports an unknown client ID.
-var ErrUnknown = errors.New("there is no such client")
+var ErrUnknown = errors.New("the client does not exist")
 
 // The clients of every cluster.
 const (

@@ -14,7 +14,7 @@ import (
 func (c *Client) Redirect(query string) (string, error) {
 	if query == "" {
 		if len(c.RedirectURIs) != 1 {
-			return "", errors.New("redirect_uri is missing, and the client has not exactly one")
+			return "", errors.New("redirect_uri is missing, and the client does not have exactly one")
 		}
 		return c.RedirectURIs[0], nil
 	}
@@ -27,21 +27,21 @@ func (c *Client) Redirect(query string) (string, error) {
 			return query, nil
 		}
 	}
-	return "", errors.New("redirect_uri is none of the client's")
+	return "", errors.New("redirect_uri is not registered for the client")
 }
 
 // parseRedirect parses an absolute address. It rejects addresses that browsers interpret in
 // different ways.
 func parseRedirect(text string) (*url.URL, error) {
 	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == '\\' || r == 0x7f }) {
-		return nil, errors.New("redirect_uri holds a character that an address cannot have")
+		return nil, errors.New("redirect_uri contains a character that a URI cannot have")
 	}
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
-		return nil, errors.New("redirect_uri is no address")
+		return nil, errors.New("redirect_uri is not a URI")
 	case !u.IsAbs() || u.Opaque != "" || u.Host == "" && slices.Contains([]string{"http", "https"}, u.Scheme):
-		return nil, errors.New("redirect_uri must be an absolute address")
+		return nil, errors.New("redirect_uri must be an absolute URI")
 	case slices.Contains([]string{"javascript", "data", "vbscript", "file"}, u.Scheme):
 		return nil, fmt.Errorf("redirect_uri has the scheme %s, which is not allowed", u.Scheme)
 	case strings.Contains(text, "#"):

@@ -35,7 +35,7 @@ func (g *Grants) Scopes(ctx context.Context, user *userv1.User, c *client.Client
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("find what user %q has granted: %w", user.Name, err)
+		return nil, fmt.Errorf("read grants of user %q: %w", user.Name, err)
 	case grant.UserUID != string(user.UID) || !c.Owns(grant):
 		return nil, nil
 	}
@@ -56,7 +56,7 @@ func (g *Grants) Add(ctx context.Context, user *userv1.User, c *client.Client,
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("store what user %q grants: %w", user.Name, err)
+		return fmt.Errorf("store grant of user %q: %w", user.Name, err)
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 
 // ErrRefused means that the provider rejects the login. Any other error means that it could not
 // check.
-var ErrRefused = errors.New("the identity provider refuses the login")
+var ErrRefused = errors.New("the identity provider rejects the login")
 
 // Identity is a user as one provider knows them.
 type Identity struct {

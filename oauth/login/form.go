@@ -45,11 +45,11 @@ func message(code string) string {
 	case "mapping_claim_error":
 		return "Could not create user: its name belongs to another identity. Ask your administrator."
 	case "mapping_lookup_error":
-		return "Could not find user: your identity is mapped to none. Ask your administrator."
+		return "Could not find user: your identity is not mapped to a user. Ask your administrator."
 	case "name_error":
 		return "Could not create user: the name cannot be used. Ask your administrator."
 	case "none":
-		return "Nobody can log in on a page here. Ask your administrator."
+		return "No identity provider supports a login on this page. Ask your administrator."
 	}
 	return "An authentication error occurred."
 }

@@ -129,7 +129,7 @@ func (s *Server) check(ctx context.Context, provider Provider,
 		if errors.Is(err, idp.ErrRefused) {
 			return nil, err
 		}
-		return nil, fmt.Errorf("ask identity provider %q: %w", provider.Name, err)
+		return nil, fmt.Errorf("authenticate with identity provider %q: %w", provider.Name, err)
 	}
 	user, err := s.Mapper.User(ctx, provider.Name, provider.Mapping, identity)
 	if err != nil {

@@ -23,11 +23,11 @@ func NewMetrics() (*Metrics, error) {
 		return metrics.NewCounterVec(&metrics.CounterOpts{Name: name, Help: help}, []string{"result"})
 	}
 	m := &Metrics{
-		total:       counter("openshift_auth_password_total", "Logins by password that were tried."),
-		basicTotal:  counter("openshift_auth_basic_password_count", "Logins by password in answer to a challenge, as oc login does, that were tried."),
-		formTotal:   counter("openshift_auth_form_password_count", "Logins by password on a page that were tried."),
-		basicResult: byResult("openshift_auth_basic_password_count_result", "Logins by password in answer to a challenge by result, success or error."),
-		formResult:  byResult("openshift_auth_form_password_count_result", "Logins by password on a page by result, success or error."),
+		total:       counter("openshift_auth_password_total", "Login attempts by password."),
+		basicTotal:  counter("openshift_auth_basic_password_count", "Login attempts by password in response to a challenge, such as those of oc login."),
+		formTotal:   counter("openshift_auth_form_password_count", "Login attempts by password on a page."),
+		basicResult: byResult("openshift_auth_basic_password_count_result", "Login attempts by password in response to a challenge, by result: success or error."),
+		formResult:  byResult("openshift_auth_form_password_count_result", "Login attempts by password on a page, by result: success or error."),
 	}
 	for _, metric := range []metrics.Registerable{m.total, m.basicTotal, m.formTotal, m.basicResult, m.formResult} {
 		if err := legacyregistry.Register(metric); err != nil {

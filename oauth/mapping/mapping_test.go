@@ -62,7 +62,7 @@ func TestMethodsFindUsers(t *testing.T) {
 			}
 			if tt.want == "" {
 				if len(identities.All()) > 0 {
-					t.Error("an identity was made")
+					t.Error("an identity was created")
 				}
 				return
 			}

@@ -43,7 +43,7 @@ func (g *Groups) Run(ctx context.Context) { g.informer.RunWithContext(ctx) }
 // WaitReady waits until the cache is complete.
 func (g *Groups) WaitReady(ctx context.Context) error {
 	if !cache.WaitForCacheSync(ctx.Done(), g.informer.HasSynced) {
-		return errors.New("read groups: stopped before all were read")
+		return errors.New("read groups: stopped before the cache was filled")
 	}
 	return nil
 }

@@ -76,7 +76,7 @@ func Source(name string) (string, error) {
 func (p *Pages) Show(w http.ResponseWriter, status int, name string, data any) {
 	var content bytes.Buffer
 	if err := p.pages[name].ExecuteTemplate(&content, "layout.html", data); err != nil {
-		http.Error(w, "The page cannot be shown: its template does not fit.", http.StatusInternalServerError)
+		http.Error(w, "The page cannot be rendered: its template has an error.", http.StatusInternalServerError)
 		return
 	}
 	header := w.Header()

@@ -18,7 +18,7 @@ func FuzzScopes(f *testing.F) {
 			if err == nil && role.String() != text {
 				t.Errorf("%q is read as %q", text, role)
 			}
-			if known := slices.Contains(Supported(), text); (Validate(text) == nil) != (known || err == nil) {
+			if supported := slices.Contains(Supported(), text); (Validate(text) == nil) != (supported || err == nil) {
 				t.Errorf("%q: %v, as a role %v", text, Validate(text), err)
 			}
 			if some, all := Namespaces([]string{text}); (len(some) > 0 || all) && Validate(text) != nil {

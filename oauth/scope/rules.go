@@ -21,8 +21,8 @@ const (
 	rbacGroup          = "rbac.authorization.k8s.io"
 )
 
-// userRules returns the rules of a user scope. known is false for other scopes.
-func userRules(text string) (rules []rbacv1.PolicyRule, known bool) {
+// userRules returns the rules of a user scope. supported is false for other scopes.
+func userRules(text string) (rules []rbacv1.PolicyRule, supported bool) {
 	switch text {
 	case Full:
 		return []rbacv1.PolicyRule{

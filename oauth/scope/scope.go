@@ -61,14 +61,14 @@ func ParseRole(text string) (Role, error) {
 	rest, escalating := strings.CutSuffix(rest, ":!")
 	colon := strings.LastIndex(rest, ":")
 	if colon < 0 {
-		return Role{}, fmt.Errorf("parse scope %q: must be role:<cluster role>:<namespace>, with :! behind it to allow escalating resources", text)
+		return Role{}, fmt.Errorf("parse scope %q: must be role:<cluster role>:<namespace>, followed by :! to allow escalating resources", text)
 	}
 	role := Role{Name: rest[:colon], Namespace: rest[colon+1:], Escalating: escalating}
 	if role.Name == "" || len(content.IsPathSegmentName(role.Name)) > 0 {
-		return Role{}, fmt.Errorf("parse scope %q: %q is no name of a cluster role", text, role.Name)
+		return Role{}, fmt.Errorf("parse scope %q: %q is not the name of a cluster role", text, role.Name)
 	}
 	if role.Namespace != AllNamespaces && len(validation.IsDNS1123Label(role.Namespace)) > 0 {
-		return Role{}, fmt.Errorf("parse scope %q: %q is no namespace; %s stands for all", text, role.Namespace, AllNamespaces)
+		return Role{}, fmt.Errorf("parse scope %q: %q is not a namespace; %s means all", text, role.Namespace, AllNamespaces)
 	}
 	return role, nil
 }

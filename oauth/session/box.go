@@ -41,7 +41,7 @@ func (b *Box) Open(name, text string, into any) error {
 // newCodecs returns a codec for each secret. A maxAge of 0 is without limit.
 func newCodecs(maxAge time.Duration, secrets []Secret) (codecs []securecookie.Codec, err error) {
 	if len(secrets) == 0 {
-		return nil, fmt.Errorf("make sessions: there is no secret")
+		return nil, fmt.Errorf("create sessions: no secret is configured")
 	}
 	for i, secret := range secrets {
 		if err := secret.validate(); err != nil {

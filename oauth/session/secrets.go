@@ -38,10 +38,10 @@ func ReadSecrets(path string) ([]Secret, error) {
 	var file legacyv1.SessionSecrets
 	if err := yaml.UnmarshalStrict(content, &file); err != nil {
 		// the cause would show a secret
-		return nil, fmt.Errorf("read session secrets %q: it is no SessionSecrets", path)
+		return nil, fmt.Errorf("read session secrets %q: it is not a SessionSecrets object", path)
 	}
 	if len(file.Secrets) == 0 {
-		return nil, fmt.Errorf("read session secrets %q: it holds none", path)
+		return nil, fmt.Errorf("read session secrets %q: it contains none", path)
 	}
 	var secrets []Secret
 	for i, secret := range file.Secrets {

@@ -57,11 +57,11 @@ func (o objects[T]) store() (*registry.Store, error) {
 
 // typed converts the result of a store.
 func typed[T runtime.Object](object runtime.Object, err error) (T, error) {
-	result, ok := object.(T)
+	value, ok := object.(T)
 	if err == nil && !ok {
-		err = fmt.Errorf("read object: is a %T", object)
+		err = fmt.Errorf("read object: it is a %T", object)
 	}
-	return result, err
+	return value, err
 }
 
 func (o objects[T]) get(ctx context.Context, name, version string) (T, error) {
@@ -92,8 +92,8 @@ func (o objects[T]) Where(ctx context.Context, field, value string) (all []T, er
 		return nil, err
 	}
 	err = meta.EachListItem(list, func(object runtime.Object) error {
-		item, err := typed[T](object, nil)
-		all = append(all, item)
+		entry, err := typed[T](object, nil)
+		all = append(all, entry)
 		return err
 	})
 	return all, err

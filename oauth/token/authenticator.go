@@ -24,8 +24,8 @@ const GroupOAuth = "system:authenticated:oauth"
 var (
 	ErrExpired  = errors.New("the token has expired")
 	ErrInactive = errors.New("the token was not used for too long")
-	ErrNoUser   = errors.New("the user of the token does not exist any more")
-	ErrNoClient = errors.New("the service account that got the token does not exist any more")
+	ErrNoUser   = errors.New("the user of the token no longer exists")
+	ErrNoClient = errors.New("the service account that got the token no longer exists")
 )
 
 // Authenticator authenticates access tokens. It reads token and user from the API server's watch
@@ -52,7 +52,7 @@ func (a *Authenticator) AuthenticateToken(ctx context.Context,
 	if !ok {
 		return nil, false, nil
 	}
-	match, err := a.Tokens.Cached(ctx, name)
+	stored, err := a.Tokens.Cached(ctx, name)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, false, nil
@@ -61,29 +61,29 @@ func (a *Authenticator) AuthenticateToken(ctx context.Context,
 		return nil, false, errors.New("find access token: the store cannot be read")
 	}
 	now := time.Now()
-	if expired(match.CreationTimestamp, match.ExpiresIn, now) {
+	if expired(stored.CreationTimestamp, stored.ExpiresIn, now) {
 		return nil, false, ErrExpired
 	}
-	if timeout := match.InactivityTimeoutSeconds; expired(match.CreationTimestamp, int64(timeout), now) {
+	if timeout := stored.InactivityTimeoutSeconds; expired(stored.CreationTimestamp, int64(timeout), now) {
 		return nil, false, ErrInactive
 	} else if timeout > 0 && a.Used != nil {
-		a.Used(match)
+		a.Used(stored)
 	}
-	if owned, err := a.Accounts.Owns(ctx, match.ClientName, match); err != nil {
+	if owned, err := a.Accounts.Owns(ctx, stored.ClientName, stored); err != nil {
 		return nil, false, err
 	} else if !owned {
 		return nil, false, ErrNoClient
 	}
-	owner, err := a.Users.Cached(ctx, match.UserName)
+	owner, err := a.Users.Cached(ctx, stored.UserName)
 	switch {
-	case apierrors.IsNotFound(err) || err == nil && string(owner.UID) != match.UserUID:
+	case apierrors.IsNotFound(err) || err == nil && string(owner.UID) != stored.UserUID:
 		return nil, false, ErrNoUser
 	case err != nil:
-		return nil, false, fmt.Errorf("find user %q of access token: %w", match.UserName, err)
+		return nil, false, fmt.Errorf("find user %q of access token: %w", stored.UserName, err)
 	}
 	info := &user.DefaultInfo{Name: owner.Name, UID: string(owner.UID), Groups: append(a.Groups(owner.Name), GroupOAuth)}
-	if len(match.Scopes) > 0 {
-		info.Extra = map[string][]string{scope.ExtraKey: match.Scopes}
+	if len(stored.Scopes) > 0 {
+		info.Extra = map[string][]string{scope.ExtraKey: stored.Scopes}
 	}
 	return &authenticator.Response{User: info}, true, nil
 }

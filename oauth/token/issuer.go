@@ -131,7 +131,7 @@ func (i *Issuer) Redeem(ctx context.Context, c *client.Client, code string,
 	if err := i.Codes.Delete(ctx, name); apierrors.IsNotFound(err) {
 		return Grant{}, ErrInvalidCode
 	} else if err != nil {
-		return Grant{}, fmt.Errorf("use up code: %w", err)
+		return Grant{}, fmt.Errorf("delete code: %w", err)
 	}
 	return Grant{
 		Client: c, UserName: existing.UserName, UserUID: existing.UserUID, Scopes: existing.Scopes, RedirectURI: existing.RedirectURI, Code: name,
@@ -142,7 +142,7 @@ func (i *Issuer) Redeem(ctx context.Context, c *client.Client, code string,
 func (i *Issuer) revoke(ctx context.Context, c *client.Client, code string) error {
 	tokens, err := i.Tokens.Where(ctx, "authorizeToken", code)
 	if err != nil {
-		return fmt.Errorf("find tokens of a code that came again: %w", err)
+		return fmt.Errorf("find tokens of a reused code: %w", err)
 	}
 	var problems []error
 	for _, token := range tokens {
@@ -150,7 +150,7 @@ func (i *Issuer) revoke(ctx context.Context, c *client.Client, code string) erro
 			continue
 		}
 		if err := i.Tokens.Delete(ctx, token.Name); err != nil && !apierrors.IsNotFound(err) {
-			problems = append(problems, fmt.Errorf("revoke token of a code that came again: %w", err))
+			problems = append(problems, fmt.Errorf("revoke token of a reused code: %w", err))
 		}
 	}
 	return errors.Join(problems...)

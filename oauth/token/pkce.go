@@ -31,7 +31,7 @@ func CheckChallenge(challenge, method string) (string, error) {
 	case challenge == "" && method == "":
 		return "", nil
 	case challenge == "":
-		return "", fmt.Errorf("code_challenge is missing, code_challenge_method is %q", method)
+		return "", fmt.Errorf("code_challenge is missing, but code_challenge_method is %q", method)
 	case !codeText.MatchString(challenge):
 		return "", fmt.Errorf("code_challenge must be 43 to 128 letters, digits or -._~")
 	}

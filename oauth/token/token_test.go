@@ -15,7 +15,7 @@ func TestNameOfObjectIsDerivedFromSecret(t *testing.T) {
 		}
 		seen[secret] = true
 		if strings.Contains(name, strings.TrimPrefix(secret, prefix)) {
-			t.Fatal("the name of the object holds the secret")
+			t.Fatal("the name of the object contains the secret")
 		}
 		if other, ok := Name(name); ok && other == name {
 			t.Fatal("the name of the object is itself a token")

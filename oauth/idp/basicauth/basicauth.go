@@ -45,7 +45,7 @@ func (p *Provider) AuthenticatePassword(ctx context.Context,
 	}
 	request, err := http.NewRequest(http.MethodGet, p.URL, nil)
 	if err != nil {
-		return nil, fmt.Errorf("ask identity provider: %w", err)
+		return nil, fmt.Errorf("call identity provider: %w", err)
 	}
 	request.SetBasicAuth(user, password)
 	request.Header.Set("Accept", "application/json")
@@ -57,11 +57,11 @@ func (p *Provider) AuthenticatePassword(ctx context.Context,
 	case reply.StatusCode == http.StatusUnauthorized:
 		return nil, idp.ErrRefused
 	case reply.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("identity provider %s answers %s", request.URL.Host, reply.Status)
+		return nil, fmt.Errorf("identity provider %s responds with %s", request.URL.Host, reply.Status)
 	case resp.Error != "":
-		return nil, fmt.Errorf("identity provider %s answers with an error", request.URL.Host)
+		return nil, fmt.Errorf("identity provider %s responds with an error", request.URL.Host)
 	case resp.Subject == "":
-		return nil, errors.New("the answer of the identity provider names nobody: sub is missing")
+		return nil, errors.New("the response of the identity provider has no user: sub is missing")
 	}
 	return &idp.Identity{UserName: resp.Subject, PreferredUserName: resp.PreferredUserName, Name: resp.Name, Email: resp.Email}, nil
 }

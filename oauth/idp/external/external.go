@@ -84,7 +84,7 @@ func (p *Provider) AuthenticateCallback(ctx context.Context, callback string,
 		return nil, err
 	}
 	if identity.UserName == "" {
-		return nil, errors.New("the answer of the identity provider names nobody")
+		return nil, errors.New("the response of the identity provider has no user")
 	}
 	return identity, nil
 }
@@ -94,13 +94,13 @@ func (p *Provider) AuthenticateCallback(ctx context.Context, callback string,
 func explain(err error) error {
 	var rejection *oauth2.RetrieveError
 	if errors.As(err, &rejection) && rejection.Response != nil {
-		return fmt.Errorf("exchange code at identity provider: it answers %s", rejection.Response.Status)
+		return fmt.Errorf("exchange code at identity provider: it responds with %s", rejection.Response.Status)
 	}
 	var unreachable *url.Error
 	if errors.As(err, &unreachable) {
 		return fmt.Errorf("exchange code at identity provider: %w", unreachable.Err)
 	}
-	return errors.New("exchange code at identity provider: the answer holds no token")
+	return errors.New("exchange code at identity provider: the response contains no token")
 }
 
 // API sends requests with the user's token.
@@ -117,7 +117,7 @@ type API struct {
 func (a *API) Get(ctx context.Context, address string, result any) (http.Header, error) {
 	request, err := http.NewRequest(http.MethodGet, address, nil)
 	if err != nil {
-		return nil, fmt.Errorf("ask identity provider: %w", err)
+		return nil, fmt.Errorf("call identity provider: %w", err)
 	}
 	request.Header.Set("Authorization", "Bearer "+a.token)
 	request.Header.Set("Accept", "application/json")
@@ -126,7 +126,7 @@ func (a *API) Get(ctx context.Context, address string, result any) (http.Header,
 		return nil, err
 	}
 	if answer.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("identity provider %s answers %s", request.URL.Host, answer.Status)
+		return nil, fmt.Errorf("identity provider %s responds with %s", request.URL.Host, answer.Status)
 	}
 	return answer.Header, nil
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // ErrUnknownUser reports a user who is not in the file.
-var ErrUnknownUser = errors.New("the file has no such user")
+var ErrUnknownUser = errors.New("the file does not contain the user")
 
 // List names the users of a file in their order. A file that does not exist has none.
 func List(path string) ([]string, error) {
@@ -81,7 +81,7 @@ func edit(path string, change func([]entry) ([]entry, error)) error {
 
 func checkUser(user string) error {
 	if user == "" || strings.ContainsAny(user, ":/%\r\n") || user != strings.TrimSpace(user) || strings.HasPrefix(user, "#") || user == "~" || len(user) > maxUser {
-		return fmt.Errorf("user name %q cannot be used: it must have 1 to %d bytes without : / %% and line ends, no space at its ends and no # in front, and not be ~", user, maxUser)
+		return fmt.Errorf("user name %q cannot be used: it must have 1 to %d bytes, without : / %% and line breaks, must not begin with # or a space or end with a space, and must not be ~", user, maxUser)
 	}
 	return nil
 }

@@ -108,7 +108,7 @@ func matchesBy(parse htpasswd.PasswdParser, hash, password string) bool {
 func (p Provider) Check() error {
 	_, err := read(p.File)
 	if err != nil {
-		return errors.Join(err, errors.New("make it with: slipway htpasswd set USER"))
+		return errors.Join(err, errors.New("create it with: slipway htpasswd set USER"))
 	}
 	return nil
 }

@@ -137,13 +137,13 @@ func TestEachLoginComparesOneBcryptHash(t *testing.T) {
 		}
 	}
 	if cost, err := bcrypt.Cost([]byte(dummyHash)); cost != bcrypt.DefaultCost || err != nil {
-		t.Errorf("the hash of nobody has cost %d, %v, want %d, as new passwords", cost, err, bcrypt.DefaultCost)
+		t.Errorf("the dummy hash has cost %d, %v, want %d, as new passwords", cost, err, bcrypt.DefaultCost)
 	}
 }
 
 func TestUnknownUserMatchesNoPassword(t *testing.T) {
 	provider := Provider{File: write(t, users), compare: func(_, _ []byte) error { return nil }}
 	if _, err := provider.AuthenticatePassword(t.Context(), "eve", "secret"); !errors.Is(err, idp.ErrRefused) {
-		t.Errorf("a password that somebody else has: %v", err)
+		t.Errorf("a password that another user has: %v", err)
 	}
 }

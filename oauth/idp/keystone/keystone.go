@@ -36,12 +36,12 @@ func (p *Provider) AuthenticatePassword(ctx context.Context,
 	}
 	body, err := json.Marshal(question(user, password, p.Domain))
 	if err != nil {
-		return nil, errors.New("make request for Keystone")
+		return nil, errors.New("create request to Keystone")
 	}
 	address := strings.TrimSuffix(strings.TrimRight(p.URL, "/"), "/v3") + "/v3/auth/tokens"
 	request, err := http.NewRequest(http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
-		return nil, fmt.Errorf("ask Keystone: %w", err)
+		return nil, fmt.Errorf("call Keystone: %w", err)
 	}
 	request.Header.Set("Content-Type", "application/json")
 	var answer struct {
@@ -57,9 +57,9 @@ func (p *Provider) AuthenticatePassword(ctx context.Context,
 	case reply.StatusCode == http.StatusUnauthorized:
 		return nil, idp.ErrRefused
 	case reply.StatusCode != http.StatusCreated:
-		return nil, fmt.Errorf("Keystone %s answers %s", request.URL.Host, reply.Status)
+		return nil, fmt.Errorf("Keystone %s responds with %s", request.URL.Host, reply.Status)
 	case existing.ID == "" || existing.Name == "":
-		return nil, errors.New("the answer of Keystone names nobody")
+		return nil, errors.New("the response of Keystone has no user")
 	case p.UseID:
 		return &idp.Identity{UserName: existing.ID, PreferredUserName: existing.Name}, nil
 	}

@@ -65,7 +65,7 @@ func (p *Provider) AuthenticatePassword(ctx context.Context,
 	case len(entries) == 0:
 		return nil, idp.ErrRefused
 	case len(entries) > 1:
-		return nil, fmt.Errorf("%d entries have the %s that was given; it must be of one", len(entries), p.UserAttribute)
+		return nil, fmt.Errorf("%d entries have the same %s as the user name; it must be unique", len(entries), p.UserAttribute)
 	}
 	entry := entries[0]
 	if err := conn.Conn.Bind(entry.DN, password); err != nil {
@@ -79,7 +79,7 @@ func (p *Provider) AuthenticatePassword(ctx context.Context,
 		Name: ldap.Value(entry, p.Name), Email: ldap.Value(entry, p.Email),
 	}
 	if identity.UserName == "" {
-		return nil, errors.New("the user's entry has none of the attributes of attributes.id")
+		return nil, errors.New("the user's entry has none of the attributes in attributes.id")
 	}
 	return identity, nil
 }

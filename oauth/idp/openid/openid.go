@@ -70,7 +70,7 @@ func (s Settings) identify(ctx context.Context, api *external.API, token *oauth2
 		return nil, err
 	}
 	if nonce, _ := claims["nonce"].(string); nonce == "" || nonce != api.Nonce {
-		return nil, errors.New("the ID token of the identity provider is of another login: its nonce is wrong")
+		return nil, errors.New("the ID token of the identity provider belongs to another login: its nonce is wrong")
 	}
 	if s.UserInfoURL != "" {
 		if err := s.more(ctx, api, claims); err != nil {
@@ -98,7 +98,7 @@ func (s Settings) more(ctx context.Context, api *external.API, claims map[string
 		return err
 	}
 	if info["sub"] != claims["sub"] {
-		return errors.New("the user information of the identity provider is of another person than the ID token")
+		return errors.New("the user information of the identity provider is for another user than the ID token")
 	}
 	maps.Copy(claims, info)
 	return nil
@@ -121,7 +121,7 @@ func check(claims map[string]any, client string, now time.Time) error {
 		return errors.New("the ID token of the identity provider has expired")
 	}
 	if subject, _ := claims["sub"].(string); subject == "" {
-		return errors.New("the ID token of the identity provider names nobody: sub is missing")
+		return errors.New("the ID token of the identity provider has no user: sub is missing")
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ type description struct {
 }
 
 // errUndescribed reports an issuer without a discovery document.
-var errUndescribed = errors.New("the issuer of the ID token does not describe itself")
+var errUndescribed = errors.New("the issuer of the ID token has no discovery document")
 
 // verify checks issuer, signature, audience and time of an ID token, and returns its claims. If the
 // issuer is neither configured nor derivable, the TLS connection to the token endpoint
@@ -68,7 +68,7 @@ func (v *verifier) verify(ctx context.Context, token string) (map[string]any, er
 		return claims, nil
 	}
 	if _, err := issuer.Verify(oidc.ClientContext(ctx, v.settings.Client), token); err != nil {
-		return nil, errors.New("the ID token of the identity provider is not verified: its issuer, its signature, its audience or its time is wrong")
+		return nil, errors.New("the ID token of the identity provider cannot be verified: its issuer, signature, audience or time is wrong")
 	}
 	return claims, nil
 }
@@ -121,7 +121,7 @@ func (v *verifier) plausible(issuer string) bool {
 func (v *verifier) describe(ctx context.Context, issuer string) (*description, error) {
 	request, err := http.NewRequest(http.MethodGet, strings.TrimSuffix(issuer, "/")+"/.well-known/openid-configuration", nil)
 	if err != nil {
-		return nil, fmt.Errorf("ask issuer of ID tokens: %w", err)
+		return nil, fmt.Errorf("read discovery document of issuer: %w", err)
 	}
 	d := &description{}
 	answer, err := remote.JSON(ctx, v.settings.Client, request, d)
@@ -132,7 +132,7 @@ func (v *verifier) describe(ctx context.Context, issuer string) (*description, e
 	keys, err := url.Parse(d.KeysURL)
 	switch {
 	case answer.StatusCode >= http.StatusInternalServerError:
-		return nil, fmt.Errorf("the issuer of ID tokens answers %d", answer.StatusCode)
+		return nil, fmt.Errorf("the issuer of ID tokens responds with status %d", answer.StatusCode)
 	case answer.StatusCode != http.StatusOK, d.Issuer != issuer, err != nil, keys.Scheme != "https":
 		return nil, errUndescribed
 	case derived && d.TokenURL != v.settings.TokenURL:

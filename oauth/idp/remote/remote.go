@@ -81,7 +81,7 @@ func Authorities(file string) (*x509.CertPool, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(content) {
-		return nil, fmt.Errorf("read certificate authority %q: it holds no certificate", file)
+		return nil, fmt.Errorf("read certificate authority %q: it contains no certificate", file)
 	}
 	return pool, nil
 }
@@ -93,15 +93,15 @@ func JSON(ctx context.Context, client *http.Client, request *http.Request,
 	result any) (*http.Response, error) {
 	answer, err := client.Do(request.WithContext(ctx))
 	if err != nil {
-		return nil, fmt.Errorf("ask identity provider: %w", err)
+		return nil, fmt.Errorf("call identity provider: %w", err)
 	}
 	defer answer.Body.Close()
 	content, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
 	if err != nil {
-		return nil, fmt.Errorf("read answer of %s: %w", request.URL.Host, err)
+		return nil, fmt.Errorf("read response of %s: %w", request.URL.Host, err)
 	}
 	if len(content) > maxAnswer {
-		return nil, fmt.Errorf("read answer of %s: it has more than %d bytes", request.URL.Host, maxAnswer)
+		return nil, fmt.Errorf("read response of %s: it has more than %d bytes", request.URL.Host, maxAnswer)
 	}
 	if answer.StatusCode != http.StatusOK && answer.StatusCode != http.StatusCreated {
 		return answer, nil
@@ -110,7 +110,7 @@ func JSON(ctx context.Context, client *http.Client, request *http.Request,
 		return answer, nil
 	}
 	if err := json.Unmarshal(content, result); err != nil {
-		return nil, fmt.Errorf("read answer of %s: it is no JSON of the expected form", request.URL.Host)
+		return nil, fmt.Errorf("read response of %s: it is not JSON in the expected format", request.URL.Host)
 	}
 	return answer, nil
 }
