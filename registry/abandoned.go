@@ -34,7 +34,7 @@ func (c *collection) abandoned(ctx context.Context) error {
 		return nil
 	})
 	if err != nil && !missing(err) {
-		return fmt.Errorf("look for abandoned uploads: %w", err)
+		return fmt.Errorf("list abandoned uploads: %w", err)
 	}
 	for key, last := range changed {
 		if lastWrite := c.lastWrite(path.Base(key)); lastWrite.After(last) {

@@ -21,25 +21,25 @@ import (
 	"github.com/slipway-platform/slipway/internal/clientaddr"
 )
 
-// Users come with a token of the API server, as the password of basic authentication or as the
-// bearer token that the path below gives them for it.
+// Users authenticate with a token of the API server: as the password of basic authentication, or as
+// a bearer token from tokenPath.
 
-// tokenPath answers docker's token protocol.
+// tokenPath serves Docker's token protocol.
 const tokenPath = "/openshift/token"
 
-// anonymousToken is the bearer token of whoever has no credentials.
+// anonymousToken is the bearer token of clients without credentials.
 const anonymousToken = "anonymous"
 
-// caller is who asks: a user's token, or nobody in particular.
+// caller is the sender of a request: a user, or an anonymous client.
 type caller struct {
-	token   string
-	known   bool   // there were credentials
-	address string // of the client
+	token          string
+	hasCredentials bool   // the request has credentials
+	address        string // of the client
 }
 
 func (c caller) anonymous() bool { return c.token == "" }
 
-// callerOf reads a request's credentials.
+// callerOf returns the caller of a request.
 func callerOf(r *http.Request) caller {
 	address := clientaddr.Network(r.RemoteAddr)
 	if _, password, ok := r.BasicAuth(); ok {
@@ -55,17 +55,17 @@ func callerOf(r *http.Request) caller {
 	return caller{token, true, address}
 }
 
-// as connects with the rights of the caller.
+// as returns a client configuration with the rights of the caller.
 func (s *server) as(c caller) *rest.Config {
 	config := rest.AnonymousClientConfig(s.Client)
 	config.BearerToken = c.token
 	return config
 }
 
-// errUnknown says that the API server does not know the caller's token.
+// errUnknown reports that the API server rejects the caller's token.
 var errUnknown = fmt.Errorf("the token is not valid: log in again")
 
-// authenticate says whether the API server knows the caller.
+// authenticate returns an error if the API server rejects the caller's token.
 func (s *server) authenticate(ctx context.Context, c caller) error {
 	free, err := s.turn(ctx, c)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *server) authenticate(ctx context.Context, c caller) error {
 	return err
 }
 
-// turn waits until the shares of the caller's address and token have a place for a question to the
+// turn waits until the shares of the caller's address and token have a slot for a request to the
 // API server.
 func (s *server) turn(ctx context.Context, c caller) (free func(), err error) {
 	if s.shares == nil {
@@ -104,8 +104,8 @@ func (s *server) turn(ctx context.Context, c caller) (free func(), err error) {
 	}, nil
 }
 
-// may says whether the caller has a right. Requests that ask the same at the same time, such as
-// those of many nodes that start one image, get the answer to one question.
+// may reports whether the caller has a right. Concurrent requests for the same right, such as those
+// of many nodes that start one image, share one review.
 func (s *server) may(ctx context.Context, c caller, right kubeauthorizationv1.ResourceAttributes) (bool, error) {
 	free, err := s.turn(ctx, c)
 	if err != nil {
@@ -115,7 +115,7 @@ func (s *server) may(ctx context.Context, c caller, right kubeauthorizationv1.Re
 	right.Group = "image.openshift.io"
 	question := strings.Join([]string{c.token, right.Verb, right.Namespace, right.Resource, right.Subresource, right.Name}, "\n")
 	answers := s.reviewed.DoChan(question, func() (any, error) {
-		// others wait for the answer too
+		// Other requests wait for the result, too.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewTimeout)
 		defer cancel()
 		return s.review(ctx, c, right)
@@ -129,10 +129,10 @@ func (s *server) may(ctx context.Context, c caller, right kubeauthorizationv1.Re
 	}
 }
 
-// reviewTimeout is how long the API server may take to say whether somebody has a right.
+// reviewTimeout limits the review of a right.
 const reviewTimeout = time.Minute
 
-// review asks the API server whether the caller has a right.
+// review requests a review of the caller's right from the API server.
 func (s *server) review(ctx context.Context, c caller, right kubeauthorizationv1.ResourceAttributes) (bool, error) {
 	free, err := s.lookups.take(ctx)
 	if err != nil {
@@ -163,15 +163,15 @@ func layers(verb, namespace, stream string) kubeauthorizationv1.ResourceAttribut
 	return kubeauthorizationv1.ResourceAttributes{Verb: verb, Namespace: namespace, Resource: "imagestreams", Subresource: "layers", Name: stream}
 }
 
-// pruning is the right to remove what no stream refers to.
+// pruning is the right to remove unreferenced content.
 func pruning() kubeauthorizationv1.ResourceAttributes {
 	return kubeauthorizationv1.ResourceAttributes{Verb: "delete", Resource: "images"}
 }
 
-// allowed answers the request itself if the caller lacks a right.
+// allowed reports whether the caller has a right. If not, it sends the response.
 func (s *server) allowed(w http.ResponseWriter, r *http.Request, right kubeauthorizationv1.ResourceAttributes) bool {
 	c := callerOf(r)
-	if !c.known {
+	if !c.hasCredentials {
 		challenge(w, r, errcode.ErrorCodeUnauthorized.WithMessage("authentication required"))
 		return false
 	}
@@ -184,7 +184,7 @@ func (s *server) allowed(w http.ResponseWriter, r *http.Request, right kubeautho
 	case errors.Is(err, errBusy):
 		serveBusy(w, err.Error())
 	case err != nil:
-		serveError(w, errcode.ErrorCodeUnavailable.WithMessage("the API server did not answer: "+err.Error()))
+		serveError(w, errcode.ErrorCodeUnavailable.WithMessage("the API server did not respond: "+err.Error()))
 	case c.anonymous():
 		challenge(w, r, errcode.ErrorCodeUnauthorized.WithMessage("authentication required"))
 	default:
@@ -200,7 +200,7 @@ func resourceOf(right kubeauthorizationv1.ResourceAttributes) string {
 	return right.Resource + "/" + right.Subresource + " of " + fmt.Sprintf("%q", right.Name)
 }
 
-// challenge tells a client where tokens are to be had.
+// challenge sends a response with the URL that issues tokens.
 func challenge(w http.ResponseWriter, r *http.Request, err errcode.Error) {
 	w.Header().Set("WWW-Authenticate", fmt.Sprintf("Bearer realm=%q", "https://"+r.Host+tokenPath))
 	serveError(w, err)
@@ -208,17 +208,17 @@ func challenge(w http.ResponseWriter, r *http.Request, err errcode.Error) {
 
 func serveError(w http.ResponseWriter, err error) { _ = errcode.ServeJSON(w, err) }
 
-// serveToken gives the token in basic authentication back as a bearer token, after the API server
-// has confirmed it.
+// serveToken returns the token in basic authentication as a bearer token if the API server accepts
+// it.
 func (s *server) serveToken(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet { // clients then use GET
+	if r.Method != http.MethodGet { // clients then retry with GET
 		w.Header().Set("Allow", http.MethodGet)
 		http.Error(w, "use GET", http.StatusMethodNotAllowed)
 		return
 	}
 	c := callerOf(r)
 	token := anonymousToken
-	if c.known && !c.anonymous() {
+	if c.hasCredentials && !c.anonymous() {
 		if err := s.authenticate(r.Context(), c); errors.Is(err, errBusy) {
 			serveBusy(w, err.Error())
 			return
@@ -233,10 +233,10 @@ func (s *server) serveToken(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"token": token, "access_token": token})
 }
 
-// serveBase answers /v2/, by which clients find out whether their credentials are good.
+// serveBase serves /v2/, which clients request to check their credentials.
 func (s *server) serveBase(w http.ResponseWriter, r *http.Request) {
 	c := callerOf(r)
-	if !c.known {
+	if !c.hasCredentials {
 		challenge(w, r, errcode.ErrorCodeUnauthorized.WithMessage("authentication required"))
 		return
 	}

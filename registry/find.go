@@ -70,9 +70,9 @@ func (s *server) findInIndexes(ctx context.Context, stream *imagev1.ImageStream,
 	for _, tag := range stream.Status.Tags {
 		for _, event := range tag.Items {
 			if slices.Contains(content.Images[event.Image].Manifests, digest) {
-				_, proven := content.Images[digest]
+				_, verified := content.Images[digest]
 				at, err := s.sourceOf(stream, tag.Tag, event)
-				return location{digest, at, !proven}, err == nil, err
+				return location{digest, at, !verified}, err == nil, err
 			}
 		}
 	}

@@ -26,7 +26,7 @@ func (s *store) upload(w http.ResponseWriter, r *http.Request, refused func() er
 		return
 	}
 	err := refused()
-	if err == nil && !full(answer.kept.Bytes()) {
+	if err == nil && !full(answer.buffered.Bytes()) {
 		answer.release()
 		return
 	}
@@ -95,8 +95,8 @@ const maxFailure = 64 << 10
 // failing buffers responses with server errors and passes others on.
 type failing struct {
 	http.ResponseWriter
-	status int
-	kept   bytes.Buffer
+	status   int
+	buffered bytes.Buffer
 }
 
 // WriteHeader passes the status on unless it is a server error.
@@ -111,7 +111,7 @@ func (f *failing) Write(p []byte) (int, error) {
 	if f.status < http.StatusInternalServerError {
 		return f.ResponseWriter.Write(p)
 	}
-	f.kept.Write(p[:min(len(p), maxFailure-f.kept.Len())])
+	f.buffered.Write(p[:min(len(p), maxFailure-f.buffered.Len())])
 	return len(p), nil
 }
 
@@ -120,5 +120,5 @@ func (f *failing) Unwrap() http.ResponseWriter { return f.ResponseWriter }
 
 func (f *failing) release() {
 	f.ResponseWriter.WriteHeader(f.status)
-	_, _ = f.ResponseWriter.Write(f.kept.Bytes())
+	_, _ = f.ResponseWriter.Write(f.buffered.Bytes())
 }

@@ -120,7 +120,7 @@ func (c *collection) sweep(ctx context.Context) error {
 				c.linked[layer.id.String()] = true
 				continue
 			}
-			kept, err := c.promises.unless(v.name, layer.name, func() error {
+			promised, err := c.promises.unless(v.name, layer.name, func() error {
 				if c.request.DryRun {
 					return nil
 				}
@@ -129,7 +129,7 @@ func (c *collection) sweep(ctx context.Context) error {
 			if err != nil && !missing(err) {
 				return fmt.Errorf("remove layer %q of repository %q: %w", layer.name, v.name, err)
 			}
-			if kept {
+			if promised {
 				c.inUse[layer.id.String()], c.linked[layer.id.String()] = true, true
 				continue
 			}
@@ -160,7 +160,7 @@ func (c *collection) sweep(ctx context.Context) error {
 // removeBlob removes a blob from the disk, unless a push relies on it.
 func (c *collection) removeBlob(ctx context.Context, vacuum storage.Vacuum, id digest.Digest) error {
 	var size int64
-	kept, err := c.promises.unless("", id, func() error {
+	promised, err := c.promises.unless("", id, func() error {
 		if file, err := c.driver.Stat(ctx, blobPath(id)); err == nil {
 			size = file.Size()
 		}
@@ -172,7 +172,7 @@ func (c *collection) removeBlob(ctx context.Context, vacuum storage.Vacuum, id d
 	if err != nil && !missing(err) {
 		return err
 	}
-	if !kept {
+	if !promised {
 		c.garbage.Blobs, c.garbage.Bytes = append(c.garbage.Blobs, id.String()), c.garbage.Bytes+size
 	}
 	return nil

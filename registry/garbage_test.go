@@ -165,16 +165,16 @@ func TestUnsharedBlobsOfRemovedImageAreRemoved(t *testing.T) {
 	request.DryRun = false
 	garbage := g.collect(collection{request: request, images: images})
 	if !slices.Equal(garbage.Blobs, dry.Blobs) || !slices.Equal(garbage.Layers, dry.Layers) || !slices.Equal(garbage.Manifests, dry.Manifests) || garbage.Bytes != dry.Bytes {
-		t.Errorf("a dry run says %+v, then went %+v", dry, garbage)
+		t.Errorf("a dry run returns %+v, then removed %+v", dry, garbage)
 	}
 	if g.has("shop/app", old) || g.onDisk(digestOf(t, layer)) || g.onDisk(old) {
-		t.Error("the image is still there")
+		t.Error("the image still exists")
 	}
 	if !g.has("shop/other", remaining) {
 		t.Error("an image that shares a layer lost it")
 	}
 	if garbage.Bytes == 0 || !slices.Contains(garbage.Blobs, digestOf(t, layer)) || slices.Contains(garbage.Blobs, digestOf(t, shared)) {
-		t.Errorf("went %+v", garbage)
+		t.Errorf("removed %+v", garbage)
 	}
 	if second := g.push("shop/app", shared, layer); second != old || !g.has("shop/app", old) {
 		t.Error("a removed image cannot be pushed again")
@@ -198,7 +198,7 @@ func TestImagesOfIndexAreRemovedWithIt(t *testing.T) {
 	}
 	both := record.GarbageRequest{Images: []record.GarbageImage{{Digest: full, Repositories: []string{"shop/app"}, Blobs: []string{part}}}}
 	if garbage := g.collect(collection{request: both}); len(garbage.Manifests) != 2 || len(garbage.Blobs) != 4 || g.has("shop/app", part) {
-		t.Errorf("of the index went %+v", garbage)
+		t.Errorf("the index: removed %+v", garbage)
 	}
 }
 
@@ -208,10 +208,10 @@ func TestOldUnusedBlobsAreRemoved(t *testing.T) {
 	request := record.GarbageRequest{Everything: true}
 	images := map[string][]string{remaining: nil}
 	if garbage := g.collect(collection{request: request, images: images, now: time.Now()}); len(garbage.Blobs)+len(garbage.Manifests)+len(garbage.Layers) > 0 {
-		t.Errorf("of a push under way went %+v", garbage)
+		t.Errorf("a push under way: removed %+v", garbage)
 	}
 	if garbage := g.collect(collection{request: request, images: images, now: time.Now().Add(2 * time.Hour)}); len(garbage.Blobs) != 3 || len(garbage.Manifests) != 1 {
-		t.Errorf("went %+v", garbage)
+		t.Errorf("removed %+v", garbage)
 	}
 	if g.has("shop/lost", unused) || !g.has("shop/kept", remaining) {
 		t.Error("the wrong image went")
@@ -243,7 +243,7 @@ func TestImageKeepsNoLayersOfAnotherProject(t *testing.T) {
 			now := time.Now().Add(2 * uploadAge)
 			g.collect(collection{request: request(old), images: images, streams: streams, now: now})
 			if g.has("shop/app", old) {
-				t.Fatal("the image is still there")
+				t.Fatal("the image still exists")
 			}
 			if exists(t, g.store, digestOf(t, layer)) {
 				t.Error("the layer stays on the disk, though no repository has it")

@@ -124,8 +124,8 @@ func TestUploadsLeaveTheReserveOfTheDisk(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "filler"), make([]byte, 3<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if note := s.diskNote(); !strings.Contains(note, "pushes are refused") {
-		t.Errorf("the status says %q", note)
+	if note := s.diskNote(); !strings.Contains(note, "pushes are rejected") {
+		t.Errorf("the status is %q", note)
 	}
 	if status, body := send(t, front, 1, true); status != http.StatusInsufficientStorage {
 		t.Errorf("an upload to a full disk: %d %s", status, body)

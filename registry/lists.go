@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// serveCatalog lists all image streams as repositories. The caller needs the right to list them.
+// serveCatalog lists all image streams as repositories. This requires the right to list them.
 func (s *server) serveCatalog(w http.ResponseWriter, r *http.Request) {
 	if !s.allowed(w, r, kubeauthorizationv1.ResourceAttributes{Verb: "list", Resource: "imagestreams"}) {
 		return

@@ -29,7 +29,7 @@ func newNamespaces(deps *controller.Deps) (*namespaces, error) {
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: func(any) {
 		select {
 		case n.deleted <- struct{}{}:
-		default: // there is one already
+		default: // a value is already waiting
 		}
 	}})
 	deps.Start()
@@ -45,8 +45,8 @@ func (n *namespaces) get(name string) *corev1.Namespace {
 	return object.(*corev1.Namespace)
 }
 
-// uid returns the UID of a namespace, or "" if there is none. It asks the API server if the cache
-// does not have the namespace.
+// uid returns the UID of a namespace, or "" if there is none. It requests the namespace from the
+// API server if it is not in the cache.
 func (n *namespaces) uid(ctx context.Context, name string) (types.UID, error) {
 	if namespace := n.get(name); namespace != nil {
 		return namespace.UID, nil
@@ -68,7 +68,7 @@ func (n *namespaces) quota(name string, standard int64) int64 {
 		return standard
 	}
 	quota, err := ParseQuota(namespace.Annotations[QuotaAnnotation])
-	if err != nil { // it says nothing
+	if err != nil { // The annotation is not valid.
 		return standard
 	}
 	return quota

@@ -72,10 +72,10 @@ func (s *server) claimProject(ctx context.Context, store *store, project string)
 	}
 	if err == nil && types.UID(owner) != uid {
 		if store.readOnly {
-			return fmt.Errorf("what the read-only registry has of project %q is of a deleted one of that name", project)
+			return fmt.Errorf("the read-only registry contains content of a deleted project named %q", project)
 		}
 		if err := s.removeProjects(ctx, store, []string{project}); err != nil {
-			return fmt.Errorf("remove what a deleted project %q left: %w", project, err)
+			return fmt.Errorf("remove content of deleted project %q: %w", project, err)
 		}
 	}
 	if !store.readOnly && types.UID(owner) != uid {

@@ -75,7 +75,7 @@ func TestContentOfDeletedProjectIsRemoved(t *testing.T) {
 		t.Errorf("there are the projects %q, %v", dirs, err)
 	}
 	if _, err := s.images.Images().Get(t.Context(), deleted, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("the record of an image that nobody has: %v", err)
+		t.Errorf("the record of an image that no repository has: %v", err)
 	}
 	for _, name := range []string{promoted, staying} {
 		if _, err := s.images.Images().Get(t.Context(), name, metav1.GetOptions{}); err != nil {

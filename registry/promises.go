@@ -8,7 +8,7 @@ import (
 )
 
 // promises are the blobs of repositories on which a push relies until its manifest arrives: the
-// client was told that the registry has them, or has uploaded them. Garbage collection keeps these
+// registry reported that it has them, or the client uploaded them. Garbage collection keeps these
 // blobs for uploadAge. The zero value has no promises.
 type promises struct {
 	mu    sync.Mutex
@@ -65,15 +65,15 @@ func (p *promises) forget(ended func(repository string, promised time.Time) bool
 }
 
 // unless removes a blob, unless it is promised to a repository, or to any if repository is empty.
-// kept reports whether it is.
-func (p *promises) unless(repository string, id digest.Digest, remove func() error) (kept bool, err error) {
+// promised reports whether it is.
+func (p *promises) unless(repository string, id digest.Digest, remove func() error) (promised bool, err error) {
 	if p == nil {
 		return false, remove()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for name, promised := range p.blobs[id] {
-		if (repository == "" || name == repository) && time.Since(promised) < uploadAge {
+	for name, start := range p.blobs[id] {
+		if (repository == "" || name == repository) && time.Since(start) < uploadAge {
 			return true, nil
 		}
 	}

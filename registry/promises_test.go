@@ -48,13 +48,13 @@ func TestGarbageCollectionKeepsBlobsOfPushInProgress(t *testing.T) {
 				t.Fatalf("the push lost its layer: %+v", garbage)
 			}
 			if exists(t, g.store, old) {
-				t.Error("the manifest of the removed image is still there")
+				t.Error("the manifest of the removed image still exists")
 			}
 			// The push ends, or is given up.
 			s.promises.forget(func(string, time.Time) bool { return true })
 			g.collect(collection{request: record.GarbageRequest{Everything: true}, promises: &s.promises, now: time.Now().Add(2 * uploadAge)})
 			if exists(t, g.store, id) {
-				t.Error("the layer stays for ever")
+				t.Error("the layer stays forever")
 			}
 		})
 	}
@@ -68,13 +68,13 @@ func TestManifestReleasesPromises(t *testing.T) {
 	all.drop("shop/app", id)
 	removed := false
 	remove := func() error { removed = true; return nil }
-	if kept, err := all.unless("shop/app", id, remove); kept || err != nil || !removed {
-		t.Errorf("kept %v, %v after the manifest came", kept, err)
+	if promised, err := all.unless("shop/app", id, remove); promised || err != nil || !removed {
+		t.Errorf("kept %v, %v after the manifest came", promised, err)
 	}
 	removed = false
 	for _, repository := range []string{"shop/other", ""} {
-		if kept, err := all.unless(repository, id, remove); !kept || err != nil || removed {
-			t.Errorf("repository %q: kept %v, %v", repository, kept, err)
+		if promised, err := all.unless(repository, id, remove); !promised || err != nil || removed {
+			t.Errorf("repository %q: kept %v, %v", repository, promised, err)
 		}
 	}
 }

@@ -111,7 +111,7 @@ func (s *server) removeGarbage(w http.ResponseWriter, r *http.Request) {
 	}
 	garbage, err := s.collect(r.Context(), callerOf(r), request)
 	if err != nil {
-		serveError(w, errcode.ErrorCodeUnavailable.WithMessage("remove garbage: "+err.Error()))
+		serveError(w, errcode.ErrorCodeUnavailable.WithMessage("collect garbage: "+err.Error()))
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

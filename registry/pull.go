@@ -64,10 +64,10 @@ func (s *server) pullUnknown(w http.ResponseWriter, r *http.Request, store *stor
 
 // redirect returns the request for the same digest in another repository.
 func redirect(r *http.Request, repository, kind, digest string) *http.Request {
-	moved := r.Clone(r.Context())
-	moved.URL.Path = "/v2/" + repository + "/" + kind + "/" + digest
-	moved.URL.RawPath, moved.RequestURI = "", moved.URL.Path
-	return moved
+	forwarded := r.Clone(r.Context())
+	forwarded.URL.Path = "/v2/" + repository + "/" + kind + "/" + digest
+	forwarded.URL.RawPath, forwarded.RequestURI = "", forwarded.URL.Path
+	return forwarded
 }
 
 // remember caches the locations of an image's blobs for later requests.
@@ -110,8 +110,8 @@ func (s *server) pullThrough(w http.ResponseWriter, r *http.Request, t target, a
 	serveManifest(w, r, registryclient.Manifest{MediaType: image.DockerImageManifestMediaType, Digest: at.digest, Bytes: []byte(image.DockerImageManifest)})
 }
 
-// passOn serves a manifest from another registry. It does not trust that registry's claim to have
-// images of the cluster, because they can belong to other projects.
+// passOn serves a manifest from another registry. If that registry claims to have images of the
+// cluster, passOn ignores the claim, because they can belong to other projects.
 func (s *server) passOn(w http.ResponseWriter, r *http.Request, t target, at location) {
 	if s.isLoop(r) {
 		serveError(w, leadsBack(t, at.source))
@@ -123,7 +123,7 @@ func (s *server) passOn(w http.ResponseWriter, r *http.Request, t target, at loc
 	defer cancel()
 	manifest, err := s.client(r, t, at.source, account).Manifest(ctx, at.source.remote+"@"+at.digest)
 	if err != nil {
-		serveError(w, notThere(err, errcode.ErrorCodeManifestUnknown))
+		serveError(w, toResponse(err, errcode.ErrorCodeManifestUnknown))
 		return
 	}
 	if image, err := record.Of(record.Content{MediaType: manifest.MediaType, Manifest: manifest.Bytes}); err == nil {
@@ -143,13 +143,13 @@ func serveManifest(w http.ResponseWriter, r *http.Request, manifest registryclie
 	}
 }
 
-// notThere converts another registry's error to a response.
-func notThere(err error, unknown errcode.ErrorCode) errcode.Error {
+// toResponse converts another registry's error to a response.
+func toResponse(err error, unknown errcode.ErrorCode) errcode.Error {
 	switch registryclient.Status(err) {
 	case http.StatusNotFound:
 		return unknown.WithMessage(err.Error())
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return errcode.ErrorCodeDenied.WithMessage("the other registry refuses: " + err.Error())
+		return errcode.ErrorCodeDenied.WithMessage("the other registry rejects the request: " + err.Error())
 	}
 	return errcode.ErrorCodeUnavailable.WithMessage(err.Error())
 }
@@ -169,18 +169,18 @@ func (s *server) client(r *http.Request, t target, at source,
 	return client
 }
 
-// mostReturns limits how often a request can return to this registry: a stream can refer, under
+// maxReturns limits how often a request can return to this registry: a stream can refer, under
 // another address, to a stream of this registry that in turn refers elsewhere.
-const mostReturns = 3
+const maxReturns = 3
 
 // isLoop reports whether a request passed through this registry too often. A stream can refer to
 // this registry by an unknown address, and would otherwise be pulled through itself forever.
 func (s *server) isLoop(r *http.Request) bool {
-	return strings.Count(strings.Join(r.Header.Values("Via"), ","), s.name) >= mostReturns
+	return strings.Count(strings.Join(r.Header.Values("Via"), ","), s.name) >= maxReturns
 }
 
 func leadsBack(t target, at source) errcode.Error {
-	return errcode.ErrorCodeDenied.WithMessage(fmt.Sprintf("image stream %q says that its image is in %q, which leads back to it: import it from where it is", t.repository(), at.remote))
+	return errcode.ErrorCodeDenied.WithMessage(fmt.Sprintf("image stream %q refers to %q, which leads back to the stream: import the image from its original registry", t.repository(), at.remote))
 }
 
 // pullBlob serves a blob of a stream's images, wherever it is stored.
@@ -222,7 +222,7 @@ func (s *server) pullBlobThrough(w http.ResponseWriter, r *http.Request, store *
 	ctx := r.Context()
 	content, size, err := s.client(r, t, at, nil).Blob(ctx, at.remote, t.digest)
 	if err != nil {
-		serveError(w, notThere(err, errcode.ErrorCodeBlobUnknown))
+		serveError(w, toResponse(err, errcode.ErrorCodeBlobUnknown))
 		return
 	}
 	defer content.Close()
@@ -260,7 +260,7 @@ func (s *server) mirror(ctx context.Context, w io.Writer, content io.Reader, sto
 	dest := &copier{Writer: guarded{writer, func(bytes int64) error { return s.guard.take(ctx, store, t.namespace, bytes) }}}
 	if _, err := io.Copy(w, io.TeeReader(content, dest)); err != nil {
 		_ = writer.Cancel(ctx)
-		return fmt.Errorf("pass blob %q on: %w", t.digest, err)
+		return fmt.Errorf("forward blob %q: %w", t.digest, err)
 	}
 	if dest.err == nil {
 		_, dest.err = writer.Commit(ctx, ocispec.Descriptor{Digest: digest.Digest(t.digest), Size: size})

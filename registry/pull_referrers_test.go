@@ -84,7 +84,7 @@ func TestReferrersOfRemoteImageArePulledThrough(t *testing.T) {
 			return ids
 		}
 		if w := ask(s.pullManifest, "/v2/shop/app/manifests/"+bill, target{reference: bill}); w.Code != http.StatusNotFound {
-			t.Errorf("a registry %s: a manifest that nobody has listed: %d", name, w.Code)
+			t.Errorf("a registry %s: a manifest that is not listed: %d", name, w.Code)
 		}
 		if got := referrers(""); len(got) != 2 {
 			t.Errorf("a registry %s: referrers %s", name, got)

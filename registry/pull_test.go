@@ -13,14 +13,14 @@ import (
 func TestPullThroughLoopEnds(t *testing.T) {
 	client := imagefake.NewClientset()
 	s := &server{Registry: &Registry{Remotes: remotes()}, name: "registry-of-the-test", images: client.ImageV1()}
-	const most = 20
+	const maximum = 20
 	var request atomic.Int32
 	var host string
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		at, image := source{remote: host + "/shop/app"}, target{namespace: "shop", stream: "app", digest: someDigest}
 		switch {
 		case r.URL.Path == "/v2/":
-		case request.Add(1) > most:
+		case request.Add(1) > maximum:
 			http.NotFound(w, r)
 		case strings.Contains(r.URL.Path, "/manifests/"):
 			s.pullThrough(w, r, image, location{digest: someDigest, source: at})
@@ -38,7 +38,7 @@ func TestPullThroughLoopEnds(t *testing.T) {
 		}
 		answer.Body.Close()
 		n := request.Load()
-		if answer.StatusCode != http.StatusForbidden || n < mostReturns || n > 2*mostReturns {
+		if answer.StatusCode != http.StatusForbidden || n < maxReturns || n > 2*maxReturns {
 			t.Errorf("%s: %s after %d requests", path, answer.Status, n)
 		}
 	}

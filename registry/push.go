@@ -30,7 +30,7 @@ func (s *server) pushManifest(w http.ResponseWriter, r *http.Request, store *sto
 	defer account.Close()
 	manifest, err := io.ReadAll(account.Reader(http.MaxBytesReader(w, r.Body, maxManifest)))
 	if stderrors.Is(err, registryclient.ErrBusy) {
-		serveError(w, errcode.ErrorCodeTooManyRequests.WithMessage(fmt.Sprintf("the project %q pushes too many manifests at once: push again later", t.namespace)))
+		serveError(w, errcode.ErrorCodeTooManyRequests.WithMessage(fmt.Sprintf("the project %q pushes too many manifests at the same time: try again later", t.namespace)))
 		return
 	}
 	if err != nil {
@@ -107,7 +107,7 @@ func (s *server) tag(ctx context.Context, c caller, mapping *imagev1.ImageStream
 	}
 	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: mapping.Namespace, Name: mapping.Name}}
 	if _, err := user.ImageStreams(mapping.Namespace).Create(ctx, stream, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("make image stream %q: %w", mapping.Namespace+"/"+mapping.Name, err)
+		return fmt.Errorf("create image stream %q: %w", mapping.Namespace+"/"+mapping.Name, err)
 	}
 	_, err = s.images.ImageStreamMappings(mapping.Namespace).Create(ctx, mapping, metav1.CreateOptions{})
 	return err

@@ -21,7 +21,7 @@ import (
 // pulls for all projects, and no client can guess a token, which has 256 bits or a signature.
 func (s *server) serveRecorded(w http.ResponseWriter, r *http.Request) {
 	c := callerOf(r)
-	if !c.known {
+	if !c.hasCredentials {
 		s.serve(w, r)
 		return
 	}
@@ -45,13 +45,13 @@ func (c caller) id() string {
 // retryAfter is the delay, in seconds, after which a rejected client can try again.
 const retryAfter = 30
 
-// serveBusy asks the client to send the request again later.
+// serveBusy sends a response that lets the client retry later.
 func serveBusy(w http.ResponseWriter, message string) {
 	w.Header().Set("Retry-After", strconv.Itoa(retryAfter))
 	serveError(w, errcode.ErrorCodeTooManyRequests.WithMessage(message))
 }
 
-// shownURL is the address as the audit log has it: without the state of an upload, which is long.
+// shownURL is the URL in the audit log. It lacks the state of an upload, which is long.
 func shownURL(address *url.URL) *url.URL {
 	query := address.Query()
 	query.Del("_state")

@@ -65,7 +65,7 @@ func referrerDir(repository string, subject, id digest.Digest) string {
 func (s *store) noteReferrer(ctx context.Context, repository string,
 	subject, id digest.Digest) error {
 	if err := s.driver.PutContent(ctx, path.Join(referrerDir(repository, subject, id), linkFile), []byte(id)); err != nil {
-		return fmt.Errorf("note that manifest %q refers to %q: %w", id, subject, err)
+		return fmt.Errorf("record that manifest %q refers to %q: %w", id, subject, err)
 	}
 	return nil
 }
@@ -89,13 +89,13 @@ func (s *store) serveReferrers(w http.ResponseWriter, r *http.Request, repositor
 	desired := r.URL.Query().Get("artifactType")
 	manifests, next, err := s.describeReferrers(r.Context(), repository, of, desired, r.URL.Query().Get("last"))
 	if err != nil {
-		serveError(w, errcode.ErrorCodeUnavailable.WithMessage("list referrers: the storage of the registry does not answer"))
+		serveError(w, errcode.ErrorCodeUnavailable.WithMessage("list referrers: the storage of the registry does not respond"))
 		return
 	}
 	if next == "" && more != nil {
 		rest, err := more(of)
 		if err != nil {
-			serveError(w, notThere(err, errcode.ErrorCodeManifestUnknown))
+			serveError(w, toResponse(err, errcode.ErrorCodeManifestUnknown))
 			return
 		}
 		manifests = merge(manifests, rest, desired)

@@ -26,16 +26,16 @@ import (
 // attach stores an artifact that refers to a manifest of a repository, as signing tools do.
 func (g *testRegistry) attach(repository, subject string, kind types.MediaType) string {
 	g.t.Helper()
-	return g.attachSaying(repository, subject, kind, "")
+	return g.attachWithNote(repository, subject, kind, "")
 }
 
-// attachSaying returns the same with a note in the artifact.
-func (g *testRegistry) attachSaying(repository, subject string, kind types.MediaType, note string) string {
+// attachWithNote is the same with a note in the artifact.
+func (g *testRegistry) attachWithNote(repository, subject string, kind types.MediaType, note string) string {
 	g.t.Helper()
 	return g.attachTo(repository, g.digest(repository, subject), kind, note)
 }
 
-// attachTo returns the same for a subject that may be in another registry.
+// attachTo is the same for a subject that can be in another registry.
 func (g *testRegistry) attachTo(repository string, subject name.Digest, kind types.MediaType, note string) string {
 	g.t.Helper()
 	of, err := remote.Head(subject)
@@ -128,7 +128,7 @@ func TestLargeReferrersArePaged(t *testing.T) {
 	image := g.push("shop/app", g.layer())
 	var want, got []string
 	for range 3 {
-		want = append(want, g.attachSaying("shop/app", image, billType, strings.Repeat("a", maxPage*2/5)))
+		want = append(want, g.attachWithNote("shop/app", image, billType, strings.Repeat("a", maxPage*2/5)))
 	}
 	slices.Sort(want)
 	var sizes []int
@@ -147,7 +147,7 @@ func TestLargeReferrersArePaged(t *testing.T) {
 	}
 }
 
-// refusing is storage that removes nothing of a kind.
+// refusing is storage that fails to remove files of a kind.
 type refusing struct {
 	driver.StorageDriver
 	kind string
@@ -191,7 +191,7 @@ func TestReferrersAreRemovedWithSubject(t *testing.T) {
 	all := record.GarbageRequest{Everything: true}
 	garbage := g.collect(collection{request: all, images: map[string][]string{remaining: nil, deleted: nil}, now: now})
 	if len(garbage.Manifests)+len(garbage.Blobs) > 0 {
-		t.Errorf("of what refers to images went %+v", garbage)
+		t.Errorf("what refers to images: removed %+v", garbage)
 	}
 	request := record.GarbageRequest{Images: []record.GarbageImage{{Digest: deleted, Repositories: []string{"shop/app"}}}}
 	g.collect(collection{request: request, images: map[string][]string{remaining: nil}, now: now})
@@ -204,11 +204,11 @@ func TestReferrersAreRemovedWithSubject(t *testing.T) {
 	// An image that is only in a stream, not in this repository, keeps what refers to it.
 	elsewhere := g.push("shop/base", g.layer())
 	if garbage := g.collect(collection{request: all, images: map[string][]string{elsewhere: nil}, streams: map[string][]string{"shop/app": {remaining}}, now: now}); !g.has("shop/app", signature) {
-		t.Errorf("of what refers to an image of the stream went %+v", garbage)
+		t.Errorf("what refers to an image of the stream: removed %+v", garbage)
 	}
 	g.collect(collection{request: all, images: map[string][]string{}, now: now})
 	if g.has("shop/app", bill) || g.has("shop/app", signature) {
-		t.Error("referrers of an image that nobody knows are still there")
+		t.Error("referrers of an image that is unknown still exist")
 	}
 }
 
@@ -274,9 +274,9 @@ func TestDigestsOfOtherAlgorithms(t *testing.T) {
 	request, now := record.GarbageRequest{Everything: true}, time.Now().Add(2*time.Hour)
 	canonical := digest.FromBytes(manifest).String()
 	if garbage := g.collect(collection{request: request, images: map[string][]string{canonical: nil}, now: now}); !exists() {
-		t.Errorf("of an image that stays went %+v", garbage)
+		t.Errorf("an image that stays: removed %+v", garbage)
 	}
 	if garbage := g.collect(collection{request: request, images: map[string][]string{}, now: now}); exists() || len(garbage.Blobs) != 3 {
-		t.Errorf("of an image that goes went %+v", garbage)
+		t.Errorf("an image that goes: removed %+v", garbage)
 	}
 }

@@ -39,16 +39,16 @@ import (
 	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
-// Registry is the part that serves images.
+// Registry is the component that serves images.
 type Registry struct {
-	// Address is where it listens, such as "0.0.0.0:5000".
+	// Address is the address to listen on, such as "0.0.0.0:5000".
 	Address string
-	// CertFile and KeyFile are its serving certificate, read again for each connection.
+	// CertFile and KeyFile are the serving certificate. They are reread for each connection.
 	CertFile, KeyFile string
-	// Hosts are further names, with ports, under which references mean this registry.
+	// Hosts are additional names of this registry in references, with ports.
 	Hosts []string
-	// Client reaches the API server with the rights of system:registry, and those to
-	// list and remove images. Users' requests go out with their own tokens.
+	// Client connects to the API server with the rights of system:registry and the rights to list and
+	// remove images. Requests of users use their own tokens.
 	Client *rest.Config
 	// Deps has the cache of namespaces, which it shares with the controllers of the process.
 	Deps *controller.Deps
@@ -57,15 +57,15 @@ type Registry struct {
 	// Storage configures the storage of the images. Without `redirect`, clients are not redirected to
 	// the storage.
 	Storage configuration.Storage
-	// Remotes is how other registries are read.
+	// Remotes connects to other registries.
 	Remotes *registryclient.Pool
-	// Route is the host by which clients outside reach the registry, below the domain of routes;
-	// none if empty.
+	// Route is the host for external clients, below the domain of routes. If it is empty, there is no
+	// route.
 	Route string
-	// Reserve is what pushes leave of the disk of Storage, if it is a directory.
+	// Reserve is the space that pushes leave free on the disk of Storage, if it is a directory.
 	Reserve diskspace.Reserve
-	// ProjectQuota is how many bytes a project may have, or Unlimited. QuotaAnnotation changes it
-	// for one project.
+	// ProjectQuota is the maximum number of bytes of a project, or Unlimited. QuotaAnnotation
+	// overrides it for one project.
 	ProjectQuota int64
 
 	// Recorder authenticates requests and records them in the API server's audit log.
@@ -78,7 +78,7 @@ type Registry struct {
 // host; "" means none.
 func (r *Registry) Notes(note func(string)) { r.note = note }
 
-// Name is the part's name.
+// Name returns the name of the component.
 func (*Registry) Name() string { return "registry" }
 
 // Run serves until ctx ends.
@@ -106,11 +106,11 @@ func (r *Registry) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// frontOf is a server of a registry, whose requests end with ctx.
+// frontOf returns an HTTP server for a registry. Its requests end with ctx.
 func frontOf(ctx context.Context, handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler: handler, ReadHeaderTimeout: 30 * time.Second,
-		ErrorLog:    log.New(discard{}, "", 0), // clients that hang up
+		ErrorLog:    log.New(discard{}, "", 0), // logs closed connections
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 }
@@ -184,7 +184,7 @@ func (r *Registry) settings() (*configuration.Configuration, error) {
 
 // announce creates the service, its endpoints and its route. It retries until it succeeds.
 func (r *Registry) announce(ctx context.Context) {
-	const pause = 2 * time.Second
+	const retryInterval = 2 * time.Second
 	for ctx.Err() == nil {
 		err := publish(ctx, r.Client, r.Advertise, r.Address)
 		if err == nil && r.Route != "" {
@@ -193,10 +193,10 @@ func (r *Registry) announce(ctx context.Context) {
 		if err == nil {
 			return
 		}
-		slog.Warn("announce registry", "error", err, "again in", pause)
+		slog.Warn("cannot announce registry", "error", err, "retryAfter", retryInterval)
 		select {
 		case <-ctx.Done():
-		case <-time.After(pause):
+		case <-time.After(retryInterval):
 		}
 	}
 }

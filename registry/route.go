@@ -15,9 +15,9 @@ import (
 // hostGenerated is the annotation of routes with a generated host.
 const hostGenerated = "openshift.io/host.generated"
 
-// expose applies the route docker-registry for clients outside of the cluster. It passes the
-// registry's TLS through. It does not change a route whose host a user set. It updates a generated
-// host to the configured domain.
+// expose applies the route docker-registry for clients outside of the cluster. The route passes TLS
+// through. It does not change a route whose host a user set. It updates a generated host to the
+// configured domain.
 func expose(ctx context.Context, config *rest.Config, host string) error {
 	client, err := routeclient.NewForConfig(config)
 	if err != nil {
@@ -42,7 +42,7 @@ func expose(ctx context.Context, config *rest.Config, host string) error {
 		_, err = routes.Update(ctx, route, metav1.UpdateOptions{})
 	}
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("make route %q: %w", serviceName, err)
+		return fmt.Errorf("create route %q: %w", serviceName, err)
 	}
 	return nil
 }

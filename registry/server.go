@@ -21,8 +21,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// server decides about each request of the protocol and passes it to the store, or to where the
-// image really is.
+// server authorizes requests of the protocol and forwards each one to the store or to the registry
+// that has the image.
 type server struct {
 	*Registry
 	name     string // a unique token, which identifies the registry's own requests
@@ -33,8 +33,8 @@ type server struct {
 	lookups  slots
 	shares   *shares
 	reviewed singleflight.Group
-	// pushes is held for reading while a manifest is stored and tagged, and for writing while
-	// something is removed.
+	// pushes is read-locked while a manifest is stored and tagged, and locked while content is
+	// removed.
 	pushes sync.RWMutex
 
 	namespaces *namespaces
@@ -48,7 +48,7 @@ type server struct {
 // little memory.
 const maxLookups = 32
 
-// slots bounds how much is done at a time.
+// slots limits concurrency.
 type slots chan struct{}
 
 // take waits for a slot until ctx ends, and returns a function that releases it.
@@ -74,7 +74,7 @@ type target struct {
 
 func (t target) repository() string { return t.namespace + "/" + t.stream }
 
-// ServeHTTP serves every path of the registry.
+// ServeHTTP serves all paths of the registry.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/healthz" {
 		_, _ = w.Write([]byte("ok"))
@@ -153,7 +153,7 @@ func (s *server) serveProtocol(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// targetOf reads a path of the protocol. Repositories are `<project>/<stream>`.
+// targetOf parses a path of the protocol. Repositories are `<project>/<stream>`.
 func targetOf(r *http.Request) (target, error) {
 	if name, subject, ok := referrersPath(r.URL.Path); ok {
 		return target{route: routeReferrers, digest: subject}.in(name)
@@ -178,11 +178,11 @@ func noRoute(r *http.Request) error {
 	case isManifest:
 		return errcode.ErrorCodeManifestUnknown.WithMessage(fmt.Sprintf("%q is neither a tag nor a digest", reference))
 	}
-	return errcode.ErrorCodeNameUnknown.WithMessage(fmt.Sprintf("there is nothing at %q", r.URL.Path))
+	return errcode.ErrorCodeNameUnknown.WithMessage(fmt.Sprintf("no resource exists at %q", r.URL.Path))
 }
 
-// routeOf reads a path as distribution does; the route of another is empty. The repository may have
-// any name.
+// routeOf parses a path as distribution does. The route of other paths is empty. The repository can
+// have any name.
 func routeOf(r *http.Request) (t target, repository string) {
 	var match mux.RouteMatch
 	if !v2.Router().Match(r, &match) || match.Route == nil {
@@ -192,7 +192,7 @@ func routeOf(r *http.Request) (t target, repository string) {
 	return target{route: match.Route.GetName(), reference: vars["reference"], digest: vars["digest"], upload: vars["uuid"]}, vars["name"]
 }
 
-// in is the same in a repository.
+// in returns the same target in another repository.
 func (t target) in(repository string) (target, error) {
 	t.namespace, t.stream, _ = strings.Cut(repository, "/")
 	_, err := reference.WithName(repository)

@@ -6,33 +6,33 @@ import (
 	"sync"
 )
 
-// The limits of one client, that is of one address or one token, while the API server decides about
-// its requests.
+// The limits of one client, which is an address or a token, while the API server reviews its
+// requests.
 const (
-	// maxShare is a quarter of maxLookups: three other clients always find a place.
+	// maxShare is a quarter of maxLookups, so that three other clients always get slots.
 	maxShare = maxLookups / 4
-	// maxWaiting bounds the requests that wait for their turn, and so the memory that they take.
+	// maxWaiting limits the waiting requests, and so their memory.
 	maxWaiting = 1024
 )
 
-// errBusy rejects a request of a client that has too many others.
-var errBusy = errors.New("too many requests at once: try again later")
+// errBusy rejects a request of a client that has too many active requests.
+var errBusy = errors.New("too many concurrent requests: try again later")
 
-// shares divides the questions to the API server among clients, so that no client takes them all.
+// shares divides the requests to the API server among clients.
 type shares struct {
 	mu      sync.Mutex
 	clients map[string]*share
 }
 
-// share is the part of one client.
+// share is the share of one client.
 type share struct {
 	running slots
-	count   int // of requests that run or wait
+	count   int // active and waiting requests
 }
 
 func newShares() *shares { return &shares{clients: map[string]*share{}} }
 
-// take waits for the turn of a client. It fails with errBusy if too many requests wait already.
+// take waits for a slot of a client. It fails with errBusy if too many requests of the client wait.
 func (s *shares) take(ctx context.Context, client string) (free func(), err error) {
 	share, err := s.join(client)
 	if err != nil {

@@ -64,8 +64,8 @@ func (s *server) readSignatures(w http.ResponseWriter, r *http.Request, t target
 		return
 	}
 	list := []signature{}
-	for _, item := range image.Image.Signatures {
-		list = append(list, signature{signatureVersion, item.Name, item.Type, item.Content})
+	for _, stored := range image.Image.Signatures {
+		list = append(list, signature{signatureVersion, stored.Name, stored.Type, stored.Content})
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]any{"signatures": list})
@@ -80,8 +80,8 @@ func (s *server) addSignature(w http.ResponseWriter, r *http.Request, t target) 
 	}
 	user, err := imageclient.NewForConfig(s.as(callerOf(r)))
 	if err == nil {
-		result := &imagev1.ImageSignature{ObjectMeta: metav1.ObjectMeta{Name: signature.Name}, Type: signature.Type, Content: signature.Content}
-		_, err = user.ImageSignatures().Create(r.Context(), result, metav1.CreateOptions{})
+		object := &imagev1.ImageSignature{ObjectMeta: metav1.ObjectMeta{Name: signature.Name}, Type: signature.Type, Content: signature.Content}
+		_, err = user.ImageSignatures().Create(r.Context(), object, metav1.CreateOptions{})
 	}
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		serveError(w, signatureProblem(err))

@@ -14,7 +14,7 @@ import (
 
 // largest returns the size of the largest image of an index, in bytes. It is 0 if an image cannot
 // be read or is an index itself.
-func (s *store) largest(ctx context.Context, repository string, index []byte) (most int64) {
+func (s *store) largest(ctx context.Context, repository string, index []byte) (maximum int64) {
 	var parsed ocispec.Index
 	if err := json.Unmarshal(index, &parsed); err != nil {
 		return 0
@@ -24,9 +24,9 @@ func (s *store) largest(ctx context.Context, repository string, index []byte) (m
 		if err != nil || size == 0 {
 			return 0
 		}
-		most = max(most, size)
+		maximum = max(maximum, size)
 	}
-	return most
+	return maximum
 }
 
 // hasChildren reports whether a repository contains all images of an index.

@@ -42,7 +42,7 @@ func (*Standalone) Name() string { return "registry" }
 // Run serves until ctx ends.
 func (s *Standalone) Run(ctx context.Context, ready func()) error {
 	if s.Settings.HTTP.Addr == "" {
-		return errors.New("http.addr says where the registry listens, such as :5000; it is missing")
+		return errors.New("http.addr is missing: set the address to listen on, such as :5000")
 	}
 	secured, err := s.tls()
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *Standalone) Run(ctx context.Context, ready func()) error {
 	}
 	defer func() { _ = handler.shutdown() }()
 	if reason := risk(s.Settings); reason != "" {
-		slog.Warn("registry is open", "component", s.Name(), "address", s.Settings.HTTP.Addr, "why", reason)
+		slog.Warn("registry is not protected", "component", s.Name(), "address", s.Settings.HTTP.Addr, "error", reason)
 	}
 	network := s.Settings.HTTP.Net
 	if network == "" {
@@ -88,9 +88,9 @@ func risk(settings *configuration.Configuration) string {
 	certified := len(config.ClientCAs) > 0 && config.ClientAuth != configuration.ClientAuthVerifyClientCertIfGiven
 	switch {
 	case (kind == "" || kind == "none") && !certified:
-		return "whoever reaches the registry pushes and pulls, as its configuration names no users: set auth.htpasswd or auth.token"
+		return "every client can push and pull, because no users are configured: set auth.htpasswd or auth.token"
 	case config.Certificate == "" && settings.HTTP.Net != "unix":
-		return "passwords and images go to the registry without encryption, unless a proxy before it ends TLS: set http.tls"
+		return "passwords and images are sent without encryption, unless a proxy terminates TLS: set http.tls"
 	}
 	return ""
 }
@@ -122,7 +122,7 @@ func (s *Standalone) tls() (*tls.Config, error) {
 			return nil, fmt.Errorf("read http.tls.clientcas: %w", err)
 		}
 		if !secured.ClientCAs.AppendCertsFromPEM(authority) {
-			return nil, fmt.Errorf("read http.tls.clientcas: %q holds no certificate", file)
+			return nil, fmt.Errorf("read http.tls.clientcas: %q contains no certificate", file)
 		}
 	}
 	return secured, nil
@@ -206,7 +206,7 @@ func (s *standalone) allowed(w http.ResponseWriter, r *http.Request, repository 
 	}
 	var challenge auth.Challenge
 	if !errors.As(err, &challenge) {
-		serveError(w, errcode.ErrorCodeUnavailable.WithMessage("check credentials: the registry cannot"))
+		serveError(w, errcode.ErrorCodeUnavailable.WithMessage("check credentials: the authentication service is not available"))
 		return false
 	}
 	challenge.SetHeaders(r, w)

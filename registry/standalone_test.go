@@ -43,7 +43,7 @@ func TestUnsupportedConfigurationsAreRejected(t *testing.T) {
 		"version: 0.1\nstorage: {filesystem: {}}":                                                                "needs rootdirectory",
 		"version: 0.1\nstorage: {filesystem: {rootdirectory: /a}}\nauth: {silly: {realm: a}}":                    `auth "silly" is not supported`,
 		"version: 0.1\nstorage: {filesystem: {rootdirectory: /a}}\nauth: {htpasswd: {realm: a, path: /nowhere}}": "slipway htpasswd --file /nowhere set USER",
-		"version: 0.1\nstorage: {filesystem: {rootdirectory: /a}}\nhttp: {tls: {certificate: /a}}":               "go together",
+		"version: 0.1\nstorage: {filesystem: {rootdirectory: /a}}\nhttp: {tls: {certificate: /a}}":               "must be set together",
 		"version: 0.1\nstorage: {filesystem: {rootdirectory: /a}}\nhttp: {tls: {clientcas: [/a]}}":               "clientcas needs",
 		"version: 0.1\nstorage: {filesystem: {rootdirectory: /a}}\nproxy: {remoteurl: https://a.example.com}":    "proxy is not supported",
 	} {
@@ -58,7 +58,7 @@ func TestUnsupportedConfigurationsAreRejected(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := (&Standalone{settings}).Run(t.Context(), func() {}); err == nil || !strings.Contains(err.Error(), "make directory of registry") {
+	if err := (&Standalone{settings}).Run(t.Context(), func() {}); err == nil || !strings.Contains(err.Error(), "create directory of registry") {
 		t.Errorf("storage that cannot be made: %v", err)
 	}
 }
@@ -77,10 +77,10 @@ func TestInsecureConfigurationsAreReported(t *testing.T) {
 		"users and TLS":         {configuration.Configuration{Auth: users, HTTP: encrypted}, ""},
 		"users on a socket":     {configuration.Configuration{Auth: users, HTTP: configuration.HTTP{Net: "unix"}}, ""},
 		"users without TLS":     {configuration.Configuration{Auth: users}, "without encryption"},
-		"nobody":                {configuration.Configuration{HTTP: encrypted}, "names no users"},
-		"nobody, said aloud":    {configuration.Configuration{HTTP: encrypted, Auth: configuration.Auth{"none": {}}}, "names no users"},
+		"nobody":                {configuration.Configuration{HTTP: encrypted}, "no users are configured"},
+		"nobody, said aloud":    {configuration.Configuration{HTTP: encrypted, Auth: configuration.Auth{"none": {}}}, "no users are configured"},
 		"clients' certificates": {configuration.Configuration{HTTP: scheme}, ""},
-		"those that are given":  {configuration.Configuration{HTTP: request}, "names no users"},
+		"those that are given":  {configuration.Configuration{HTTP: request}, "no users are configured"},
 	} {
 		if got := risk(&tt.settings); (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
@@ -109,7 +109,7 @@ auth: {htpasswd: {realm: registry, path: %[1]s/users}}
 	option := remote.WithAuth(&authn.Basic{Username: "ann", Password: "secret"})
 	image := g.image(g.layer())
 	if err := remote.Write(g.tag("any/deep/name"), image); err == nil {
-		t.Error("somebody without credentials pushes")
+		t.Error("a client without credentials pushes")
 	}
 	if err := remote.Write(g.tag("any/deep/name"), image, option); err != nil {
 		t.Fatal(err)
@@ -199,8 +199,8 @@ func TestStandaloneRegistryServesTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	part := componenttest.Run(t, (&Standalone{settings}).Run)
-	part.WaitReady()
+	component := componenttest.Run(t, (&Standalone{settings}).Run)
+	component.WaitReady()
 	client := &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: authority.Pool()}, DisableKeepAlives: true,
 		DialContext: func(context.Context, string, string) (net.Conn, error) {
@@ -215,7 +215,7 @@ func TestStandaloneRegistryServesTLS(t *testing.T) {
 	if answer.StatusCode != http.StatusOK {
 		t.Errorf("/v2/: %s", answer.Status)
 	}
-	part.Stop()
+	component.Stop()
 	if err := (&Standalone{&configuration.Configuration{}}).Run(t.Context(), func() {}); err == nil || !strings.Contains(err.Error(), "http.addr") {
 		t.Errorf("without an address: %v", err)
 	}
@@ -246,7 +246,7 @@ func TestImagesAreStoredInS3(t *testing.T) {
 	request := record.GarbageRequest{Everything: true}
 	garbage := g.collect(collection{request: request, images: map[string][]string{remaining: nil}, now: time.Now().Add(2 * time.Hour)})
 	if len(garbage.Manifests) != 1 || len(garbage.Blobs) != 3 || g.has("shop/other", deleted) {
-		t.Errorf("went %+v", garbage)
+		t.Errorf("removed %+v", garbage)
 	}
 	if !g.has("shop/app", remaining) || !g.has("shop/app", bill) {
 		t.Error("an image that stays lost something")

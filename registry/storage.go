@@ -91,20 +91,20 @@ func understood(settings *configuration.Configuration) error {
 		refuse(err != nil, "%w", err)
 	}
 	http := settings.HTTP
-	refuse(http.TLS.LetsEncrypt.CacheFile != "", "http.tls.letsencrypt is not supported: name http.tls.certificate and http.tls.key")
-	refuse((http.TLS.Certificate == "") != (http.TLS.Key == ""), "http.tls.certificate and http.tls.key go together")
-	refuse(len(http.TLS.ClientCAs) > 0 && http.TLS.Certificate == "", "http.tls.clientcas needs http.tls.certificate and http.tls.key: nobody shows a certificate without TLS")
-	refuse(http.Debug.Addr != "", "http.debug is not supported: leave it out")
-	refuse(http.Prefix != "" && http.Prefix != "/", "http.prefix is not supported: leave it out")
-	refuse(http.H2C.Enabled, "http.h2c is not supported: leave it out")
-	refuse(len(http.TLS.CipherSuites) > 0, "http.tls.ciphersuites is not supported: Go's secure ones are used")
+	refuse(http.TLS.LetsEncrypt.CacheFile != "", "http.tls.letsencrypt is not supported: set http.tls.certificate and http.tls.key")
+	refuse((http.TLS.Certificate == "") != (http.TLS.Key == ""), "http.tls.certificate and http.tls.key must be set together")
+	refuse(len(http.TLS.ClientCAs) > 0 && http.TLS.Certificate == "", "http.tls.clientcas needs http.tls.certificate and http.tls.key: clients send certificates only over TLS")
+	refuse(http.Debug.Addr != "", "http.debug is not supported: remove it")
+	refuse(http.Prefix != "" && http.Prefix != "/", "http.prefix is not supported: remove it")
+	refuse(http.H2C.Enabled, "http.h2c is not supported: remove it")
+	refuse(len(http.TLS.CipherSuites) > 0, "http.tls.ciphersuites is not supported: remove it, and Go's secure defaults are used")
 	refuse(settings.Proxy.RemoteURL != "", "proxy is not supported: image streams pull through")
 	switch kind := settings.Auth.Type(); kind {
 	case "", "none", "token":
 	case "htpasswd":
 		path, _ := settings.Auth.Parameters()["path"].(string)
 		_, err := os.Stat(path)
-		refuse(err != nil, "auth.htpasswd.path: %w; make it with: slipway htpasswd --file %s set USER", err, path)
+		refuse(err != nil, "auth.htpasswd.path: %w; create it with: slipway htpasswd --file %s set USER", err, path)
 	default:
 		refuse(true, "auth %q is not supported: use htpasswd or token", kind)
 	}
@@ -125,7 +125,7 @@ func prepareStorage(storage configuration.Storage) error {
 		return nil
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("make directory of registry: %w", err)
+		return fmt.Errorf("create directory of registry: %w", err)
 	}
 	return nil
 }

@@ -115,9 +115,9 @@ func (s *store) hasBlob(ctx context.Context, name string, id digest.Digest) bool
 	return err == nil
 }
 
-// smallBlob reads a blob of a repository. It fails for blobs of more than most bytes.
+// smallBlob reads a blob of a repository. It fails for blobs of more than maximum bytes.
 func (s *store) smallBlob(ctx context.Context, name string, id digest.Digest,
-	most int64) ([]byte, error) {
+	maximum int64) ([]byte, error) {
 	repository, err := s.repository(ctx, name)
 	if err != nil {
 		return nil, err
@@ -126,8 +126,8 @@ func (s *store) smallBlob(ctx context.Context, name string, id digest.Digest,
 	if err != nil {
 		return nil, err
 	}
-	if desc.Size > most {
-		return nil, fmt.Errorf("blob %q has %d bytes, and may have %d", id, desc.Size, most)
+	if desc.Size > maximum {
+		return nil, fmt.Errorf("blob %q has %d bytes, and the limit is %d", id, desc.Size, maximum)
 	}
 	return repository.Blobs(ctx).Get(ctx, id)
 }

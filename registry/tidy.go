@@ -32,14 +32,14 @@ func (s *server) tidy(ctx context.Context, note func(string)) {
 			if projects {
 				err := s.removeDeleted(ctx, store)
 				if err != nil && ctx.Err() == nil {
-					slog.Warn("remove content of deleted projects", "error", err)
+					slog.Warn("cannot remove content of deleted projects", "error", err)
 				}
 				projects = err != nil || !s.namespaces.synced()
 			}
 			if time.Since(lastUploads) > uploadInterval {
 				lastUploads, projects = time.Now(), true // an upload may have ended after its project
 				if err := s.removeAbandoned(ctx, store); err != nil && ctx.Err() == nil {
-					slog.Warn("remove abandoned uploads", "error", err)
+					slog.Warn("cannot remove abandoned uploads", "error", err)
 				}
 			}
 		}
@@ -76,7 +76,7 @@ func (s *server) diskNote() string {
 	}
 	var full *refusal
 	if errors.As(checkSpace(s.guard.dir, s.guard.reserve), &full) {
-		return "pushes are refused: " + full.message
+		return "pushes are rejected: " + full.message
 	}
 	return ""
 }

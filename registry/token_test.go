@@ -112,7 +112,7 @@ auth: {token: {realm: %s/token, service: registry, issuer: the test, rootcertbun
 	}
 	id := digestOf(t, image)
 	if _, err := remote.Image(g.digest("team/app", id), as("bob")); err != nil {
-		t.Errorf("a user who may pull: %v", err)
+		t.Errorf("a user who can pull: %v", err)
 	}
 	if _, err := remote.Referrers(g.digest("team/app", id), as("bob")); err != nil {
 		t.Errorf("what refers to an image: %v", err)
@@ -149,7 +149,7 @@ auth: {token: {realm: %s/token, service: registry, issuer: the test, rootcertbun
 	g.copyBySkopeo("team/app:latest", "team/other:v1")
 }
 
-// copyBySkopeo has a client that is not ours log in as ann and copy an image to another repository.
+// copyBySkopeo logs skopeo in as ann and copies an image to another repository.
 func (g *testRegistry) copyBySkopeo(from, to string) {
 	g.t.Helper()
 	credentials := filepath.Join(g.t.TempDir(), "auth.json")

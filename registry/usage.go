@@ -71,7 +71,7 @@ func (u *usage) take(ctx context.Context, store *store, project string, bytes, q
 	if p.countTime.IsZero() || p.bytes+bytes > quota && time.Since(p.countTime) > recountInterval {
 		count, err := store.bytesOf(ctx, project)
 		if err != nil {
-			return fmt.Errorf("count what project %q has in the registry: %w", project, err)
+			return fmt.Errorf("measure content of project %q in the registry: %w", project, err)
 		}
 		p.bytes, p.countTime = count, time.Now()
 	}

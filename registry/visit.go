@@ -97,9 +97,9 @@ func (c *collection) look(ctx context.Context,
 	return v, nil
 }
 
-// keepManifests marks the manifests to keep: first those with a reason of their own, then what they
-// refer to. A referrer is kept or removed with its subject. A referrer whose subject was never here
-// counts like other manifests.
+// keepManifests marks the manifests to keep: first those with their own reason, then the manifests
+// that they refer to. A referrer is kept or removed with its subject. A referrer without a stored
+// subject is treated like other manifests.
 func (c *collection) keepManifests(ctx context.Context, v *visit,
 	bySubject map[digest.Digest][]digest.Digest) error {
 	follows := map[digest.Digest]bool{}
@@ -110,8 +110,8 @@ func (c *collection) keepManifests(ctx context.Context, v *visit,
 		}
 	}
 	for id := range v.names {
-		known := c.inUse[id.String()] || slices.Contains(c.streams[v.name], id.String())
-		if follows[id] && !known || !c.stays(ctx, v, id) {
+		inUse := c.inUse[id.String()] || slices.Contains(c.streams[v.name], id.String())
+		if follows[id] && !inUse || !c.stays(ctx, v, id) {
 			continue
 		}
 		if err := c.keep(ctx, v, id); err != nil {
@@ -150,7 +150,7 @@ func (c *collection) forgetReferrers(ctx context.Context, v *visit,
 				continue
 			}
 			if err := c.driver.Delete(ctx, note); err != nil && !missing(err) {
-				return fmt.Errorf("forget that manifest %q refers to %q: %w", id, subject, err)
+				return fmt.Errorf("remove record that manifest %q refers to %q: %w", id, subject, err)
 			}
 		}
 	}

@@ -44,9 +44,9 @@ func (s *storage) removeBelow(ctx context.Context, dir string) (count int, err e
 		return 0, err
 	}
 	var problems []error
-	for result := range results {
-		if count++; result.Err != nil {
-			problems = append(problems, fmt.Errorf("remove object %q: %w", result.ObjectName, result.Err))
+	for removal := range results {
+		if count++; removal.Err != nil {
+			problems = append(problems, fmt.Errorf("remove object %q: %w", removal.ObjectName, removal.Err))
 		}
 	}
 	return count, errors.Join(append(problems, failure, ctx.Err())...)

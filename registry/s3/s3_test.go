@@ -108,7 +108,7 @@ func TestSettingsAreChecked(t *testing.T) {
 		{map[string]any{}, []string{"bucket is missing", "region is missing"}},
 		{map[string]any{"bucket": "b", "region": "atlantis-1"}, []string{"region is unknown"}},
 		{map[string]any{"bucket": "b", "region": "eu-west-1", "acesskey": "a"}, []string{"acesskey is unknown: use accelerate, accesskey,"}},
-		{map[string]any{"bucket": "b", "region": "eu-west-1", "accesskey": "a"}, []string{"accesskey and secretkey go together"}},
+		{map[string]any{"bucket": "b", "region": "eu-west-1", "accesskey": "a"}, []string{"accesskey and secretkey must be set together"}},
 		{map[string]any{"bucket": "b", "region": "eu-west-1", "chunksize": "1"}, []string{`chunksize is "1": use a number from 5242880`}},
 		{map[string]any{"bucket": "b", "region": "eu-west-1", "secure": "perhaps"}, []string{`secure is "perhaps": use true or false`}},
 		{map[string]any{"bucket": "b", "region": "eu-west-1", "storageclass": "warm"}, []string{`storageclass is "WARM": use one of NONE,`}},
@@ -117,7 +117,7 @@ func TestSettingsAreChecked(t *testing.T) {
 		{map[string]any{"bucket": "b", "region": "eu-west-1", "loglevel": "debug"}, []string{`loglevel is "debug"`}},
 		{map[string]any{"bucket": "b", "region": "eu-west-1", "redirectendpoint": "https://images.example.com/v1"}, []string{"redirectendpoint must be a URL without a path"}},
 		{map[string]any{"bucket": "b", "regionendpoint": "https://s3.example.com/store"}, []string{"regionendpoint must be a URL without a path"}},
-		{map[string]any{"bucket": "b", "regionendpoint": "https://s3.example.com", "accelerate": true}, []string{"leave out regionendpoint"}},
+		{map[string]any{"bucket": "b", "regionendpoint": "https://s3.example.com", "accelerate": true}, []string{"remove regionendpoint"}},
 	} {
 		err := Check(test.parameters)
 		if (err == nil) != (len(test.want) == 0) {

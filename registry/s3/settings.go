@@ -107,12 +107,12 @@ func (s *settings) check() (problems []error) {
 	refuse(s.bucket == "", "bucket is missing")
 	refuse(s.region == "" && s.endpoint == "", "region is missing: name the region of the bucket, such as eu-west-1, or a regionendpoint")
 	refuse(s.region != "" && s.endpoint == "" && !isRegion(s.region), "region is unknown: correct it, or name its regionendpoint")
-	refuse((s.accessKey == "") != (s.secretKey == ""), "accesskey and secretkey go together")
+	refuse((s.accessKey == "") != (s.secretKey == ""), "accesskey and secretkey must be set together")
 	refuse(s.sessionToken != "" && s.accessKey == "", "sessiontoken needs accesskey and secretkey")
 	refuse(s.keyID != "" && !s.encrypt, "keyid needs encrypt: true")
 	refuse(!s.v4 && s.endpoint == "", "v4auth: false needs a regionendpoint: Amazon S3 accepts version 4 signatures only")
 	refuse(!s.v4 && s.accessKey == "", "v4auth: false needs accesskey and secretkey")
-	refuse(s.endpoint != "" && (s.fips || s.accelerate || s.dualStack), "usefipsendpoint, accelerate and usedualstack choose an endpoint of Amazon: leave out regionendpoint")
+	refuse(s.endpoint != "" && (s.fips || s.accelerate || s.dualStack), "usefipsendpoint, accelerate and usedualstack select an endpoint of Amazon: remove regionendpoint")
 	refuse(strings.Contains(s.endpoint, "://") && !bare(s.endpoint), "regionendpoint must be a URL without a path, such as https://s3.example.com")
 	refuse(s.redirect != "" && !bare(s.redirect), "redirectendpoint must be a URL without a path, such as https://images.example.com")
 	return problems
@@ -137,11 +137,11 @@ func boolean(target *bool) func(string) error {
 	}
 }
 
-func number(target *int64, least, most int64) func(string) error {
+func number(target *int64, minimum, maximum int64) func(string) error {
 	return func(value string) (err error) {
 		*target, err = strconv.ParseInt(value, 10, 64)
-		if err != nil || *target < least || *target > most {
-			return fmt.Errorf("is %q: use a number from %d to %d", value, least, most)
+		if err != nil || *target < minimum || *target > maximum {
+			return fmt.Errorf("is %q: use a number from %d to %d", value, minimum, maximum)
 		}
 		return nil
 	}
