@@ -16,7 +16,7 @@ const (
 )
 
 // errPreflight follows the printed table.
-var errPreflight = errors.New("this machine is not ready for a cluster: mend what is named above and run it again")
+var errPreflight = errors.New("this machine is not ready for a cluster: fix the problems above and run the command again")
 
 // Preflight checks the machine and prints all problems. A problem that prevents the cluster from
 // working is an error; a warning is not.

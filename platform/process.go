@@ -18,7 +18,7 @@ import (
 // RunControlPlane runs the components of the control plane in this process, until ctx ends.
 func (h *Host) RunControlPlane(ctx context.Context) error {
 	if err := capability.Drop(unneededCapabilities()...); err != nil {
-		slog.Warn("the control plane keeps capabilities that it does not need", "error", err)
+		slog.Warn("cannot drop capabilities of the control plane", "error", err)
 	}
 	return h.runProcess(ctx, ControlPlane, controlPlaneTable())
 }
@@ -58,7 +58,7 @@ func (h *Host) runProcess(ctx context.Context, name string, table []entry) error
 // ReleaseMemory returns memory that only the start of this process needed.
 func ReleaseMemory(ctx context.Context) {
 	if err := memory.ReleaseAfterStart(ctx); err != nil {
-		slog.Warn("memory of the start is not released", "error", err)
+		slog.Warn("cannot release memory of the start", "error", err)
 	}
 }
 

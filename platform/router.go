@@ -25,7 +25,7 @@ func (h *Host) router() (component.Component, error) {
 	environment, settingsErr := settings.Read(configured.Environment)
 	r := &router.Router{
 		Config: config, Settings: environment, Dir: h.RouterDir(), User: haproxy.Account(), Outlive: true,
-		Domain: h.Master.RoutingConfig.Subdomain, ServiceCA: h.credentials.ServiceCA, Grace: 2 * time.Second,
+		Domain: h.Master.RoutingConfig.Subdomain, ServiceCA: h.credentials.ServiceCA, ShutdownTimeout: 2 * time.Second,
 	}
 	serve := func(ctx context.Context, ready func(), note func(string)) (err error) {
 		if settingsErr != nil {
@@ -34,7 +34,7 @@ func (h *Host) router() (component.Component, error) {
 		if r.Program, err = haproxy.FindProgram(); err != nil {
 			return err
 		}
-		r.Trouble = note
+		r.Report = note
 		return r.Run(ctx, ready)
 	}
 	return &component.Optional{Component: "router", Serve: serve}, nil

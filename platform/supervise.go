@@ -24,13 +24,13 @@ import (
 // has the lock.
 func (h *Host) Supervise(ctx context.Context) error {
 	if ignored := h.Ignored(); len(ignored) > 0 {
-		slog.Warn("settings that this version ignores", "keys", strings.Join(ignored, ", "))
+		slog.Warn("the configuration contains settings without effect", "keys", strings.Join(ignored, ", "))
 	}
 	if err := supervisor.ProtectFromOOM(); err != nil {
-		slog.Warn("the kernel can kill this process when memory is short", "error", err)
+		slog.Warn("cannot protect this process from the kernel's OOM killer", "error", err)
 	}
 	if err := preflight.Raise("/", preflight.Limits()); err != nil {
-		slog.Warn("a kernel limit stays low", "error", err)
+		slog.Warn("cannot raise kernel limit", "error", err)
 	}
 	for ctx.Err() == nil {
 		err := h.superviseAddress(ctx)

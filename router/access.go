@@ -35,13 +35,13 @@ func (a access) guard(next http.Handler) http.Handler {
 	user, password := a.settings.Text("STATS_USERNAME"), a.settings.Text("STATS_PASSWORD")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user == "" {
-			http.Error(w, "set STATS_USERNAME and STATS_PASSWORD to see this", http.StatusForbidden)
+			http.Error(w, "to serve the statistics, set STATS_USERNAME and STATS_PASSWORD", http.StatusForbidden)
 			return
 		}
 		name, secret, _ := r.BasicAuth()
 		if subtle.ConstantTimeCompare([]byte(name), []byte(user))&subtle.ConstantTimeCompare([]byte(secret), []byte(password)) != 1 {
 			w.Header().Set("WWW-Authenticate", `Basic realm="router"`)
-			http.Error(w, "user and password of the statistics are needed", http.StatusUnauthorized)
+			http.Error(w, "the user name and password of the statistics are required", http.StatusUnauthorized)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -74,7 +74,7 @@ func (a access) review(ctx context.Context, token string) (status int, message s
 	tokenReview, err := a.reviews.AuthenticationV1().TokenReviews().Create(ctx,
 		&authenticationv1.TokenReview{Spec: spec}, metav1.CreateOptions{})
 	if err != nil {
-		return http.StatusServiceUnavailable, "the token cannot be reviewed: the router's service account has no right to, or the API does not answer"
+		return http.StatusServiceUnavailable, "the token cannot be reviewed: the router's service account lacks the right, or the API does not respond"
 	}
 	if !tokenReview.Status.Authenticated {
 		return http.StatusUnauthorized, "the token is not valid"
@@ -92,7 +92,7 @@ func (a access) review(ctx context.Context, token string) (status int, message s
 	}
 	decision, err := a.reviews.AuthorizationV1().SubjectAccessReviews().Create(ctx, accessReview, metav1.CreateOptions{})
 	if err != nil {
-		return http.StatusServiceUnavailable, "the right cannot be reviewed: the router's service account has no right to, or the API does not answer"
+		return http.StatusServiceUnavailable, "the right cannot be reviewed: the router's service account lacks the right, or the API does not respond"
 	}
 	if !decision.Status.Allowed {
 		return http.StatusForbidden, fmt.Sprintf("user %q cannot get routers/metrics %q in API group %q", user.Username, name, routev1.GroupName)

@@ -27,11 +27,11 @@ type column struct {
 
 // columns are the table of the section on HAProxy's metrics.
 var columns = []column{
-	{2, "current_queue", "bBS", "Requests that wait"}, {4, "current_sessions", "FbS", "Sessions"}, {5, "max_sessions", "FbS", "Most sessions so far"},
+	{2, "current_queue", "bBS", "Queued requests"}, {4, "current_sessions", "FbS", "Sessions"}, {5, "max_sessions", "FbS", "Maximum number of sessions"},
 	{7, "connections_total", "FbBS", "Connections"}, {8, "bytes_in_total", "FbS", "Bytes of requests"}, {9, "bytes_out_total", "FbS", "Bytes of responses"},
-	{13, "connection_errors_total", "bS", "Connections that failed"}, {14, "response_errors_total", "bS", "Responses that failed"},
-	{17, "up", "bBS", "1 for those that are up"}, {21, "check_failures_total", "S", "Checks that failed"}, {24, "downtime_seconds_total", "S", "Seconds of being down"},
-	{33, "current_session_rate", "FbS", "Sessions in the last second"}, {35, "max_session_rate", "FbS", "Most sessions in a second so far"},
+	{13, "connection_errors_total", "bS", "Failed connections"}, {14, "response_errors_total", "bS", "Failed responses"},
+	{17, "up", "bBS", "1 if up, otherwise 0"}, {21, "check_failures_total", "S", "Failed health checks"}, {24, "downtime_seconds_total", "S", "Seconds of downtime"},
+	{33, "current_session_rate", "FbS", "Sessions in the last second"}, {35, "max_session_rate", "FbS", "Maximum number of sessions in a second"},
 	{40, "http_responses_total", "FbS", "Responses by code"}, {43, "http_responses_total", "FbS", "Responses by code"},
 	{60, "http_average_response_latency_milliseconds", "bS", "Milliseconds of the last 1024 requests"},
 }
@@ -82,7 +82,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	up := 1.0
 	rows, count, wrong, err := c.current()
 	if err != nil {
-		slog.Warn("ask HAProxy for its statistics", "error", err)
+		slog.Warn("cannot read statistics of HAProxy", "error", err)
 		up = 0
 	}
 	threshold := c.settings.Number("ROUTER_METRICS_HAPROXY_SERVER_THRESHOLD")

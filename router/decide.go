@@ -33,8 +33,8 @@ func (s *session) decide(ctx context.Context, done func()) error {
 	return nil
 }
 
-// decideAgain is the delay until a failed configuration is retried.
-const decideAgain = time.Second
+// decideRetryDelay is the delay until a failed configuration is retried.
+const decideRetryDelay = time.Second
 
 // follow writes configurations until ctx ends.
 func (s *session) follow(ctx context.Context, done func()) {
@@ -48,8 +48,8 @@ func (s *session) follow(ctx context.Context, done func()) {
 		err := s.decideOnce(changed)
 		switch {
 		case err != nil:
-			slog.Error("write router configuration; the previous one stays", "error", err)
-			routesFrom = time.Now().Add(decideAgain)
+			slog.Error("cannot write router configuration; the previous one stays in effect", "error", err)
+			routesFrom = time.Now().Add(decideRetryDelay)
 		case changed.routes:
 			routesFrom = time.Now().Add((routesShare - 1) * time.Since(start))
 		}
@@ -64,7 +64,7 @@ func (s *session) decideOnce(changed changes) error {
 	var verdicts []claim.Verdict
 	if changed.routes {
 		routes = s.routes()
-		verdicts = s.judge(routes)
+		verdicts = s.decideAll(routes)
 		var admitted []*routev1.Route
 		for i := range verdicts {
 			if verdicts[i].Admitted() {
@@ -89,7 +89,7 @@ func (s *session) decideOnce(changed changes) error {
 	s.mu.Lock()
 	number := s.engine.Set(config)
 	if changed.routes {
-		s.asked = routes
+		s.configured = routes
 	}
 	s.mu.Unlock()
 	s.first.CompareAndSwap(0, int64(number))
@@ -99,8 +99,8 @@ func (s *session) decideOnce(changed changes) error {
 	return nil
 }
 
-// judge decides about all routes.
-func (s *session) judge(routes []*routev1.Route) []claim.Verdict {
+// decideAll decides about all routes.
+func (s *session) decideAll(routes []*routev1.Route) []claim.Verdict {
 	verdicts := claim.Judge(routes, s.policy())
 	results := make(map[*routev1.Route]error, len(s.checked))
 	for i := range verdicts {
@@ -165,10 +165,10 @@ func (s *session) host(route *routev1.Route) string {
 func (s *session) validate(verdict *claim.Verdict, results map[*routev1.Route]error) {
 	route := verdict.Route
 	s.mu.Lock()
-	rejection := s.refused[key(route)]
+	rejection := s.rejectedRoutes[key(route)]
 	s.mu.Unlock()
-	if sameWish(rejection, route) {
-		verdict.Reason, verdict.Message = ExtendedValidationFailed, "HAProxy does not accept the route's certificate or settings; the router's log says why"
+	if sameRequest(rejection, route) {
+		verdict.Reason, verdict.Message = ExtendedValidationFailed, "HAProxy rejects the route's certificate or settings; for the reason, see the router's log"
 		return
 	}
 	if route.Spec.TLS == nil {

@@ -24,7 +24,7 @@ import (
 // defaultCertificate returns the certificate and key for hosts without a certificate:
 // DEFAULT_CERTIFICATE, the file DEFAULT_CERTIFICATE_PATH, tls.crt and tls.key of
 // DEFAULT_CERTIFICATE_DIR, or a self-signed one, which is generated once and stored in a file.
-func defaultCertificate(s settings.Settings, remaining string) ([]byte, error) {
+func defaultCertificate(s settings.Settings, file string) ([]byte, error) {
 	text, dir := []byte(s.Text("DEFAULT_CERTIFICATE")), s.Text("DEFAULT_CERTIFICATE_DIR")
 	switch path := s.Text("DEFAULT_CERTIFICATE_PATH"); {
 	case len(text) > 0:
@@ -34,17 +34,17 @@ func defaultCertificate(s settings.Settings, remaining string) ([]byte, error) {
 	case dir != "":
 		return pairFile("DEFAULT_CERTIFICATE_DIR", filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
 	}
-	if pem, err := pairFile("default certificate", remaining, remaining); err == nil {
+	if pem, err := pairFile("default certificate", file, file); err == nil {
 		return pem, nil
 	}
-	result, err := selfSigned()
+	generated, err := selfSigned()
 	if err != nil {
-		return nil, fmt.Errorf("make default certificate: %w", err)
+		return nil, fmt.Errorf("create default certificate: %w", err)
 	}
-	if err := os.MkdirAll(filepath.Dir(remaining), 0o700); err != nil {
-		return nil, fmt.Errorf("keep default certificate: %w", err)
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return nil, fmt.Errorf("store default certificate: %w", err)
 	}
-	return result, atomicfile.Write(remaining, result, 0o600)
+	return generated, atomicfile.Write(file, generated, 0o600)
 }
 
 func pairFile(variable, path, keyPath string) ([]byte, error) {

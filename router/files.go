@@ -37,10 +37,10 @@ func (f watchedFile) state() string {
 // followFiles triggers a new configuration after a change of the file of services' authorities or
 // of the default certificate.
 func (s *session) followFiles(ctx context.Context) {
-	files := []watchedFile{{s.certificateFiles(), s.lookAtCertificate}}
+	files := []watchedFile{{s.certificateFiles(), s.reloadCertificate}}
 	if s.ServiceCA != "" {
-		files = append(files, watchedFile{[]string{s.ServiceCA}, s.lookAtServiceCA})
-		s.lookAtServiceCA()
+		files = append(files, watchedFile{[]string{s.ServiceCA}, s.checkServiceCA})
+		s.checkServiceCA()
 	}
 	last := make([]string, len(files))
 	for i := range files {
@@ -64,14 +64,14 @@ func (s *session) followFiles(ctx context.Context) {
 	}
 }
 
-// lookAtServiceCA logs an error if the authorities of services are invalid.
-func (s *session) lookAtServiceCA() {
+// checkServiceCA logs an error if the authorities of services are invalid.
+func (s *session) checkServiceCA() {
 	content, err := os.ReadFile(s.ServiceCA)
 	if err == nil {
 		_, err = certificate.Authorities(string(content))
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		slog.Error("read authorities of services; the previous ones stay, or no pod of re-encrypt routes is trusted",
+		slog.Error("cannot read authorities of services; the previous ones stay in effect, or no pod of re-encrypt routes is trusted",
 			"path", s.ServiceCA, "error", err)
 	}
 }
@@ -90,11 +90,11 @@ func (s *session) certificateFiles() []string {
 	return nil
 }
 
-// lookAtCertificate reloads the default certificate. It ignores an invalid one.
-func (s *session) lookAtCertificate() {
+// reloadCertificate reloads the default certificate. It ignores an invalid one.
+func (s *session) reloadCertificate() {
 	pem, err := defaultCertificate(s.Settings, "")
 	if err != nil {
-		slog.Error("read default certificate; the previous one stays", "error", err)
+		slog.Error("cannot read default certificate; the previous one stays in effect", "error", err)
 		return
 	}
 	s.fallback.Store(&pem)

@@ -70,7 +70,7 @@ func serveErr(err error) error {
 func healthOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/healthz" && r.URL.Path != "/healthz/ready" {
-			http.Error(w, "ask with https", http.StatusForbidden)
+			http.Error(w, "use https", http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -123,7 +123,7 @@ func (s *split) run(ctx context.Context) error {
 			return err
 		}
 		if err != nil { // such as too many open files
-			slog.Error("accept connection for statistics", "error", err)
+			slog.Error("cannot accept connection for statistics", "error", err)
 			select {
 			case <-s.done:
 				return net.ErrClosed
@@ -148,8 +148,8 @@ func (b *startedConn) Read(into []byte) (int, error) { return b.reader.Read(into
 func (s *split) hand(ctx context.Context, connection net.Conn) {
 	stop := context.AfterFunc(ctx, func() { _ = connection.Close() })
 	_ = connection.SetReadDeadline(time.Now().Add(firstByteTimeout)) // a connection takes it
-	result := &startedConn{connection, bufio.NewReader(connection)}
-	first, err := result.reader.Peek(1)
+	started := &startedConn{connection, bufio.NewReader(connection)}
+	first, err := started.reader.Peek(1)
 	if !stop() || err != nil {
 		_ = connection.Close()
 		return
@@ -160,7 +160,7 @@ func (s *split) hand(ctx context.Context, connection net.Conn) {
 		to = s.tls
 	}
 	select {
-	case to.connections <- result:
+	case to.connections <- started:
 	case <-s.done:
 		_ = connection.Close()
 	}

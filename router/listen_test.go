@@ -45,12 +45,12 @@ func TestMetricsRequireTLSAndHealthDoesNot(t *testing.T) {
 	}
 	eventually.Equal(t, "health", func() string { return get("http:///healthz") }, "200 nobody ok")
 	for url, want := range map[string]string{
-		"https:///healthz/ready": "200 first ok", "http:///metrics": "403 nobody ask with https", "http:///": "403 nobody ask with https", "http:///healthzx": "403 nobody ask with https",
-		"http:///healthz/x": "403 nobody ask with https", "http:///healthz/ready": "200 nobody ok",
+		"https:///healthz/ready": "200 first ok", "http:///metrics": "403 nobody use https", "http:///": "403 nobody use https", "http:///healthzx": "403 nobody use https",
+		"http:///healthz/x": "403 nobody use https", "http:///healthz/ready": "200 nobody ok",
 		"https:///metrics": "200 first # HELP haproxy_exporter_csv_parse_failures Rows of statistics that could not be parsed",
 	} {
 		if got := get(url); got != want {
-			t.Errorf("%s is answered with %q, want %q", url, got, want)
+			t.Errorf("%s returns %q, want %q", url, got, want)
 		}
 	}
 	for from, to := range map[string]string{second.CertFile: first.CertFile, second.KeyFile: first.KeyFile} {
@@ -59,7 +59,7 @@ func TestMetricsRequireTLSAndHealthDoesNot(t *testing.T) {
 		}
 	}
 	if got := get("https:///healthz"); got != "200 second ok" {
-		t.Errorf("with another certificate in the file it is answered with %q", got)
+		t.Errorf("with another certificate in the file it returns %q", got)
 	}
 }
 

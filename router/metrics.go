@@ -17,20 +17,20 @@ type metrics struct {
 	failure       prometheus.Gauge
 	others        []prometheus.Collector
 
-	took, requestTime, responseTime *prometheus.SummaryVec // requests for metrics
+	requestDuration, requestTime, responseTime *prometheus.SummaryVec // requests for metrics
 }
 
 func newMetrics() *metrics {
 	build := strings.SplitN(strings.TrimPrefix(version.Slipway(), "v"), ".", 3)
 	return &metrics{
-		reload: prometheus.NewSummary(prometheus.SummaryOpts{Name: "template_router_reload_seconds", Help: "Seconds that reloads of HAProxy took"}),
-		write:  prometheus.NewSummary(prometheus.SummaryOpts{Name: "template_router_write_config_seconds", Help: "Seconds that writing the configuration took"}),
+		reload: prometheus.NewSummary(prometheus.SummaryOpts{Name: "template_router_reload_seconds", Help: "Duration of HAProxy reloads in seconds"}),
+		write:  prometheus.NewSummary(prometheus.SummaryOpts{Name: "template_router_write_config_seconds", Help: "Duration of configuration writes in seconds"}),
 		failure: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "template_router_reload_failure", Help: "1 when HAProxy did not take the newest configuration, and serves a former one",
+			Name: "template_router_reload_failure", Help: "1 if HAProxy rejected the newest configuration and serves an earlier one",
 		}),
-		took:         ofRequests("http_request_duration_microseconds", "Microseconds that requests for metrics took"),
-		requestTime:  ofRequests("http_request_size_bytes", "Bytes of requests for metrics"),
-		responseTime: ofRequests("http_response_size_bytes", "Bytes of answers to requests for metrics"),
+		requestDuration: ofRequests("http_request_duration_microseconds", "Duration of requests for metrics in microseconds"),
+		requestTime:     ofRequests("http_request_size_bytes", "Bytes of requests for metrics"),
+		responseTime:    ofRequests("http_response_size_bytes", "Bytes of responses to requests for metrics"),
 		others: []prometheus.Collector{prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "openshift_build_info", Help: "1, with the version of the program",
 			ConstLabels: prometheus.Labels{"major": build[0], "minor": build[min(1, len(build)-1)], "gitCommit": "", "gitVersion": version.Slipway()},
@@ -45,7 +45,7 @@ func ofRequests(name, help string) *prometheus.SummaryVec {
 // watching adds a metric that is 1 if the router cannot watch the cluster.
 func (m *metrics) watching(problem func() string) {
 	m.others = append(m.others, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "template_router_watch_failure", Help: "1 when the router cannot watch what it serves; /healthz/ready says what as long as it has never been ready",
+		Name: "template_router_watch_failure", Help: "1 if the router cannot watch its objects; until the router is ready, /healthz/ready names them",
 	}, func() float64 {
 		if problem() != "" {
 			return 1
@@ -56,7 +56,7 @@ func (m *metrics) watching(problem func() string) {
 
 // collectors returns the router's metrics and those of HAProxy.
 func (m *metrics) collectors(haproxy *collector) []prometheus.Collector {
-	return append([]prometheus.Collector{m.reload, m.write, m.failure, m.took, m.requestTime, m.responseTime, haproxy}, m.others...)
+	return append([]prometheus.Collector{m.reload, m.write, m.failure, m.requestDuration, m.requestTime, m.responseTime, haproxy}, m.others...)
 }
 
 // Collectors returns all metrics of a router that does not run, for documentation.
@@ -74,7 +74,7 @@ func (m *metrics) handler(haproxy *collector) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
 		measured.ServeHTTP(w, r)
-		m.took.WithLabelValues().Observe(float64(time.Since(start).Microseconds()))
+		m.requestDuration.WithLabelValues().Observe(float64(time.Since(start).Microseconds()))
 	})
 }
 

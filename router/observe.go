@@ -32,7 +32,7 @@ func serve(ctx context.Context, address string, guard access, engine health, m *
 	mux := http.NewServeMux()
 	alive := func(w http.ResponseWriter, _ *http.Request) {
 		if err := engine.Alive(); err != nil {
-			http.Error(w, "HAProxy does not answer", http.StatusServiceUnavailable)
+			http.Error(w, "HAProxy does not respond", http.StatusServiceUnavailable)
 			return
 		}
 		fmt.Fprintln(w, "ok")

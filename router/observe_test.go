@@ -59,7 +59,7 @@ func TestStatisticsRequirePassword(t *testing.T) {
 		answer := httptest.NewRecorder()
 		access{settings: s}.guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(answer, request)
 		if answer.Code != tt.want {
-			t.Errorf("%s is answered with %d, want %d", tt.title, answer.Code, tt.want)
+			t.Errorf("%s returns %d, want %d", tt.title, answer.Code, tt.want)
 		}
 	}
 }
@@ -97,7 +97,7 @@ func TestMetricsRequireRight(t *testing.T) {
 		answer := httptest.NewRecorder()
 		user.guardMetrics(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(answer, request)
 		if answer.Code != want {
-			t.Errorf("%q is answered with %d, want %d", header, answer.Code, want)
+			t.Errorf("%q returns %d, want %d", header, answer.Code, want)
 		}
 	}
 }
@@ -106,7 +106,7 @@ func TestMetricsRequireRight(t *testing.T) {
 type running struct{ page string }
 
 func (running) Alive() error           { return nil }
-func (running) Stats() (string, error) { return "", errors.New("nobody asked for metrics") }
+func (running) Stats() (string, error) { return "", errors.New("metrics are not requested") }
 func (r running) Page() string         { return r.page }
 
 func TestStoppingRouterIsAliveButNotReady(t *testing.T) {
@@ -151,11 +151,11 @@ func TestStoppingRouterIsAliveButNotReady(t *testing.T) {
 func TestRouterIsReadyWhenRoutesAreServed(t *testing.T) {
 	s := session{Router: &Router{Settings: read(t, nil)}, engine: &haproxy.Engine{}, seen: &view{}}
 	if got := s.unready(); got != "routes are not served yet" {
-		t.Errorf("before it knows routes it says %q", got)
+		t.Errorf("before the router has routes: %q", got)
 	}
 	s.first.Store(int64(s.engine.Set(&haproxy.Config{})))
 	if got := s.unready(); got != "routes are not served yet" {
-		t.Errorf("before HAProxy serves routes it says %q", got)
+		t.Errorf("before HAProxy serves routes: %q", got)
 	}
 	s.first.Store(0) // what HAProxy served before it knew routes does not count
 	s.engine = &haproxy.Engine{}
@@ -174,11 +174,11 @@ func TestRouterServesDuringShutdownDelay(t *testing.T) {
 		cancel()
 		synctest.Wait()
 		if ctx.Err() != nil || !s.leaving.Load() {
-			t.Error("it does not serve on")
+			t.Error("it stops serving")
 		}
 		<-ctx.Done()
-		if took := time.Since(start); took != 5*time.Second {
-			t.Errorf("it serves on for %s", took)
+		if duration := time.Since(start); duration != 5*time.Second {
+			t.Errorf("it still serves for %s", duration)
 		}
 	})
 }

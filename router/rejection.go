@@ -15,7 +15,7 @@ import (
 // others.
 func (s *session) rejected(routes []model.ServiceAliasConfigKey, reason error) {
 	s.observed.failure.Set(1)
-	s.Trouble("HAProxy serves a former configuration: " + brief(reason.Error()))
+	s.Report("HAProxy serves an earlier configuration: " + brief(reason.Error()))
 	if len(routes) == 0 {
 		return
 	}
@@ -24,24 +24,24 @@ func (s *session) rejected(routes []model.ServiceAliasConfigKey, reason error) {
 		blamed[route] = true
 	}
 	s.mu.Lock()
-	before := s.refused
-	s.refused = map[model.ServiceAliasConfigKey]*routev1.Route{}
-	for _, route := range s.asked {
+	before := s.rejectedRoutes
+	s.rejectedRoutes = map[model.ServiceAliasConfigKey]*routev1.Route{}
+	for _, route := range s.configured {
 		switch name := key(route); {
 		case blamed[name]:
-			s.refused[name] = route
-			slog.Warn("HAProxy rejects a route, which is not served", "route", route.Namespace+"/"+route.Name)
-		case sameWish(before[name], route):
-			s.refused[name] = route
+			s.rejectedRoutes[name] = route
+			slog.Warn("HAProxy rejects a route", "route", route.Namespace+"/"+route.Name)
+		case sameRequest(before[name], route):
+			s.rejectedRoutes[name] = route
 		}
 	}
 	s.mu.Unlock()
 	s.again()
 }
 
-// sameWish reports whether a route has the same spec and annotations as before, whatever its
+// sameRequest reports whether a route has the same spec and annotations as before, whatever its
 // status. before may be nil.
-func sameWish(before, route *routev1.Route) bool {
+func sameRequest(before, route *routev1.Route) bool {
 	return before != nil && reflect.DeepEqual(before.Spec, route.Spec) && maps.Equal(before.Annotations, route.Annotations)
 }
 

@@ -21,7 +21,7 @@ func TestRejectedRouteIsExcludedUntilChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	count := 0
-	s := &session{Router: &Router{Settings: variables, Trouble: func(string) {}}, seen: view, observed: newMetrics(), again: func() { count++ }}
+	s := &session{Router: &Router{Settings: variables, Report: func(string) {}}, seen: view, observed: newMetrics(), again: func() { count++ }}
 	route := &routev1.Route{} // The router sets its host.
 	route.Namespace, route.Name, route.ResourceVersion = "shop", "front", "1"
 	if err := view.routes.GetStore().Add(route); err != nil {
@@ -33,7 +33,7 @@ func TestRejectedRouteIsExcludedUntilChanged(t *testing.T) {
 		s.validate(&verdict, map[*routev1.Route]error{})
 		return verdict.Admitted()
 	}
-	s.asked = s.routes()
+	s.configured = s.routes()
 	s.rejected(nil, errors.New("out of memory"))
 	if count != 0 || !admitted(route) {
 		t.Error("a refusal for another reason sets a route aside")
@@ -44,10 +44,10 @@ func TestRejectedRouteIsExcludedUntilChanged(t *testing.T) {
 	if err := view.routes.GetStore().Update(reportedRoute); err != nil {
 		t.Fatal(err)
 	}
-	s.asked = s.routes()
+	s.configured = s.routes()
 	s.rejected([]model.ServiceAliasConfigKey{"shop:other"}, errors.New("unknown keyword"))
 	if count != 2 || admitted(reportedRoute) {
-		t.Errorf("the configuration was made %d times, and the route is admitted: %t", count, admitted(reportedRoute))
+		t.Errorf("the configuration was written %d times, and the route is admitted: %t", count, admitted(reportedRoute))
 	}
 	for _, change := range []func(*routev1.Route){
 		func(r *routev1.Route) { r.Spec.Path = "/other" }, func(r *routev1.Route) { r.Annotations = map[string]string{"a": "b"} },

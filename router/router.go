@@ -44,14 +44,14 @@ type Router struct {
 	// Domain completes spec.subdomain of routes if ROUTER_DOMAIN is not set. If both are empty,
 	// such routes are rejected.
 	Domain string
-	// Grace is the time for open requests when the router stops.
-	Grace time.Duration
+	// ShutdownTimeout is the time for open requests when the router stops.
+	ShutdownTimeout time.Duration
 	// Outlive keeps HAProxy running if this process is killed, until the next router of Dir takes
 	// over.
 	Outlive bool
-	// Trouble, if set, is called with the reason why HAProxy does not serve the desired configuration,
+	// Report, if set, is called with the reason why HAProxy does not serve the desired configuration,
 	// or with "" when it does.
-	Trouble func(string)
+	Report func(string)
 }
 
 // Name returns the name of the component.
@@ -69,12 +69,12 @@ type session struct {
 	hosts   map[*routev1.Route]*routev1.Route // routes with the hosts that the router assigns
 	checked map[*routev1.Route]error          // problems of the certificates of routes
 
-	mu    sync.Mutex
-	asked []*routev1.Route // all routes of the newest configuration
+	mu         sync.Mutex
+	configured []*routev1.Route // all routes of the newest configuration
 	// routes that HAProxy rejected, as they were then
-	refused  map[model.ServiceAliasConfigKey]*routev1.Route
-	again    func() // triggers a new configuration
-	observed *metrics
+	rejectedRoutes map[model.ServiceAliasConfigKey]*routev1.Route
+	again          func() // triggers a new configuration
+	observed       *metrics
 
 	fallback atomic.Pointer[[]byte] // the default certificate with its key, if it changed
 
@@ -97,13 +97,13 @@ func (r *Router) Run(ctx context.Context, ready func()) error {
 	// router.
 	reviews, err := kubernetes.NewForConfig(r.Config)
 	if err != nil {
-		return fmt.Errorf("make client: %w", err)
+		return fmt.Errorf("create client: %w", err)
 	}
-	if r.Trouble == nil {
-		r.Trouble = func(string) {}
+	if r.Report == nil {
+		r.Report = func(string) {}
 	}
 	s := &session{
-		Router: r, seen: view, refused: map[model.ServiceAliasConfigKey]*routev1.Route{},
+		Router: r, seen: view, rejectedRoutes: map[model.ServiceAliasConfigKey]*routev1.Route{},
 		again: view.all, observed: newMetrics(), builder: model.Builder{Source: view.source()},
 		hosts: map[*routev1.Route]*routev1.Route{}, checked: map[*routev1.Route]error{},
 		status: &statusWriter{client: view.routeClient, settings: r.Settings, writes: map[string]*writing{}},
@@ -114,7 +114,7 @@ func (r *Router) Run(ctx context.Context, ready func()) error {
 	s.observed.watching(view.problem)
 	s.engine = &haproxy.Engine{
 		Program: r.Program, Dir: r.Dir, Interval: r.Settings.Duration("RELOAD_INTERVAL"),
-		Script: r.Settings.Text("RELOAD_SCRIPT"), Grace: r.Grace,
+		Script: r.Settings.Text("RELOAD_SCRIPT"), ShutdownTimeout: r.ShutdownTimeout,
 		StatsTimeout: r.Settings.Duration("ROUTER_METRICS_HAPROXY_TIMEOUT"), Outlive: r.Outlive,
 		Rejected: s.rejected, Observe: s.reloaded,
 	}
@@ -167,7 +167,7 @@ func (r *Router) Run(ctx context.Context, ready func()) error {
 // reloaded records that HAProxy serves a configuration, and the durations.
 func (s *session) reloaded(size, reloaded time.Duration) {
 	s.observed.observe(size, reloaded)
-	s.Trouble("")
+	s.Report("")
 }
 
 // unready returns why the router must not get requests, or "": it is stopping, or does not serve

@@ -120,10 +120,10 @@ func TestDefaultCertificatePrecedence(t *testing.T) {
 	}
 	second, err := defaultCertificate(read(t, nil), remaining)
 	if err != nil || !bytes.Equal(result, second) {
-		t.Errorf("the certificate that was made is not kept: %v", err)
+		t.Errorf("the certificate that was created is not kept: %v", err)
 	}
 	if _, err := defaultCertificate(read(t, map[string]string{"DEFAULT_CERTIFICATE_PATH": "/nowhere"}), remaining); err == nil || !strings.Contains(err.Error(), "DEFAULT_CERTIFICATE_PATH") {
-		t.Errorf("a file that is not there: %v", err)
+		t.Errorf("a file that does not exist: %v", err)
 	}
 }
 
@@ -171,14 +171,14 @@ func TestMetricsOfHAProxy(t *testing.T) {
 		}
 	}
 	if strings.Contains(usual, "haproxy_backend_bytes_in_total") {
-		t.Error("bytes are told of backends beside their servers")
+		t.Error("bytes are exported for backends in addition to their servers")
 	}
 	many := advice(t, map[string]string{"ROUTER_METRICS_HAPROXY_SERVER_THRESHOLD": "1"})
 	if strings.Contains(many, "haproxy_server_") || !strings.Contains(many, "haproxy_backend_bytes_in_total") {
-		t.Errorf("above the threshold servers are told:\n%s", many)
+		t.Errorf("above the threshold servers are exported:\n%s", many)
 	}
 	if few := advice(t, map[string]string{"ROUTER_METRICS_HAPROXY_EXPORTED": "4"}); strings.Contains(few, "bytes") || !strings.Contains(few, "current_sessions") {
-		t.Errorf("columns that were not asked for are told:\n%s", few)
+		t.Errorf("columns that are not configured are exported:\n%s", few)
 	}
 }
 
@@ -246,7 +246,7 @@ func TestDefaultCertificateReloads(t *testing.T) {
 		go s.followFiles(ctx)
 		<-time.After(filePollInterval * 5 / 2) // between two checks
 		if s.fallback.Load() != nil || changes != 0 {
-			t.Error("without a change it is read anew")
+			t.Error("without a change it is reread")
 		}
 		second := install("second")
 		<-time.After(2 * filePollInterval)

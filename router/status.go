@@ -39,9 +39,9 @@ type writing struct {
 
 const (
 	// contentions limits how often another router of the same name can disagree before this one
-	// pauses for truce.
-	contentions = 3
-	truce       = time.Minute
+	// pauses for contentionDelay.
+	contentions     = 3
+	contentionDelay = time.Minute
 	// statusRetry is the delay until a failed write is retried.
 	statusRetry = time.Second
 )
@@ -73,7 +73,7 @@ func (w *statusWriter) run(ctx context.Context) error {
 				return nil
 			}
 			if err := w.write(ctx, verdict); err != nil && ctx.Err() == nil {
-				slog.Warn("write status of route", "route", describe(verdict.Route), "error", err)
+				slog.Warn("cannot write status of route", "route", describe(verdict.Route), "error", err)
 				retry = time.After(statusRetry)
 			}
 		}
@@ -151,8 +151,8 @@ func (w *statusWriter) write(ctx context.Context, verdict claim.Verdict) error {
 		before.contended++
 	}
 	if before.contended >= contentions {
-		before.contended, before.until = 0, now.Add(truce)
-		slog.Warn("another router of the same name disagrees about a route; set different ROUTER_SERVICE_NAMEs",
+		before.contended, before.until = 0, now.Add(contentionDelay)
+		slog.Warn("another router with the same name reports a different status of the route; give each router its own ROUTER_SERVICE_NAME",
 			"route", name, "router", desired.RouterName)
 	}
 	before.entry = desired

@@ -19,15 +19,15 @@ const longestLine = 64 << 10
 // creates the socket at path and replaces an existing one.
 func RelayLog(ctx context.Context, path string, out io.Writer) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("make log socket: %w", err)
+		return fmt.Errorf("create log socket: %w", err)
 	}
 	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	if err != nil {
-		return fmt.Errorf("make log socket: %w", err)
+		return fmt.Errorf("create log socket: %w", err)
 	}
 	defer socket.Close()
 	if err := os.Chmod(path, 0o666); err != nil { // HAProxy can run as another user of the pod
-		return fmt.Errorf("make log socket: %w", err)
+		return fmt.Errorf("create log socket: %w", err)
 	}
 	defer context.AfterFunc(ctx, func() { _ = socket.Close() })()
 	buffer := make([]byte, longestLine)

@@ -141,7 +141,7 @@ func TestStatisticsAreCached(t *testing.T) {
 			}
 		}
 		if requests != want {
-			t.Errorf("with an interval of %s HAProxy was asked %d times, want %d", interval, requests, want)
+			t.Errorf("with an interval of %s HAProxy received %d requests, want %d", interval, requests, want)
 		}
 	}
 }
@@ -165,7 +165,7 @@ func TestBindPortsAfterSync(t *testing.T) {
 		}
 		s := read(t, variables)
 		router := &Router{Config: &rest.Config{Host: silent.URL}, Settings: s, Program: "/usr/sbin/haproxy", Dir: dir}
-		part := componenttest.Start(t, router.Run)
+		component := componenttest.Start(t, router.Run)
 		<-requests
 		dial := func() bool {
 			connection, err := net.Dial("tcp", "127.0.0.1:"+s.Text("ROUTER_SERVICE_HTTP_PORT"))
@@ -177,7 +177,7 @@ func TestBindPortsAfterSync(t *testing.T) {
 		if bound {
 			eventually.True(t, "the port is bound", dial)
 		} else {
-			eventually.True(t, "health is told", func() bool {
+			eventually.True(t, "health is reported", func() bool {
 				response, err := http.Get("http://" + s.Text("ROUTER_LISTEN_ADDR") + "/healthz")
 				if err == nil {
 					response.Body.Close()
@@ -189,7 +189,7 @@ func TestBindPortsAfterSync(t *testing.T) {
 			}
 		}
 		silent.CloseClientConnections()
-		part.Stop()
+		component.Stop()
 		silent.Close()
 	}
 }

@@ -51,7 +51,7 @@ const byService = "service"
 func newView(config *rest.Config, s settings.Settings) (*view, error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("make client: %w", err)
+		return nil, fmt.Errorf("create client: %w", err)
 	}
 	routeClient, err := routes(config)
 	if err != nil {
@@ -104,7 +104,7 @@ func routes(config *rest.Config) (*rest.RESTClient, error) {
 	own.QPS, own.Burst = 100, 200 // the status of many routes
 	client, err := rest.RESTClientFor(own)
 	if err != nil {
-		return nil, fmt.Errorf("make client of routes: %w", err)
+		return nil, fmt.Errorf("create client of routes: %w", err)
 	}
 	return client, nil
 }
@@ -187,10 +187,10 @@ func (v *view) next(ctx context.Context, routesFrom time.Time) (result changes, 
 	for {
 		var later <-chan time.Time
 		v.mu.Lock()
-		due := v.pending.routes && !time.Now().Before(routesFrom)
-		if due || len(v.pending.services) > 0 {
-			result, v.pending = v.pending, changes{routes: v.pending.routes && !due}
-			result.routes = due
+		isDue := v.pending.routes && !time.Now().Before(routesFrom)
+		if isDue || len(v.pending.services) > 0 {
+			result, v.pending = v.pending, changes{routes: v.pending.routes && !isDue}
+			result.routes = isDue
 			v.mu.Unlock()
 			return result, true
 		}

@@ -35,10 +35,10 @@ func TestRouterReportsWatchErrors(t *testing.T) {
 	s := session{Router: &Router{Settings: variables}, seen: view, engine: &haproxy.Engine{}, observed: newMetrics()}
 	s.observed.watching(view.problem)
 	if got := s.unready(); got != "routes are not served yet" {
-		t.Errorf("before it has asked it says %q", got)
+		t.Errorf("before the first request: %q", got)
 	}
-	part := componenttest.Start(t, func(ctx context.Context, ready func()) error { ready(); return view.run(ctx) })
-	defer part.Stop()
+	component := componenttest.Start(t, func(ctx context.Context, ready func()) error { ready(); return view.run(ctx) })
+	defer component.Stop()
 	defer server.CloseClientConnections()
 	eventually.True(t, "the reason", func() bool {
 		return strings.HasPrefix(s.unready(), "namespaces cannot be watched: Forbidden; NAMESPACE_LABELS") && !strings.Contains(s.unready(), "secret")

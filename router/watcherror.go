@@ -42,10 +42,10 @@ func (v *view) problem() string {
 		if time.Since(miss.at) > missPeriod {
 			continue
 		}
-		text := resource + " cannot be watched: " + cmp.Or(string(miss.reason), "the API does not answer")
+		text := resource + " cannot be watched: " + cmp.Or(string(miss.reason), "the API does not respond")
 		if resource == "namespaces" && miss.reason == metav1.StatusReasonForbidden {
-			text += "; NAMESPACE_LABELS and PROJECT_LABELS need the right, " +
-				"which oc adm policy add-cluster-role-to-user cluster-reader gives to the router's service account"
+			text += "; NAMESPACE_LABELS and PROJECT_LABELS need this right: " +
+				"grant it to the router's service account with oc adm policy add-cluster-role-to-user cluster-reader"
 		}
 		texts = append(texts, text)
 	}

@@ -69,7 +69,7 @@ func writable(directory Directory, place string, machine Machine) []Problem {
 		return []Problem{{Error, subject, "is on a file system that is mounted read-only",
 			"mount -o remount,rw " + mountPoint(place) + "\nchoose another directory with --data-dir"}}
 	case errors.Is(err, unix.ENOTDIR):
-		return []Problem{{Error, subject, fmt.Sprintf("cannot be made: %s is a file", place), "choose another directory with --data-dir"}}
+		return []Problem{{Error, subject, fmt.Sprintf("cannot be created: %s is a file", place), "choose another directory with --data-dir"}}
 	}
 	return []Problem{{Error, subject, fmt.Sprintf("cannot be written: %v", err), "choose another directory with --data-dir"}}
 }
@@ -90,7 +90,7 @@ func space(directory Directory, place string, fs unix.Statfs_t) []Problem {
 }
 
 func freeSomeSpace(place string) string {
-	return "remove what is not needed; the largest are shown by: du -xh " + mountPoint(place) + " | sort -h | tail\n" +
+	return "remove unneeded files; to list the largest, run: du -xh " + mountPoint(place) + " | sort -h | tail\n" +
 		"choose a directory on another disk with --data-dir"
 }
 

@@ -57,10 +57,10 @@ func checkKernel(ctx context.Context, want Requirements, machine Machine) []Prob
 		case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EROFS), errors.Is(err, errNoDirectory):
 			// checkDirectories reports the details.
 		case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
-			problems = append(problems, Problem{Error, string(feature), "may not be used by this user: " + err.Error(),
-				"in a container, start that with --privileged"})
+			problems = append(problems, Problem{Error, string(feature), "cannot be used by this user: " + err.Error(),
+				"in a container, start the container with --privileged"})
 		case feature == Overlay && machine.isOverlay(dir):
-			problems = append(problems, Problem{Error, string(feature), "cannot lie on the overlay file system of " + dir + ": " + err.Error(),
+			problems = append(problems, Problem{Error, string(feature), "cannot be on the overlay file system of " + dir + ": " + err.Error(),
 				"choose a directory on a disk with --data-dir, or mount a volume there"})
 		default:
 			problems = append(problems, Problem{Error, string(feature), "does not work: " + err.Error(), remedyFor(feature)})
@@ -93,7 +93,7 @@ func checkDevices(machine Machine) []Problem {
 	var problems []Problem
 	if _, err := os.Stat(filepath.Join(machine.Root, "dev/kmsg")); err != nil {
 		problems = append(problems, Problem{Error, "device /dev/kmsg", "is missing; kubelet reads the kernel's messages there",
-			"mknod /dev/kmsg c 1 11\nin a container, start that with --privileged"})
+			"mknod /dev/kmsg c 1 11\nin a container, start the container with --privileged"})
 	}
 	if _, err := os.Stat(filepath.Join(machine.Root, "dev/loop-control")); err != nil {
 		problems = append(problems, Problem{Warning, "device /dev/loop-control", "is missing; volumes that are image files cannot be mounted",

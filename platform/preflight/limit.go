@@ -62,8 +62,8 @@ func checkLimits(_ context.Context, _ Requirements, machine Machine) []Problem {
 		readOnly := machine.Statfs(limit.path(machine.Root), &fs) == nil && fs.Flags&unix.ST_RDONLY != 0
 		if ok && value < limit.Least && readOnly {
 			problems = append(problems, Problem{Warning, "limit " + limit.Name,
-				fmt.Sprintf("is %d and cannot be raised to %d from here; kubelet ends when it is used up", value, limit.Least),
-				fmt.Sprintf("on the machine outside: sysctl -w %s=%d", limit.Name, limit.Least)})
+				fmt.Sprintf("is %d and cannot be raised to %d from here; kubelet exits when the limit is reached", value, limit.Least),
+				fmt.Sprintf("on the host of this container: sysctl -w %s=%d", limit.Name, limit.Least)})
 		}
 	}
 	return problems

@@ -34,7 +34,7 @@ func (o owner) stop() string {
 	case o.pid != 0:
 		return fmt.Sprintf("kill %d", o.pid)
 	}
-	return "find and stop it; it is shown by: ss -lnup; ss -lntp"
+	return "find it with: ss -lnup; ss -lntp; and stop it"
 }
 
 // owner finds who listens on an address, or on one that excludes it.
@@ -117,14 +117,14 @@ func parseAddress(text string) (netip.AddrPort, error) {
 	}
 	raw, err := hex.DecodeString(words)
 	if err != nil || len(raw)%4 != 0 {
-		return netip.AddrPort{}, fmt.Errorf("address %q is not one of proc", text)
+		return netip.AddrPort{}, fmt.Errorf("address %q is not in the format of /proc", text)
 	}
 	for i := 0; i < len(raw); i += 4 {
 		binary.NativeEndian.PutUint32(raw[i:], binary.BigEndian.Uint32(raw[i:]))
 	}
 	address, ok := netip.AddrFromSlice(raw)
 	if !ok {
-		return netip.AddrPort{}, fmt.Errorf("address %q is not one of proc", text)
+		return netip.AddrPort{}, fmt.Errorf("address %q is not in the format of /proc", text)
 	}
 	return netip.AddrPortFrom(address.Unmap(), uint16(number)), nil
 }

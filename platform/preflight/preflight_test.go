@@ -108,7 +108,7 @@ func TestEveryProblemNamesRemedy(t *testing.T) {
 		want   Problem // Text and Remedy: parts of them
 	}{
 		{"not root", func(_ *testing.T, h *host) { h.UID = 1000 },
-			Problem{Error, "user", "only root may", "sudo"}},
+			Problem{Error, "user", "only root can", "sudo"}},
 		{"program is missing", func(t *testing.T, h *host) { must(t, os.Remove(filepath.Join(h.Path, "nft"))) },
 			Problem{Error, "program nft", "is not installed", "apt-get install -y nftables"}},
 		{"program cannot be run", func(t *testing.T, h *host) { must(t, os.Chmod(filepath.Join(h.Path, "losetup"), 0o644)) },
@@ -120,13 +120,13 @@ func TestEveryProblemNamesRemedy(t *testing.T) {
 		{"program is missing elsewhere", func(t *testing.T, h *host) {
 			h.remove(t, "etc/os-release")
 			must(t, os.Remove(filepath.Join(h.Path, "mkfs.ext4")))
-		}, Problem{Error, "program mkfs.ext4", "is not installed", "package manager what Debian has in these packages: e2fsprogs"}},
+		}, Problem{Error, "program mkfs.ext4", "is not installed", "install the equivalents of these Debian packages with the package manager: e2fsprogs"}},
 
 		{"no overlay", func(_ *testing.T, h *host) { h.broken[Overlay] = unix.ENODEV },
 			Problem{Error, "overlay file system", "does not work: no such device", "modprobe --all overlay\n"}},
 		{"overlay on overlay", func(_ *testing.T, h *host) {
 			h.broken[Overlay], h.fs.Type = unix.EINVAL, unix.OVERLAYFS_SUPER_MAGIC
-		}, Problem{Error, "overlay file system", "cannot lie on the overlay file system of", "--data-dir"}},
+		}, Problem{Error, "overlay file system", "cannot be on the overlay file system of", "--data-dir"}},
 		{"no network namespaces", func(_ *testing.T, h *host) { h.broken[Namespaces] = unix.EINVAL },
 			Problem{Error, "network namespaces", "does not work", "use a kernel"}},
 		{"no bridges", func(_ *testing.T, h *host) { h.broken[Bridge] = unix.EOPNOTSUPP },
@@ -136,7 +136,7 @@ func TestEveryProblemNamesRemedy(t *testing.T) {
 		{"no nftables", func(_ *testing.T, h *host) { h.broken[NFTables] = syscall.ENOENT },
 			Problem{Error, "nftables", "no such file", "modprobe --all nf_tables nft_chain_nat"}},
 		{"a container without privileges", func(_ *testing.T, h *host) { h.broken[Bridge] = unix.EPERM },
-			Problem{Error, "bridge devices", "may not be used by this user", "--privileged"}},
+			Problem{Error, "bridge devices", "cannot be used by this user", "--privileged"}},
 		{"no pid namespaces", func(t *testing.T, h *host) { h.remove(t, "proc/self/ns/pid") },
 			Problem{Error, "pid namespaces", "are not part of this kernel", "use a kernel"}},
 		{"no kernel messages", func(t *testing.T, h *host) { h.remove(t, "dev/kmsg") },
@@ -156,7 +156,7 @@ func TestEveryProblemNamesRemedy(t *testing.T) {
 		{"too little memory", func(t *testing.T, h *host) { h.write(t, "proc/meminfo", "MemAvailable: 1000000 kB\n") },
 			Problem{Error, "memory", "1024 MB are available, 1500 MB are needed", "ps -eo rss"}},
 		{"swap", func(t *testing.T, h *host) { h.write(t, "proc/swaps", "Filename Type\n/dev/sda2 partition 1 0 -2\n") },
-			Problem{Warning, "swap", "is switched on", "swapoff --all"}},
+			Problem{Warning, "swap", "is enabled", "swapoff --all"}},
 		{"inotify is limited and cannot be raised", func(t *testing.T, h *host) {
 			h.write(t, "proc/sys/fs/inotify/max_user_instances", "128\n")
 			h.fs.Flags = unix.ST_RDONLY

@@ -38,7 +38,7 @@ func Print(out io.Writer, problems []Problem) error {
 			for n, line := range strings.Split(problem.Remedy, "\n") {
 				lead := "         "
 				if n == 0 {
-					lead += "mend it: "
+					lead += " fix it: "
 				} else {
 					lead += "     or: "
 				}

@@ -13,7 +13,7 @@ func TestPrintFitsHundredColumns(t *testing.T) {
 		{Error, "program nft", "is not installed", "apt-get install -y mount nftables"},
 		{Error, "program losetup", "is not installed", "apt-get install -y mount nftables"},
 		{Error, "port 8443", strings.TrimSpace(strings.Repeat("words ", 20)), "kill 12\nset servingInfo.bindAddress in master-config.yaml to another port"},
-		{Warning, "swap", "is switched on", "swapoff --all"},
+		{Warning, "swap", "is enabled", "swapoff --all"},
 	}
 	var out strings.Builder
 	if err := Print(&out, problems); err != nil {
@@ -21,13 +21,13 @@ func TestPrintFitsHundredColumns(t *testing.T) {
 	}
 	want := `error    program nft      is not installed
 error    program losetup  is not installed
-         mend it: apt-get install -y mount nftables
+          fix it: apt-get install -y mount nftables
 error    port 8443        words words words words words words words words words words words words
                           words words words words words words words words
-         mend it: kill 12
+          fix it: kill 12
               or: set servingInfo.bindAddress in master-config.yaml to another port
-warning  swap             is switched on
-         mend it: swapoff --all
+warning  swap             is enabled
+          fix it: swapoff --all
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("printed (-want +got):\n%s", diff)
@@ -51,7 +51,7 @@ func TestPrintedProblemsOfRealMachineFit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(out.String()) {
-		if count := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); count > width && !strings.Contains(line, "mend it: ") && !strings.Contains(line, "or: ") {
+		if count := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); count > width && !strings.Contains(line, " fix it: ") && !strings.Contains(line, "or: ") {
 			t.Errorf("line of %d columns: %s", count, line)
 		}
 	}

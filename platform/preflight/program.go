@@ -13,7 +13,7 @@ func checkUser(_ context.Context, _ Requirements, machine Machine) []Problem {
 	if machine.isRoot() {
 		return nil
 	}
-	return []Problem{{Error, "user", "only root may mount, change the network and start containers", "run the command with sudo"}}
+	return []Problem{{Error, "user", "only root can mount, change the network and start containers", "run the command with sudo"}}
 }
 
 // checkPrograms names each program that is not there; one command installs them all.
@@ -59,7 +59,7 @@ func (m Machine) install(packages []string) string {
 			return "dnf install -y " + strings.ReplaceAll(names, "mount", "util-linux")
 		}
 	}
-	return "install with the package manager what Debian has in these packages: " + names
+	return "install the equivalents of these Debian packages with the package manager: " + names
 }
 
 // distribution returns the machine's distribution, and the distributions that it is like, from

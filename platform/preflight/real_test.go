@@ -50,7 +50,7 @@ func TestOverlayOnOverlayIsReported(t *testing.T) {
 	merged := mountOverlay(t, dir)
 	machine := ThisMachine()
 	problems := checkKernel(t.Context(), Requirements{Directories: []Directory{{Path: filepath.Join(merged, "data")}}}, machine)
-	expect(t, problems, "overlay file system", "cannot lie on the overlay file system of "+merged)
+	expect(t, problems, "overlay file system", "cannot be on the overlay file system of "+merged)
 }
 
 func TestBusyPortNamesItsProcess(t *testing.T) {

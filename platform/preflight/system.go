@@ -22,7 +22,7 @@ func checkMemory(_ context.Context, want Requirements, machine Machine) []Proble
 		return nil
 	}
 	return []Problem{{Error, "memory", fmt.Sprintf("%d MB are available, %d MB are needed", available/mega, want.Memory/mega),
-		"stop what is not needed; the largest are shown by: ps -eo rss,pid,args --sort -rss | head\ngive the machine more memory"}}
+		"stop unneeded processes; to list the largest, run: ps -eo rss,pid,args --sort -rss | head\ngive the machine more memory"}}
 }
 
 // availableMemory is how many bytes programs could still take.
@@ -70,5 +70,5 @@ func checkSwap(_ context.Context, _ Requirements, machine Machine) []Problem {
 	if err != nil || strings.Count(strings.TrimSpace(string(content)), "\n") == 0 {
 		return nil
 	}
-	return []Problem{{Warning, "swap", "is switched on; memory limits of pods do not count it, and pods may become slow", "swapoff --all"}}
+	return []Problem{{Warning, "swap", "is enabled; memory limits of pods do not include it, and pods can become slow", "swapoff --all"}}
 }

@@ -69,7 +69,7 @@ func tryOverlay(dir string) (err error) {
 func inNewNetwork(f func() error) error {
 	return thread.Run(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-			return fmt.Errorf("make network namespace: %w", err)
+			return fmt.Errorf("create network namespace: %w", err)
 		}
 		return f()
 	})

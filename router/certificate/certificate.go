@@ -83,7 +83,7 @@ func Pair(chain, key []byte) ([]byte, error) {
 	}
 	secret, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
 	if err != nil {
-		return nil, errors.New("its key is of a kind that cannot be used") // do not show the key
+		return nil, errors.New("its key has an unsupported type") // do not show the key
 	}
 	_ = pem.Encode(&bundle, &pem.Block{Type: "PRIVATE KEY", Bytes: secret})
 	return bundle.Bytes(), nil
@@ -106,7 +106,7 @@ func Authorities(text string) ([]byte, error) {
 		_ = pem.Encode(&bundle, &pem.Block{Type: block.Type, Bytes: block.Bytes})
 	}
 	if bundle.Len() == 0 {
-		return nil, errors.New("there is no certificate in PEM in it")
+		return nil, errors.New("it contains no certificate in PEM")
 	}
 	return bundle.Bytes(), nil
 }

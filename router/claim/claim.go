@@ -57,7 +57,7 @@ func Judge(routes []*routev1.Route, policy Policy) []Verdict {
 	}
 	verdicts := make([]Verdict, 0, len(sorted))
 	for _, route := range sorted {
-		reason, message := book.judge(route)
+		reason, message := book.decide(route)
 		verdicts = append(verdicts, Verdict{route, reason, message})
 	}
 	return verdicts
@@ -84,7 +84,7 @@ type claims struct {
 	domains map[string]owned          // by domain: namespaces with a host in it
 }
 
-func (c *claims) judge(route *routev1.Route) (reason, message string) {
+func (c *claims) decide(route *routev1.Route) (reason, message string) {
 	if reason, message = c.acceptable(route); reason != "" {
 		return reason, message
 	}
@@ -145,7 +145,7 @@ func (c *claims) acceptable(route *routev1.Route) (reason, message string) {
 		return RouteNotAdmitted, "wildcard routes are not allowed"
 	}
 	if IsWildcard(route) && Domain(host) == "" {
-		return InvalidHost, fmt.Sprintf("host %q has no domain that a wildcard could stand for", host)
+		return InvalidHost, fmt.Sprintf("host %q has no parent domain for a wildcard", host)
 	}
 	return "", ""
 }

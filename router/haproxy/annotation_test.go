@@ -115,7 +115,7 @@ func TestTimeoutOfRoute(t *testing.T) {
 	b.run()
 	for url, want := range map[string]string{"http://short.com?wait=10s": "504", "http://usual.com?wait=300ms": "web", "http://bad.com?wait=300ms": "web"} {
 		if got := b.who(url); got != want {
-			t.Errorf("%s is answered by %s, want %s", url, got, want)
+			t.Errorf("%s is served by %s, want %s", url, got, want)
 		}
 	}
 }

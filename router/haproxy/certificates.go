@@ -54,8 +54,8 @@ func (p *plan) changedFiles(now, then *Config) (names []string, possible bool) {
 		if ok && bytes.Equal(before, content) {
 			continue
 		}
-		known := name == defaultCertificateFile || strings.HasPrefix(name, certificatesDir) || strings.HasPrefix(name, authoritiesDir) && !ok
-		if !known || len(content) > maxSecretBytes || p.damaged[filepath.Join(p.dir, name)] {
+		managed := name == defaultCertificateFile || strings.HasPrefix(name, certificatesDir) || strings.HasPrefix(name, authoritiesDir) && !ok
+		if !managed || len(content) > maxSecretBytes || p.damaged[filepath.Join(p.dir, name)] {
 			return nil, false
 		}
 		names = append(names, name)

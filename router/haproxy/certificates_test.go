@@ -58,7 +58,7 @@ func TestCertificatesChangeWithoutReload(t *testing.T) {
 	b.until("https://next.com", "web")
 	b.until("https://reencrypt.com", "tls")
 	if response, err := b.client(nil).Get("https://next.com"); err != nil || response.ProtoMajor != 2 {
-		t.Errorf("a certificate that came later is answered with %+v (%v)", response, err)
+		t.Errorf("a certificate that came later returns %+v (%v)", response, err)
 	}
 	first, next := b.of("first again"), b.of("next again")
 	b.routes["first"].Spec.TLS, b.routes["next"].Spec.TLS = &first, &next
@@ -108,7 +108,7 @@ func TestRefusedCertificateDoesNotDelayOthers(t *testing.T) {
 	b.engine.Set(&broken)
 	b.untilShown("good.com", "good")
 	if got := <-b.refused; len(got.routes) != 1 || got.routes[0] != "shop:bad" {
-		t.Errorf("rejected are %v for %v", got.routes, got.reason)
+		t.Errorf("rejected: %v for %v", got.routes, got.reason)
 	}
 	delete(b.routes, "bad")
 	b.apply()

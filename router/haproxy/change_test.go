@@ -121,7 +121,7 @@ func TestReloadsLoseNoRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually.True(t, "who serves gives way as little as the router", func() bool {
-		answer, _ := b.engine.control().ask("show info")
+		answer, _ := b.engine.control().send("show info")
 		pid, _ := strconv.Atoi(workerOf(answer))
 		priority, err := unix.Getpriority(unix.PRIO_PROCESS, pid)
 		return err == nil && pid > 0 && priority == own
@@ -181,7 +181,7 @@ func TestSpareBackendsAreFreeAfterReload(t *testing.T) {
 		b.until("http://"+name+".com", "web")
 	}
 	eventually.True(t, "the last route has its own backend", func() bool {
-		stats, err := b.engine.control().ask("show stat")
+		stats, err := b.engine.control().send("show stat")
 		return err == nil && strings.Contains(stats, fmt.Sprintf("be_http:shop:r%d,", 3*minSpares-1))
 	})
 }
@@ -224,7 +224,7 @@ func TestRejectedConfigurationChangesNothing(t *testing.T) {
 // killWorker kills the worker and waits until another one serves.
 func (b *fixture) killWorker() {
 	b.t.Helper()
-	answer, err := b.engine.control().ask("show info")
+	answer, err := b.engine.control().send("show info")
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func (b *fixture) killWorker() {
 	}
 	kill(b.t, pid)
 	eventually.True(b.t, "another HAProxy runs", func() bool {
-		now, err := b.engine.control().ask("show info")
+		now, err := b.engine.control().send("show info")
 		return err == nil && workerOf(now) != worker
 	})
 }
@@ -249,7 +249,7 @@ func TestHAProxyRestarts(t *testing.T) {
 	b.killWorker()
 	b.until("http://web.com", "web")
 	// The worker must end with its master, which ends with the router.
-	answer, err := b.engine.control().ask("show info")
+	answer, err := b.engine.control().send("show info")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,16 +27,16 @@ type Engine struct {
 	MaxFormer int
 	// Script, if set, runs instead of a reload. It must make HAProxy read its configuration again.
 	Script string
-	// Grace is the time for open requests when the engine stops.
-	Grace time.Duration
+	// ShutdownTimeout is the time for open requests when the engine stops.
+	ShutdownTimeout time.Duration
 	// StatsTimeout limits a request for statistics. The default is 10 seconds.
 	StatsTimeout time.Duration
 	// Outlive keeps HAProxy running if this process is killed. The next engine of the directory
 	// takes over from it.
 	Outlive bool
-	// Takeover limits the time until a new HAProxy serves. Then it is killed. The default is a
+	// TakeoverTimeout limits the time until a new HAProxy serves. Then it is killed. The default is a
 	// minute.
-	Takeover time.Duration
+	TakeoverTimeout time.Duration
 	// Rejected, if set, is called when a configuration is not served. routes are the routes for
 	// which HAProxy rejects it, if they can be found, and if they are unchanged in the newest
 	// configuration.
@@ -111,13 +111,13 @@ func (e *Engine) control() runtime {
 // Alive returns an error if HAProxy does not respond. Its cost does not depend on the number of
 // routes.
 func (e *Engine) Alive() error {
-	_, err := e.ask("show info")
+	_, err := e.send("show info")
 	return err
 }
 
 // Stats returns HAProxy's statistics as CSV.
 func (e *Engine) Stats() (string, error) {
-	stats, err := e.ask("show stat")
+	stats, err := e.send("show stat")
 	var places map[string]string
 	if published := e.places.Load(); published != nil {
 		places = *published
@@ -125,10 +125,10 @@ func (e *Engine) Stats() (string, error) {
 	return named(stats, places), err
 }
 
-func (e *Engine) ask(command string) (string, error) {
+func (e *Engine) send(command string) (string, error) {
 	control := e.control()
 	control.timeout = cmp.Or(e.StatsTimeout, control.timeout)
-	return control.ask(command)
+	return control.send(command)
 }
 
 // Page returns the path of the socket that serves HAProxy's statistics page.

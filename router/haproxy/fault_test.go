@@ -30,7 +30,7 @@ func TestHangingHAProxyDoesNotTakeOver(t *testing.T) {
 	t.Parallel()
 	b := newFixture(t, nil)
 	file := b.hanging()
-	b.engine.Takeover = 2 * time.Second
+	b.engine.TakeoverTimeout = 2 * time.Second
 	b.pod("web", "web", nil)
 	b.route("web", "web.com", "web")
 	b.run()
@@ -45,8 +45,8 @@ func TestHangingHAProxyDoesNotTakeOver(t *testing.T) {
 	b.route("plain", "plain.com", "web")
 	b.apply()
 	b.until("http://plain.com", "web") // from the previous process
-	if got := <-b.refused; !strings.Contains(got.reason.Error(), "does not answer") || len(got.routes) > 0 {
-		t.Errorf("it is told as %v", got)
+	if got := <-b.refused; !strings.Contains(got.reason.Error(), "did not respond") || len(got.routes) > 0 {
+		t.Errorf("it is reported as %v", got)
 	}
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestRejectedRouteIsFound(t *testing.T) {
 	}
 	b.engine.Set(&broken)
 	if got := <-b.refused; !slices.Equal(got.routes, []model.ServiceAliasConfigKey{"shop:r31", "shop:r7"}) {
-		t.Errorf("found are %v, for %v", got.routes, got.reason)
+		t.Errorf("found %v, for %v", got.routes, got.reason)
 	}
 	b.until("http://h7.com", "web")
 }
@@ -96,7 +96,7 @@ func TestRefusedCommandDelaysOnlyItsRoute(t *testing.T) {
 	b.until("http://good.com", "first")
 	config := b.config()
 	name := "be_http:shop:bad/" + config.Backends[0].Servers[0].Name
-	refused, err := b.engine.control().tell([]string{"set server " + name + " state maint", "del server " + name})
+	refused, err := b.engine.control().sendAll([]string{"set server " + name + " state maint", "del server " + name})
 	if err != nil || len(refused) > 0 {
 		t.Fatalf("take a server away behind the engine's back: %v, %v", refused, err)
 	}
@@ -159,7 +159,7 @@ func TestRouteFixedDuringSearchIsServed(t *testing.T) {
 		e.Set(tt.desired)
 		now := &running{files: map[string][]byte{}, reload: &reload{config: config("bad", "old"), rejected: []model.ServiceAliasConfigKey{"shop:bad", "shop:worse"}}}
 		if err := e.finish(now, errors.New("unknown keyword")); err == nil || !slices.Equal(keys, tt.want) {
-			t.Errorf("with %s, rejected are %v (%v)", name, keys, err)
+			t.Errorf("with %s, rejected: %v (%v)", name, keys, err)
 		}
 	}
 }

@@ -20,7 +20,7 @@ func writeFiles(dir string, before, files map[string][]byte) error {
 		}
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return fmt.Errorf("make directory: %w", err)
+			return fmt.Errorf("create directory: %w", err)
 		}
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			return fmt.Errorf("write file: %w", err)
@@ -36,7 +36,7 @@ func removeFiles(dir string, before, files map[string][]byte) {
 			continue
 		}
 		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
-			slog.Warn("a file of a removed route cannot be removed", "error", err)
+			slog.Warn("cannot remove file of a removed route", "error", err)
 		}
 	}
 }

@@ -103,7 +103,7 @@ func ordered(endpoints []model.Endpoint, shuffle bool) []model.Endpoint {
 }
 
 const page503 = "HTTP/1.0 503 Service Unavailable\r\nCache-Control: no-cache\r\nConnection: close\r\nContent-Type: text/html; charset=utf-8\r\n\r\n" +
-	`<!doctype html><title>Not available</title><h1>The application is not available</h1><p>Its host is known here, but no pod answers at the moment.</p>` + "\n"
+	`<!doctype html><title>Not available</title><h1>The application is not available</h1><p>The host has a route, but no pod is available.</p>` + "\n"
 
 const pageUnknown = `<!doctype html><title>Not available</title><h1>There is no application here</h1>` +
-	`<p>No route leads from this address to an application: it may not exist, may not have been admitted, or may be served by HTTPS alone.</p>` + "\n"
+	`<p>No route serves this address: the route might not exist, might not be admitted, or might be served over HTTPS only.</p>` + "\n"

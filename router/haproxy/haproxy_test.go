@@ -40,7 +40,7 @@ type fixture struct {
 	routes    map[string]*routev1.Route
 	pods      map[string][]string // addresses by service
 	peers     []model.Endpoint
-	made      int // count of pods
+	podCount  int // count of pods
 	reloads   chan struct{}
 	refused   chan rejection
 }
@@ -109,7 +109,7 @@ func newFixture(t *testing.T, variables map[string]string) *fixture {
 	pair := b.authority.Issue(t, "default")
 	b.writer = Writer{Dir: dir, Settings: s, DefaultCertificate: []byte(text(t, pair.CertFile) + text(t, pair.KeyFile))}
 	b.engine = &Engine{
-		Program: "/usr/sbin/haproxy", Dir: dir, Interval: s.Duration("RELOAD_INTERVAL"), Grace: 200 * time.Millisecond,
+		Program: "/usr/sbin/haproxy", Dir: dir, Interval: s.Duration("RELOAD_INTERVAL"), ShutdownTimeout: 200 * time.Millisecond,
 		Observe:  func(_, _ time.Duration) { b.reloads <- struct{}{} },
 		Rejected: func(routes []model.ServiceAliasConfigKey, err error) { b.refused <- rejection{routes, err} },
 	}
@@ -139,9 +139,9 @@ func (b *fixture) pod(service, name string, certificate *certtest.Pair) *httptes
 		w.Header().Set("Content-Type", "text/html")
 		fmt.Fprintf(w, "%s %s%s %s", name, r.Host, r.URL.Path, r.Proto)
 	}))
-	b.made++
+	b.podCount++
 	// each pod has its own address
-	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.1.%d:0", b.made))
+	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.1.%d:0", b.podCount))
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -62,7 +62,7 @@ func TestLongConnectionsOutliveReloads(t *testing.T) {
 	}
 	socket, answers := b.dial("GET / HTTP/1.1\nHost: long.com\nConnection: Upgrade\nUpgrade: websocket\nSec-WebSocket-Version: 13\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\n\n")
 	if switched, err := http.ReadResponse(answers, nil); err != nil || switched.StatusCode != http.StatusSwitchingProtocols {
-		t.Fatalf("the WebSocket is answered with %+v (%v)", switched, err)
+		t.Fatalf("the WebSocket returns %+v (%v)", switched, err)
 	}
 	before := b.reloaded()
 	for i := range 3 {
@@ -73,7 +73,7 @@ func TestLongConnectionsOutliveReloads(t *testing.T) {
 		b.until("http://"+name+".com", "web")
 		fmt.Fprintln(socket, name)
 		if line, err := answers.ReadString('\n'); err != nil || line != name+"\n" {
-			t.Fatalf("the WebSocket says %q (%v)", line, err)
+			t.Fatalf("the WebSocket returns %q (%v)", line, err)
 		}
 	}
 	eventually.True(t, "there were three reloads", func() bool { return b.reloaded()-before >= 3 })

@@ -31,7 +31,7 @@ type running struct {
 func (e *Engine) Run(ctx context.Context, ready func()) error {
 	for _, dir := range []string{"conf", "run", certificatesDir, authoritiesDir} {
 		if err := os.MkdirAll(filepath.Join(e.Dir, dir), 0o700); err != nil {
-			return fmt.Errorf("make directory of the router: %w", err)
+			return fmt.Errorf("create directory of the router: %w", err)
 		}
 	}
 	// HAProxy's user connects to sockets in these directories, from the first one as its working
@@ -50,7 +50,7 @@ func (e *Engine) Run(ctx context.Context, ready func()) error {
 			now.reload.cancel()
 			e.finish(now, <-now.reload.done)
 		}
-		stopAll(slices.Concat(now.former, now.before()), e.Grace)
+		stopAll(slices.Concat(now.former, now.before()), e.ShutdownTimeout)
 	}()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -97,7 +97,7 @@ func (e *Engine) begin() (*running, error) {
 	for _, pattern := range []string{certificatesDir + "*", authoritiesDir + "*"} {
 		paths, err := filepath.Glob(filepath.Join(e.Dir, pattern))
 		if err != nil {
-			return nil, fmt.Errorf("look for files of routes: %w", err)
+			return nil, fmt.Errorf("list files of routes: %w", err)
 		}
 		for _, path := range paths {
 			now.files[filepath.Join(filepath.Dir(pattern), filepath.Base(path))] = nil
@@ -154,10 +154,10 @@ func (e *Engine) apply(now *running, config *Config, number int) (complete bool)
 		return complete
 	}
 	if err != nil {
-		slog.Warn("HAProxy cannot be changed while it runs and is reloaded", "error", err)
+		slog.Warn("cannot change HAProxy at run time; reloading it", "error", err)
 	}
 	if err := now.tidy(e.Dir); err != nil {
-		slog.Warn("files of routes cannot be removed and HAProxy is reloaded", "error", err)
+		slog.Warn("cannot remove files of routes; reloading HAProxy", "error", err)
 	}
 	return complete
 }

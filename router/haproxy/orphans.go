@@ -43,7 +43,7 @@ func ofDir(dir string) (pids []int, parents map[int]int, err error) {
 	const namespace = "ns/pid"
 	self, err := os.Readlink(filepath.Join("/proc/self", namespace))
 	if err != nil {
-		return nil, nil, fmt.Errorf("look for HAProxy: %w", err)
+		return nil, nil, fmt.Errorf("find HAProxy processes: %w", err)
 	}
 	entries, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {

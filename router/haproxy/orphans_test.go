@@ -65,7 +65,7 @@ func TestNextRouterTakesOverWithoutLosingRequests(t *testing.T) {
 		t.Errorf("%d requests failed, the first with %s", len(failed), failed[0])
 	}
 	if _, err := os.Stat(stale); !os.IsNotExist(err) {
-		t.Errorf("the key of a route that is gone is still there: %v", err)
+		t.Errorf("the key of a route that is gone still exists: %v", err)
 	}
 }
 

@@ -121,7 +121,7 @@ func (s *served) translate(backend *Backend) Backend {
 
 // useSpare plans to serve a backend with a spare backend, if there is one.
 func (p *plan) useSpare(backend *Backend) bool {
-	p.asked[backend.Name] = backend.Shape
+	p.requested[backend.Name] = backend.Shape
 	free := p.spares[backend.Shape]
 	if len(free) == 0 {
 		p.all = false

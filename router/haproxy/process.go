@@ -82,7 +82,7 @@ func (p *process) waitReady(ctx context.Context, control runtime) error {
 			return context.Cause(ctx)
 		case <-ticker.C:
 		}
-		if answer, err := control.ask("show info"); err == nil && p.isParentOf(workerOf(answer)) {
+		if answer, err := control.send("show info"); err == nil && p.isParentOf(workerOf(answer)) {
 			return nil
 		}
 	}
@@ -138,11 +138,11 @@ func (p *process) alive() bool {
 // niceness lowers the priority of a HAProxy that reads its configuration while another one serves.
 const niceness = 5
 
-// yield lowers the priority of the process until hurry, if this process has the right to restore
-// it.
-func (p *process) yield() {
+// lowerPriority lowers the priority of the process until restorePriority, if this process has the
+// right to restore it.
+func (p *process) lowerPriority() {
 	own, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
-	if err != nil || !mayHurry() {
+	if err != nil || !canRaisePriority() {
 		return // the priority only affects latency
 	}
 	p.usual = noPriority - own
@@ -152,15 +152,15 @@ func (p *process) yield() {
 // noPriority is the kernel's offset of priorities, which makes them positive.
 const noPriority = 20
 
-// hurry gives the process and its workers the priority of this process.
-func (p *process) hurry() {
+// restorePriority gives the process and its workers the priority of this process.
+func (p *process) restorePriority() {
 	if p.yielded {
-		_ = unix.Setpriority(unix.PRIO_PGRP, p.pid, p.usual) // mayHurry was true
+		_ = unix.Setpriority(unix.PRIO_PGRP, p.pid, p.usual) // canRaisePriority was true
 	}
 }
 
-// mayHurry reports whether this process can raise the priority of others.
-func mayHurry() bool {
+// canRaisePriority reports whether this process can raise the priority of others.
+func canRaisePriority() bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var sets [2]unix.CapUserData
 	err := unix.Capget(&header, &sets[0])

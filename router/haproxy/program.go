@@ -13,7 +13,7 @@ func FindProgram() (string, error) {
 	if path, ok := program.Find("haproxy"); ok {
 		return path, nil
 	}
-	return "", errors.New("routes are not served, since this machine has no HAProxy; run: apt-get install haproxy")
+	return "", errors.New("serve routes: this machine has no HAProxy; run: apt-get install haproxy")
 }
 
 // Account returns the user of the HAProxy package, if it exists and this process can change to it.

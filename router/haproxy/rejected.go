@@ -48,7 +48,7 @@ func (e *Engine) findRejected(ctx context.Context, config *Config,
 		return nil
 	}
 	search.among(ctx, all)
-	return search.found
+	return search.rejected
 }
 
 // alike reports whether a route is the same in two configurations. If HAProxy rejects it in one, it
@@ -72,19 +72,19 @@ func routeOf(backend *Backend) model.ServiceAliasConfigKey {
 
 // search checks parts of a configuration with HAProxy.
 type search struct {
-	engine *Engine
-	config *Config
-	asked  int
-	found  []model.ServiceAliasConfigKey
+	engine   *Engine
+	config   *Config
+	checks   int
+	rejected []model.ServiceAliasConfigKey
 }
 
 // among finds the rejected routes among some routes by bisection.
 func (s *search) among(ctx context.Context, routes []model.ServiceAliasConfigKey) {
-	if len(routes) == 0 || s.asked >= maxChecks || s.accepts(ctx, routes) || ctx.Err() != nil {
+	if len(routes) == 0 || s.checks >= maxChecks || s.accepts(ctx, routes) || ctx.Err() != nil {
 		return
 	}
 	if len(routes) == 1 {
-		s.found = append(s.found, routes[0])
+		s.rejected = append(s.rejected, routes[0])
 		return
 	}
 	half := len(routes) / 2
@@ -94,7 +94,7 @@ func (s *search) among(ctx context.Context, routes []model.ServiceAliasConfigKey
 
 // accepts reports whether HAProxy accepts the configuration with only these routes.
 func (s *search) accepts(ctx context.Context, routes []model.ServiceAliasConfigKey) bool {
-	s.asked++
+	s.checks++
 	with, files := map[model.ServiceAliasConfigKey]bool{}, map[string]bool{}
 	for _, route := range routes {
 		with[route], files[filepath.Join(s.engine.Dir, certificateFile(route))] = true, true

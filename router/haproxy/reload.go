@@ -26,10 +26,10 @@ type reload struct {
 	before []*process
 	next   *process // valid after done
 	// routes for which HAProxy rejects the configuration; valid after done
-	rejected []model.ServiceAliasConfigKey
-	took     [2]time.Duration
-	cancel   func()
-	done     chan error // receives the result once
+	rejected  []model.ServiceAliasConfigKey
+	durations [2]time.Duration
+	cancel    func()
+	done      chan error // receives the result once
 }
 
 // start begins a reload.
@@ -37,7 +37,7 @@ func (e *Engine) start(ctx context.Context, now *running, config *Config, number
 	now.reloaded = time.Now()
 	now.number++
 	limited, cancel := context.WithTimeoutCause(ctx, e.takeover(),
-		fmt.Errorf("HAProxy was started and does not answer within %s", e.takeover()))
+		fmt.Errorf("HAProxy did not respond within %s after its start", e.takeover()))
 	r := &reload{
 		config: config, number: number, socket: filepath.Join(e.Dir, "run", fmt.Sprintf("own-%d.sock", now.number%2)), before: now.before(),
 		cancel: cancel, done: make(chan error, 1),
@@ -61,7 +61,7 @@ func (e *Engine) start(ctx context.Context, now *running, config *Config, number
 // replace writes the files and runs the next HAProxy, or the script.
 func (e *Engine) replace(ctx context.Context, r *reload, spare string, had map[string][]byte,
 	serving bool) error {
-	began := time.Now()
+	startTime := time.Now()
 	r.files = r.config.files()
 	text := r.config.Text()
 	if r.spares != nil {
@@ -77,7 +77,7 @@ func (e *Engine) replace(ctx context.Context, r *reload, spare string, had map[s
 		return fmt.Errorf("write configuration: %w", err)
 	}
 	written := time.Now()
-	defer func() { r.took = [2]time.Duration{written.Sub(began), time.Since(written)} }()
+	defer func() { r.durations = [2]time.Duration{written.Sub(startTime), time.Since(written)} }()
 	if e.Script != "" {
 		command := exec.CommandContext(ctx, e.Script)
 		command.Dir = e.Dir
@@ -99,13 +99,13 @@ func (e *Engine) replace(ctx context.Context, r *reload, spare string, had map[s
 		return err
 	}
 	if len(r.before) > 0 {
-		next.yield()
+		next.lowerPriority()
 	}
 	if err = next.waitReady(ctx, runtime{r.socket, e.control().timeout}); err != nil {
 		next.kill() // the previous processes continue to serve
 		return err
 	}
-	next.hurry()
+	next.restorePriority()
 	for _, former := range r.before {
 		former.leave()
 	}
@@ -118,8 +118,8 @@ const maxBackoff = time.Minute
 
 // hold delays the next reload after a failure, with exponential backoff unless the router is about
 // to exclude the cause.
-func (r *running) hold(known bool) {
-	if known {
+func (r *running) hold(managed bool) {
+	if managed {
 		r.failed = 0
 	}
 	r.retry = time.Now().Add(min(minBackoff<<r.failed, maxBackoff))
@@ -128,7 +128,7 @@ func (r *running) hold(known bool) {
 
 // takeover returns the time limit for a new HAProxy. Until then, the old one serves and gets
 // commands.
-func (e *Engine) takeover() time.Duration { return cmp.Or(e.Takeover, time.Minute) }
+func (e *Engine) takeover() time.Duration { return cmp.Or(e.TakeoverTimeout, time.Minute) }
 
 // finish handles the result of a reload.
 func (e *Engine) finish(now *running, err error) error {
@@ -160,13 +160,13 @@ func (e *Engine) finish(now *running, err error) error {
 	}
 	now.served = &served{
 		control: runtime{r.socket, e.control().timeout}, dir: e.Dir, config: r.config, files: r.files, tables: r.config.Tables, spares: r.spares,
-		places: map[string]string{}, asked: map[string]string{}, parked: map[string]Server{}, damaged: map[string]bool{},
+		places: map[string]string{}, requested: map[string]string{}, parked: map[string]Server{}, damaged: map[string]bool{},
 	}
 	e.places.Store(nil)
 	now.served.publish = &e.places
 	e.reach(r.number)
 	if e.Observe != nil {
-		e.Observe(r.took[0], r.took[1])
+		e.Observe(r.durations[0], r.durations[1])
 	}
 	return nil
 }

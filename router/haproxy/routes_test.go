@@ -133,7 +133,7 @@ func TestDamagedServiceAuthorities(t *testing.T) {
 		b.apply()
 		b.until("http://web.com", "web")
 		if got := b.who("https://mine.com"); got != want {
-			t.Errorf("with damaged authorities, good before: %t, the pod is answered by %s, want %s", good, got, want)
+			t.Errorf("with damaged authorities, good before: %t, the pod is served by %s, want %s", good, got, want)
 		}
 	}
 }
@@ -155,6 +155,6 @@ func TestWeightsShareRequests(t *testing.T) {
 		counts[b.who("http://ab.com")]++
 	}
 	if counts["a"] < 38 || counts["a"] > 42 || counts["b"] < 18 || counts["b"] > 22 || counts["a"]+counts["b"]+counts["c"] != 80 {
-		t.Errorf("of 80 requests the services get %v", counts)
+		t.Errorf("of 80 requests, the services get %v", counts)
 	}
 }

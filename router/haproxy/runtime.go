@@ -16,20 +16,20 @@ type runtime struct {
 	timeout time.Duration
 }
 
-// ask sends a command and returns HAProxy's response.
-func (r runtime) ask(command string) (string, error) {
+// send sends a command and returns HAProxy's response.
+func (r runtime) send(command string) (string, error) {
 	connection, err := net.DialTimeout("unix", r.socket, r.timeout)
 	if err != nil {
-		return "", fmt.Errorf("reach HAProxy: %w", err)
+		return "", fmt.Errorf("connect to HAProxy: %w", err)
 	}
 	defer connection.Close()
 	_ = connection.SetDeadline(time.Now().Add(r.timeout)) // sockets support it
 	if _, err := io.WriteString(connection, command+"\n"); err != nil {
-		return "", fmt.Errorf("ask HAProxy: %w", err)
+		return "", fmt.Errorf("send command to HAProxy: %w", err)
 	}
 	answer, err := io.ReadAll(connection)
 	if err != nil {
-		return "", fmt.Errorf("read answer of HAProxy: %w", err)
+		return "", fmt.Errorf("read response of HAProxy: %w", err)
 	}
 	return strings.TrimSpace(string(answer)), nil
 }
@@ -37,15 +37,15 @@ func (r runtime) ask(command string) (string, error) {
 // prompt ends each response in interactive mode.
 const prompt = "\n> "
 
-// tell sends commands, each one line or with a payload below, over one connection. It returns
+// sendAll sends commands, each one line or with a payload below, over one connection. It returns
 // HAProxy's error messages by the index of their command.
-func (r runtime) tell(commands []string) (refused map[int]string, err error) {
+func (r runtime) sendAll(commands []string) (refused map[int]string, err error) {
 	if len(commands) == 0 {
 		return nil, nil
 	}
 	connection, err := net.DialTimeout("unix", r.socket, r.timeout)
 	if err != nil {
-		return nil, fmt.Errorf("reach HAProxy: %w", err)
+		return nil, fmt.Errorf("connect to HAProxy: %w", err)
 	}
 	defer connection.Close()
 	_ = connection.SetDeadline(time.Now().Add(r.timeout)) // sockets support it
@@ -56,14 +56,14 @@ func (r runtime) tell(commands []string) (refused map[int]string, err error) {
 	}()
 	answer, err := io.ReadAll(connection)
 	if err != nil {
-		return nil, fmt.Errorf("read answers of HAProxy: %w", err)
+		return nil, fmt.Errorf("read responses of HAProxy: %w", err)
 	}
 	if err := <-sent; err != nil {
-		return nil, fmt.Errorf("tell HAProxy: %w", err)
+		return nil, fmt.Errorf("send commands to HAProxy: %w", err)
 	}
 	answers := strings.Split(string(answer), prompt)
 	if len(answers) != len(commands)+2 { // plus the first prompt and the end
-		return nil, fmt.Errorf("tell HAProxy: it answers %d of %d commands", len(answers)-2, len(commands))
+		return nil, fmt.Errorf("send commands to HAProxy: it responded to %d of %d", len(answers)-2, len(commands))
 	}
 	refused = map[int]string{}
 	for i, response := range answers[1 : len(answers)-1] {
@@ -88,7 +88,7 @@ func (r runtime) remove(servers map[string]Server) (still map[string]Server) {
 	for i, name := range names {
 		commands[i] = "del server " + name
 	}
-	refused, err := r.tell(commands)
+	refused, err := r.sendAll(commands)
 	still = map[string]Server{}
 	for i, name := range names {
 		if err != nil || refused[i] != "" {

@@ -22,7 +22,7 @@ type served struct {
 	places  map[string]string                  // spare backends in use, by the name of their backend
 	publish *atomic.Pointer[map[string]string] // receives places
 	// shapes of requested spare backends, by the name of the requester
-	asked map[string]string
+	requested map[string]string
 	// unused servers that could not be deleted yet, by backend and name
 	parked map[string]Server
 	// when backends first differed from those that were read
@@ -51,7 +51,7 @@ func (s *served) scarce() bool {
 // demand counts the requested spare backends by shape.
 func (s *served) demand() map[string]int {
 	count := map[string]int{}
-	for _, shape := range s.asked {
+	for _, shape := range s.requested {
 		count[shape]++
 	}
 	return count
@@ -71,7 +71,7 @@ func (s *served) change(config *Config, fixed bool) (all bool, err error) {
 		return false, nil
 	}
 	next := s.plan(config)
-	rejection, err := s.tell(next.steps)
+	rejection, err := s.apply(next.steps)
 	if err != nil {
 		s.broken = true
 		return false, err
@@ -88,9 +88,9 @@ func (s *served) change(config *Config, fixed bool) (all bool, err error) {
 	return next.all && s.known(), rejection
 }
 
-// tell sends the steps of a plan. refused names a step that HAProxy refused; the other steps are
+// apply sends the steps of a plan. refused names a step that HAProxy refused; the other steps are
 // applied. If err is not nil, the state of HAProxy is unknown.
-func (s *served) tell(steps []step) (rejection, err error) {
+func (s *served) apply(steps []step) (rejection, err error) {
 	var commands []string
 	var owners []*step
 	for i := range steps {
@@ -99,7 +99,7 @@ func (s *served) tell(steps []step) (rejection, err error) {
 			owners = append(owners, &steps[i])
 		}
 	}
-	answers, err := s.control.tell(commands)
+	answers, err := s.control.sendAll(commands)
 	if err != nil {
 		return nil, err
 	}
@@ -110,9 +110,9 @@ func (s *served) tell(steps []step) (rejection, err error) {
 		if owner.undo != "" {
 			undo, owner.undo = append(undo, owner.undo), ""
 		}
-		rejection = fmt.Errorf("change %q: HAProxy says %q", owner.of, response)
+		rejection = fmt.Errorf("change %q: HAProxy responds with %q", owner.of, response)
 	}
-	if _, err := s.control.tell(undo); err != nil {
+	if _, err := s.control.sendAll(undo); err != nil {
 		return nil, err
 	}
 	return rejection, nil

@@ -74,7 +74,7 @@ func TestSpareBackendHasCookieAndNameOfRoute(t *testing.T) {
 		}
 		b.killWorker()
 		eventually.True(t, "the route has its own backend", func() bool {
-			stats, err := b.engine.control().ask("show stat")
+			stats, err := b.engine.control().send("show stat")
 			return err == nil && strings.Contains(stats, "\nbe_http:shop:web,BACKEND")
 		})
 		eventually.True(t, "the route is served", func() bool { return strings.HasPrefix(b.who("http://web.com"), "pod") })

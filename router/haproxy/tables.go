@@ -53,22 +53,22 @@ func (w *Writer) leave(key model.ServiceAliasConfigKey, host string, changed map
 
 // changeTables updates the tables for changed hosts.
 func (w *Writer) changeTables(next *Config, hosts map[string]bool) {
-	gone, come := map[string]map[string]bool{}, map[string][]Entry{}
+	removed, added := map[string]map[string]bool{}, map[string][]Entry{}
 	var certificates []Entry
 	for table := range next.Tables {
-		gone[table] = map[string]bool{}
+		removed[table] = map[string]bool{}
 	}
 	for host := range hosts {
 		part := w.hosts[host]
 		for table, entries := range part.tables {
 			for key := range entries {
-				gone[table][key] = true
+				removed[table][key] = true
 			}
 		}
 		w.enterHost(part)
 		for table, entries := range part.tables {
 			for key, value := range entries {
-				come[table] = append(come[table], Entry{key, value})
+				added[table] = append(added[table], Entry{key, value})
 			}
 		}
 		if part.certificate != "" {
@@ -81,14 +81,14 @@ func (w *Writer) changeTables(next *Config, hosts map[string]bool) {
 	before := next.Tables
 	next.Tables = make(map[string][]Entry, len(before))
 	for table, entries := range before {
-		next.Tables[table] = patchedEntries(entries, gone[table], come[table])
+		next.Tables[table] = patchedEntries(entries, removed[table], added[table])
 	}
 	next.Certificates = patchedEntries(next.Certificates, hosts, certificates)
 }
 
-func patchedEntries(entries []Entry, gone map[string]bool, come []Entry) []Entry {
-	slices.SortFunc(come, func(a, b Entry) int { return strings.Compare(a.Key, b.Key) })
-	return patched(entries, func(e Entry) string { return e.Key }, gone, come)
+func patchedEntries(entries []Entry, removed map[string]bool, added []Entry) []Entry {
+	slices.SortFunc(added, func(a, b Entry) int { return strings.Compare(a.Key, b.Key) })
+	return patched(entries, func(e Entry) string { return e.Key }, removed, added)
 }
 
 // enterHost rebuilds the entries of a host. If several routes have a certificate, that of the route
@@ -168,18 +168,18 @@ func enter(table map[string]string, alias *model.ServiceAliasConfig, value strin
 
 // patched returns a list, sorted by name, without the removed and with the added items. added is
 // sorted, too. Without a change it returns the same list.
-func patched[T any](list []T, name func(T) string, gone map[string]bool, come []T) []T {
-	if len(gone) == 0 && len(come) == 0 {
+func patched[T any](list []T, name func(T) string, removed map[string]bool, added []T) []T {
+	if len(removed) == 0 && len(added) == 0 {
 		return list
 	}
-	result := make([]T, 0, len(list)+len(come))
-	for _, item := range list {
-		for len(come) > 0 && name(come[0]) < name(item) {
-			result, come = append(result, come[0]), come[1:]
+	entries := make([]T, 0, len(list)+len(added))
+	for _, entry := range list {
+		for len(added) > 0 && name(added[0]) < name(entry) {
+			entries, added = append(entries, added[0]), added[1:]
 		}
-		if !gone[name(item)] {
-			result = append(result, item)
+		if !removed[name(entry)] {
+			entries = append(entries, entry)
 		}
 	}
-	return append(result, come...)
+	return append(entries, added...)
 }

@@ -140,7 +140,7 @@ func TestClientCertificates(t *testing.T) {
 		}
 		response.Body.Close()
 		if response.StatusCode != want || want == http.StatusOK && response.Header.Get("Got-X-Ssl-Client-Cn") != `"joe"` && response.Header.Get("Got-X-Ssl-Client-Cn") != "joe" {
-			t.Errorf("%s is answered %d, the pod sees %q", name, response.StatusCode, response.Header.Get("Got-X-Ssl-Client-Cn"))
+			t.Errorf("%s returns %d, the pod sees %q", name, response.StatusCode, response.Header.Get("Got-X-Ssl-Client-Cn"))
 		}
 	}
 }
@@ -155,7 +155,7 @@ func TestStrictSNIAndCiphers(t *testing.T) {
 	b.run()
 	b.until("https://own.com", "web")
 	if status, _, _ := b.get("https://none.com"); status != 0 {
-		t.Errorf("a host without a certificate is answered %d", status)
+		t.Errorf("a host without a certificate returns %d", status)
 	}
 	response, err := b.client(nil).Get("https://own.com")
 	if err != nil {

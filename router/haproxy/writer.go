@@ -128,8 +128,8 @@ func (w *Writer) begin(authorities []byte) error {
 // change returns a configuration that differs from the previous one only in the changed routes.
 func (w *Writer) change(state *model.State,
 	changed []model.ServiceAliasConfigKey) (*Config, error) {
-	next, gone, hosts, files := *w.last, map[string]bool{}, map[string]bool{}, false
-	var come []*Backend
+	next, removed, hosts, files := *w.last, map[string]bool{}, map[string]bool{}, false
+	var added []*Backend
 	slices.Sort(changed)
 	for _, key := range slices.Compact(changed) {
 		before, alias := w.routes[key], state.Aliases[key]
@@ -138,11 +138,11 @@ func (w *Writer) change(state *model.State,
 			return nil, err
 		}
 		if before != nil {
-			gone[before.backend.Name] = true
+			removed[before.backend.Name] = true
 			delete(w.routes, key)
 		}
 		if part != nil {
-			come = append(come, part.backend)
+			added = append(added, part.backend)
 			w.routes[key] = part
 		}
 		if before != nil && part != nil && before.alias.SameApartFromEndpoints(alias) {
@@ -157,8 +157,8 @@ func (w *Writer) change(state *model.State,
 			files = files || len(part.files) > 0
 		}
 	}
-	slices.SortFunc(come, func(a, b *Backend) int { return strings.Compare(a.Name, b.Name) })
-	next.Backends = patched(next.Backends, func(b *Backend) string { return b.Name }, gone, come)
+	slices.SortFunc(added, func(a, b *Backend) int { return strings.Compare(a.Name, b.Name) })
+	next.Backends = patched(next.Backends, func(b *Backend) string { return b.Name }, removed, added)
 	if len(hosts) > 0 {
 		w.changeTables(&next, hosts)
 	}
@@ -184,24 +184,24 @@ func (w *Writer) dropUnusedShapes() {
 
 // part returns the part of a route, or nil for a deleted route.
 func (w *Writer) part(key model.ServiceAliasConfigKey, alias *model.ServiceAliasConfig,
-	before *part, state *model.State) (result *part, err error) {
+	before *part, state *model.State) (next *part, err error) {
 	if alias == nil {
 		return nil, nil
 	}
-	result = &part{alias: alias, backend: &Backend{Name: backendName(key, alias), Key: alias.RoutingKeyName}}
+	next = &part{alias: alias, backend: &Backend{Name: backendName(key, alias), Key: alias.RoutingKeyName}}
 	if before != nil && before.alias.SameApartFromEndpoints(alias) {
-		result.backend.Shape, result.files = before.backend.Shape, before.files
+		next.backend.Shape, next.files = before.backend.Shape, before.files
 	} else {
-		if result.backend.Shape, err = w.shape(alias); err != nil {
+		if next.backend.Shape, err = w.shape(alias); err != nil {
 			return nil, fmt.Errorf("write backend of route %q: %w", key, err)
 		}
-		if result.files, err = certificates(key, alias); err != nil {
+		if next.files, err = certificates(key, alias); err != nil {
 			return nil, err
 		}
 	}
-	result.backend.Cookie = strings.Contains(result.backend.Shape, "\n  cookie ")
-	result.backend.Servers = w.servers(key, alias, state, w.last.Files[serviceCAFile] != nil)
-	return result, nil
+	next.backend.Cookie = strings.Contains(next.backend.Shape, "\n  cookie ")
+	next.backend.Servers = w.servers(key, alias, state, w.last.Files[serviceCAFile] != nil)
+	return next, nil
 }
 
 // shape returns the text of a route's backend without its servers.

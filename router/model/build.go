@@ -173,7 +173,7 @@ func EndpointsOf(config *ServiceAliasConfig, unit ServiceUnit) []Endpoint {
 // The weights use HAProxy's full range, so that the proportions are as exact as possible.
 func (s *State) weigh(config *ServiceAliasConfig) {
 	config.ServiceUnitNames, config.ActiveServiceUnits, config.ActiveEndpoints = map[ServiceUnitKey]int32{}, 0, 0
-	each, most := map[ServiceUnitKey]float64{}, 0.0
+	each, maximum := map[ServiceUnitKey]float64{}, 0.0
 	for unit, weight := range config.ServiceUnits {
 		count := len(EndpointsOf(config, s.ServiceUnits[unit]))
 		if count == 0 || weight == 0 {
@@ -183,9 +183,9 @@ func (s *State) weigh(config *ServiceAliasConfig) {
 		config.ActiveServiceUnits++
 		config.ActiveEndpoints += count
 		each[unit] = float64(weight) / float64(count)
-		most = max(most, each[unit])
+		maximum = max(maximum, each[unit])
 	}
 	for unit, share := range each {
-		config.ServiceUnitNames[unit] = max(1, int32(math.Round(share/most*maxWeight)))
+		config.ServiceUnitNames[unit] = max(1, int32(math.Round(share/maximum*maxWeight)))
 	}
 }

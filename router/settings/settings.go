@@ -47,7 +47,7 @@ func Read(environment map[string]string) (Settings, error) {
 		problems = append(problems, errors.New("set ROUTER_SERVICE_SNI_PORT and ROUTER_SERVICE_NO_SNI_PORT: they must be different ports"))
 	}
 	if (s.Text("ROUTER_METRICS_TLS_CERT_FILE") == "") != (s.Text("ROUTER_METRICS_TLS_KEY_FILE") == "") {
-		problems = append(problems, errors.New("set ROUTER_METRICS_TLS_CERT_FILE and ROUTER_METRICS_TLS_KEY_FILE: they belong together"))
+		problems = append(problems, errors.New("set ROUTER_METRICS_TLS_CERT_FILE and ROUTER_METRICS_TLS_KEY_FILE: set both or neither"))
 	}
 	return s, errors.Join(problems...)
 }
@@ -129,10 +129,10 @@ func duration() kind {
 	return kind{"a time such as 500ms, 5s or 1h", func(v string) bool { _, ok := ParseDuration(v); return ok }}
 }
 
-func number(least, most int) kind {
-	return kind{fmt.Sprintf("a number from %d to %d", least, most), func(v string) bool {
+func number(minimum, maximum int) kind {
+	return kind{fmt.Sprintf("a number from %d to %d", minimum, maximum), func(v string) bool {
 		n, err := strconv.Atoi(v)
-		return err == nil && n >= least && n <= most
+		return err == nil && n >= minimum && n <= maximum
 	}}
 }
 

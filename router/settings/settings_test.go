@@ -28,7 +28,7 @@ func TestDefaultsMatchSpecification(t *testing.T) {
 	names := map[string]bool{}
 	for _, variable := range Variables() {
 		if names[variable.Name] || variable.Meaning == "" {
-			t.Errorf("%s stands there twice or means nothing", variable.Name)
+			t.Errorf("%s is in the table twice or means nothing", variable.Name)
 		}
 		names[variable.Name] = true
 	}

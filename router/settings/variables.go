@@ -23,33 +23,33 @@ func supported() []Variable {
 		{"ROUTE_LABELS", "", "Selector of the routes that are served", selector()},
 		{"NAMESPACE_LABELS", "", "Selector of the namespaces whose routes are served", selector()},
 		{"PROJECT_LABELS", "", "Selector of the projects whose routes are served", selector()},
-		{"ROUTER_WATCH_NAMESPACE", "", "Namespace whose routes alone are served; rights there are enough", word()},
-		{"ROUTER_ALLOWED_DOMAINS", "", "Domains outside of which no host is served", text()},
-		{"ROUTER_DENIED_DOMAINS", "", "Domains in which no host is served", text()},
+		{"ROUTER_WATCH_NAMESPACE", "", "The only namespace whose routes are served; the router needs no other rights", word()},
+		{"ROUTER_ALLOWED_DOMAINS", "", "The only domains whose hosts are served", text()},
+		{"ROUTER_DENIED_DOMAINS", "", "Domains whose hosts are not served", text()},
 		{"ROUTER_ALLOW_WILDCARD_ROUTES", "false", "Serve routes with the wildcard policy Subdomain", flag()},
 		{"ROUTER_DISABLE_NAMESPACE_OWNERSHIP_CHECK", "false", "Let several namespaces share a host", flag()},
 		{"ROUTER_SUBDOMAIN", "", "Host of routes without one, such as ${name}-${namespace}.apps.example.com", text()},
-		{"ROUTER_DOMAIN", "", "Domain below which spec.subdomain of routes stands; the cluster's for the router of a node", domain()},
-		{"ROUTER_OVERRIDE_HOSTNAME", "false", "Use ROUTER_SUBDOMAIN for routes that have a host too", flag()},
+		{"ROUTER_DOMAIN", "", "Domain for spec.subdomain of routes; the router of a node uses the cluster's", domain()},
+		{"ROUTER_OVERRIDE_HOSTNAME", "false", "Use ROUTER_SUBDOMAIN also for routes with a host", flag()},
 		{"ROUTER_SERVICE_NAME", "public", "The router's name in the status of routes", text()},
 		{"ROUTER_SERVICE_NAMESPACE", "", "The router's namespace", text()},
 		{"ROUTER_CANONICAL_HOSTNAME", "", "The router's own host in the status of routes", text()},
-		{"EXTENDED_VALIDATION", "true", "Refuse routes whose certificates are malformed", flag()},
+		{"EXTENDED_VALIDATION", "true", "Reject routes whose certificates are malformed", flag()},
 	}
 }
 
 func certificates() []Variable {
 	return []Variable{
-		{"DEFAULT_CERTIFICATE", "", "Certificate and key in PEM of routes that have none", anyText()},
+		{"DEFAULT_CERTIFICATE", "", "Certificate and key, in PEM, for routes without their own", anyText()},
 		{"DEFAULT_CERTIFICATE_PATH", "", "File of the default certificate and its key", text()},
 		{"DEFAULT_CERTIFICATE_DIR", "", "Directory with tls.crt and tls.key of the default certificate", text()},
-		{"ROUTER_CIPHERS", "intermediate", "Ciphers: modern, intermediate, old, or a list as openssl ciphers prints it", letters("modern, intermediate, old, or names of ciphers between colons", alphanumeric+":-_+!@=")},
-		{"ROUTER_STRICT_SNI", "false", "Refuse TLS for hosts without a certificate of their own", flag()},
-		{"ROUTER_MUTUAL_TLS_AUTH", "none", "Ask clients for certificates", oneOf("none", "optional", "required")},
+		{"ROUTER_CIPHERS", "intermediate", "Ciphers: modern, intermediate, old, or a list as openssl ciphers prints it", letters("modern, intermediate, old, or names of ciphers, separated by colons", alphanumeric+":-_+!@=")},
+		{"ROUTER_STRICT_SNI", "false", "Reject TLS for hosts without their own certificate", flag()},
+		{"ROUTER_MUTUAL_TLS_AUTH", "none", "Request certificates from clients", oneOf("none", "optional", "required")},
 		{"ROUTER_MUTUAL_TLS_AUTH_CA", "", "File of the authorities of clients' certificates", text()},
 		{"ROUTER_MUTUAL_TLS_AUTH_CRL", "", "File of revoked certificates of clients", text()},
 		{"ROUTER_MUTUAL_TLS_AUTH_FILTER", "", "Regular expression for the subject of clients' certificates", text()},
-		{"ROUTER_ENABLE_HTTP2", "false", "Offer HTTP/2 for hosts with a certificate of their own", flag()},
+		{"ROUTER_ENABLE_HTTP2", "false", "Enable HTTP/2 for hosts with their own certificate", flag()},
 	}
 }
 
@@ -57,27 +57,27 @@ func listening() []Variable {
 	return []Variable{
 		{"ROUTER_SERVICE_HTTP_PORT", "80", "Port for HTTP", port()},
 		{"ROUTER_SERVICE_HTTPS_PORT", "443", "Port for HTTPS", port()},
-		{"ROUTER_SERVICE_SNI_PORT", "10444", "For custom templates: port inside the machine for TLS with a server name; the own template has a Unix socket", port()},
-		{"ROUTER_SERVICE_NO_SNI_PORT", "10443", "For custom templates: port inside the machine for TLS without a server name; the own template has a Unix socket", port()},
+		{"ROUTER_SERVICE_SNI_PORT", "10444", "For custom templates: local port for TLS with a server name; the default template uses a Unix socket", port()},
+		{"ROUTER_SERVICE_NO_SNI_PORT", "10443", "For custom templates: local port for TLS without a server name; the default template uses a Unix socket", port()},
 		{"ROUTER_IP_V4_V6_MODE", "v4", "Addresses to listen on: v4, v6 or v4v6", oneOf("v4", "v6", "v4v6")},
 		{"ROUTER_USE_PROXY_PROTOCOL", "false", "Expect the PROXY protocol on the ports for HTTP and HTTPS", flag()},
-		{"ROUTER_BIND_PORTS_AFTER_SYNC", "false", "Listen only when all routes are known", flag()},
-		{"ROUTER_MAX_CONNECTIONS", "20000", "Connections at once", number(1, 10_000_000)},
+		{"ROUTER_BIND_PORTS_AFTER_SYNC", "false", "Listen only after all routes are synced", flag()},
+		{"ROUTER_MAX_CONNECTIONS", "20000", "Maximum number of concurrent connections", number(1, 10_000_000)},
 		{"ROUTER_THREADS", "", "Threads of HAProxy; one for each processor by default", number(1, 64)},
 		{"TEMPLATE_FILE", "", "File of a custom template of the configuration", text()},
-		{"RELOAD_SCRIPT", "", "Program that lets HAProxy read its configuration, in place of the router's own way", text()},
+		{"RELOAD_SCRIPT", "", "Program that reloads HAProxy, instead of the router", text()},
 	}
 }
 
 func balancing() []Variable {
 	scheme := oneOf("source", "roundrobin", "leastconn")
 	return []Variable{
-		{"ROUTER_LOAD_BALANCE_ALGORITHM", "", "Balance of routes whose HTTP is seen; leastconn by default", scheme},
-		{"ROUTER_TCP_BALANCE_SCHEME", "", "Balance of passthrough routes; source by default, roundrobin for several services", scheme},
+		{"ROUTER_LOAD_BALANCE_ALGORITHM", "", "Load balancing of HTTP routes; leastconn by default", scheme},
+		{"ROUTER_TCP_BALANCE_SCHEME", "", "Load balancing of passthrough routes; source by default, roundrobin for several services", scheme},
 		{"ROUTER_BACKEND_PROCESS_ENDPOINTS", "", "Order of endpoints: shuffle, or fixed", oneOf("shuffle")},
-		{"ROUTER_COOKIE_NAME", "", "Name of the cookie by which clients stay with a pod", letters("of letters, digits, _ and -", alphanumeric+"_-")},
+		{"ROUTER_COOKIE_NAME", "", "Name of the cookie for session affinity", letters("of letters, digits, _ and -", alphanumeric+"_-")},
 		{"ROUTER_ENABLE_COMPRESSION", "false", "Compress responses", flag()},
-		{"ROUTER_COMPRESSION_MIME", "text/html text/plain text/css", "Types that are compressed", letters("types such as text/html, between spaces", alphanumeric+"/+-._ ")},
+		{"ROUTER_COMPRESSION_MIME", "text/html text/plain text/css", "MIME types to compress", letters("types such as text/html, separated by spaces", alphanumeric+"/+-._ ")},
 	}
 }
 
@@ -85,15 +85,15 @@ func observing() []Variable {
 	return []Variable{
 		{"ROUTER_LISTEN_ADDR", "0.0.0.0:1936", "Address of metrics, statistics and health", address()},
 		{"ROUTER_METRICS_TYPE", "haproxy", "Metrics in the format of Prometheus", oneOf("haproxy", "none")},
-		{"ROUTER_METRICS_HAPROXY_SERVER_THRESHOLD", "500", "Servers above which metrics are told for backends", number(0, 1_000_000)},
-		{"ROUTER_METRICS_HAPROXY_EXPORTED", "2,4,5,7,8,9,13,14,17,21,24,33,35,40,43,60", "Columns of HAProxy's statistics that are told", letters("numbers between commas", "0123456789, ")},
-		{"ROUTER_METRICS_HAPROXY_BASE_SCRAPE_INTERVAL", "5s", "How often HAProxy is asked for its statistics", duration()},
-		{"ROUTER_METRICS_TLS_CERT_FILE", "", "File of the certificate with which ROUTER_LISTEN_ADDR speaks TLS too", text()},
+		{"ROUTER_METRICS_HAPROXY_SERVER_THRESHOLD", "500", "Number of servers above which only backends have metrics", number(0, 1_000_000)},
+		{"ROUTER_METRICS_HAPROXY_EXPORTED", "2,4,5,7,8,9,13,14,17,21,24,33,35,40,43,60", "Columns of HAProxy's statistics to export", letters("numbers, separated by commas", "0123456789, ")},
+		{"ROUTER_METRICS_HAPROXY_BASE_SCRAPE_INTERVAL", "5s", "Interval between reads of HAProxy's statistics", duration()},
+		{"ROUTER_METRICS_TLS_CERT_FILE", "", "File of the certificate for TLS at ROUTER_LISTEN_ADDR", text()},
 		{"ROUTER_METRICS_TLS_KEY_FILE", "", "File of the key of that certificate", text()},
 		{"STATS_PORT", "", "Port of HAProxy's page of statistics", port()},
 		{"STATS_USERNAME", "", "User of the statistics", text()},
 		{"STATS_PASSWORD", "", "Password of the statistics", text()},
-		{"ROUTER_SYSLOG_ADDRESS", "", "Address of the log; there is none by default", letters("an address such as 127.0.0.1:514 or the path of a socket", alphanumeric+".:/-_[]@")},
+		{"ROUTER_SYSLOG_ADDRESS", "", "Address of the log; by default, there is no log", letters("an address such as 127.0.0.1:514 or the path of a socket", alphanumeric+".:/-_[]@")},
 		{"ROUTER_SYSLOG_FORMAT", "", "Format of a line of the log", text()},
 		{"ROUTER_LOG_LEVEL", "warning", "Level of the log", oneOf("emerg", "alert", "crit", "err", "warning", "notice", "info", "debug")},
 	}
@@ -103,15 +103,15 @@ func timeouts() []Variable {
 	return []Variable{
 		{"ROUTER_BACKEND_CHECK_INTERVAL", "5000ms", "Time between checks of a server", duration()},
 		{"ROUTER_CLIENT_FIN_TIMEOUT", "1s", "Time for a client to close", duration()},
-		{"ROUTER_DEFAULT_CLIENT_TIMEOUT", "30s", "Time for a client to send or take data", duration()},
+		{"ROUTER_DEFAULT_CLIENT_TIMEOUT", "30s", "Time for a client to send or receive data", duration()},
 		{"ROUTER_DEFAULT_CONNECT_TIMEOUT", "5s", "Time for a connection to a server", duration()},
 		{"ROUTER_DEFAULT_SERVER_FIN_TIMEOUT", "1s", "Time for a server to close", duration()},
-		{"ROUTER_DEFAULT_SERVER_TIMEOUT", "30s", "Time for a server to send or take data", duration()},
-		{"ROUTER_DEFAULT_TUNNEL_TIMEOUT", "1h", "Time that TCP connections and WebSockets stay open in silence", duration()},
+		{"ROUTER_DEFAULT_SERVER_TIMEOUT", "30s", "Time for a server to send or receive data", duration()},
+		{"ROUTER_DEFAULT_TUNNEL_TIMEOUT", "1h", "Maximum idle time of TCP connections and WebSockets", duration()},
 		{"ROUTER_SLOWLORIS_HTTP_KEEPALIVE", "300s", "Time until the next request of a client", duration()},
 		{"ROUTER_SLOWLORIS_TIMEOUT", "10s", "Time for the head of a request", duration()},
-		{"ROUTER_GRACEFUL_SHUTDOWN_DELAY", "", "Time for which a router that is told to stop still serves, while it says that it is not ready", duration()},
-		{"RELOAD_INTERVAL", "5s", "Least time between two reloads", duration()},
-		{"ROUTER_METRICS_HAPROXY_TIMEOUT", "5s", "Time for HAProxy to tell its statistics", duration()},
+		{"ROUTER_GRACEFUL_SHUTDOWN_DELAY", "", "Time for which a stopping router still serves requests, but reports that it is not ready", duration()},
+		{"RELOAD_INTERVAL", "5s", "Minimum time between two reloads", duration()},
+		{"ROUTER_METRICS_HAPROXY_TIMEOUT", "5s", "Time for HAProxy to send its statistics", duration()},
 	}
 }

@@ -55,7 +55,7 @@ func csiControllerCommand() *cobra.Command {
 	hostname, _ := os.Hostname()
 	set.BoolVar(&elect, "leader-election", false, "with several instances, only the leader acts, which a Lease elects")
 	set.StringVar(&lease.Namespace, "leader-election-namespace", "kube-system", "namespace of the Lease")
-	set.StringVar(&lease.Name, "leader-election-lease", "slipway-csi", "name of the Lease; instances that serve other drivers need another one")
+	set.StringVar(&lease.Name, "leader-election-lease", "slipway-csi", "name of the Lease; instances that serve other drivers need a different name")
 	set.StringVar(&lease.Identity, "leader-election-identity", hostname, "name of this instance")
 	addCSIOptions(set, &options)
 	retry.add(set)

@@ -36,9 +36,9 @@ func downCommand(opts *options) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "down",
 		Short: "Stop everything including pods, and remove everything on this host except the data",
-		Long: "Stop the cluster and its pods and remove every process, mount, network device, firewall table and\n" +
-			"control group of it. Objects and volumes' data stay for the next `slipway up`. With --purge, the\n" +
-			"data directory is removed, too, and what `slipway up --link` and `slipway install` created. You can repeat the command, and use it after a crash.",
+		Long: "Stop the cluster and its pods and remove all its processes, mounts, network devices, firewall tables and\n" +
+			"control groups. Objects and volumes' data stay for the next `slipway up`. With --purge, the command also\n" +
+			"removes the data directory and the files of `slipway up --link` and `slipway install`. You can repeat the command, and use it after a crash.",
 		GroupID: "host",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

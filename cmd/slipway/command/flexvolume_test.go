@@ -192,7 +192,7 @@ func TestReadingVerbsCreateNoFiles(t *testing.T) {
 		command.SetArgs(append(args, "--data-dir", dir))
 		_ = command.Execute() // a host that does not run has no status
 		if _, err := os.Stat(dir); !os.IsNotExist(err) {
-			t.Fatalf("%q made the data directory: %v", args, err)
+			t.Fatalf("%q created the data directory: %v", args, err)
 		}
 	}
 }

@@ -23,7 +23,7 @@ func flexvolumeRemoveCommand(opts *options) *cobra.Command {
 			usage := flexvolume.UsageOf(h.Node.VolumeDirectory, driver)
 			if usage != (flexvolume.Usage{}) && !force {
 				return fmt.Errorf("remove FlexVolume driver %q: %d volumes of pods and %d devices of it are in use on this host; delete the pods, "+
-					"or use --force: running pods keep their volumes, which are unmounted with a kept copy of the driver", driver, usage.Pods, usage.Devices)
+					"or use --force: running pods keep their volumes, which Slipway unmounts with a copy of the driver", driver, usage.Pods, usage.Devices)
 			}
 			remaining, err := flexvolume.Remove(h.Node.VolumePluginDir(), driver)
 			if err != nil {

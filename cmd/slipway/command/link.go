@@ -32,8 +32,8 @@ type linker struct {
 	out      io.Writer
 }
 
-// newLinker returns the linker of the running program. Its client is beside it; the program itself
-// is a client too, under the client's name.
+// newLinker returns the linker of the running program. The client is in the same directory. Under
+// the client's name, the program itself is a client, too.
 func newLinker(dataDir string, in io.Reader, out io.Writer) (linker, error) {
 	executable, err := os.Executable()
 	if err != nil {

@@ -83,5 +83,5 @@ func processOf(name string) (string, error) {
 		}
 	}
 	slices.Sort(names)
-	return "", fmt.Errorf("no component is named %q; there are: %s", name, strings.Join(slices.Compact(names), ", "))
+	return "", fmt.Errorf("unknown component %q; choose one of: %s", name, strings.Join(slices.Compact(names), ", "))
 }

@@ -11,7 +11,7 @@ func TestProcessOfComponent(t *testing.T) {
 			t.Errorf("%s is in %q (%v), want %q", name, got, err, want)
 		}
 	}
-	if _, err := processOf("docker"); err == nil || !strings.Contains(err.Error(), "there are: allocator, api, apiserver") {
+	if _, err := processOf("docker"); err == nil || !strings.Contains(err.Error(), "choose one of: allocator, api, apiserver") {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -45,7 +45,7 @@ func routerCommand() *cobra.Command {
 			}
 			return runForeground(cmd.Context(), &router.Router{
 				Config: config, Settings: configured, Program: program, Dir: absolute, User: haproxy.Account(),
-				ServiceCA: serviceCA, Grace: 30 * time.Second,
+				ServiceCA: serviceCA, ShutdownTimeout: 30 * time.Second,
 			})
 		},
 	}

@@ -88,7 +88,7 @@ func printStatus(out io.Writer, status hostStatus) error {
 func printRemarks(out io.Writer, status hostStatus) {
 	for _, process := range status.Processes {
 		if process.LastError != "" {
-			fmt.Fprintf(out, "\n%s ended last with: %s\n  see: slipway logs %s\n", process.Name, process.LastError, process.Name)
+			fmt.Fprintf(out, "\n%s last ended with: %s\n  see: slipway logs %s\n", process.Name, process.LastError, process.Name)
 		}
 	}
 	for _, process := range status.Processes {

@@ -31,6 +31,6 @@ func TestStatusReportsWhyNodeAcceptsNoPods(t *testing.T) {
 		}
 	}
 	if strings.Contains(out.String(), "memory") {
-		t.Errorf("status names a pressure that is not there:\n%s", &out)
+		t.Errorf("status names a pressure that does not exist:\n%s", &out)
 	}
 }
