@@ -19,7 +19,7 @@ func TestIPFailoverDryRunPrintsObjects(t *testing.T) {
 func TestIPFailoverReportsInvalidFlags(t *testing.T) {
 	for flags, want := range map[string]string{
 		"":                                    "you must specify at least one virtual IP address",
-		"--virtual-ips=192.0.2.300":           "must be one of IPv4",
+		"--virtual-ips=192.0.2.300":           "must be an IPv4 address",
 		"--virtual-ips=192.0.2.0-192.0.3.255": "512 addresses need --virtual-ip-groups",
 		"--virtual-ips=192.0.2.1-9 --vrrp-id-offset=250":          "The vrrp-id-offset must be in the range 0..246",
 		"--virtual-ips=192.0.2.1 --replicas=0":                    "--replicas 0",

@@ -72,7 +72,7 @@ func hasServer(flags *genericclioptions.ConfigFlags, config *rest.Config) bool {
 
 // addOldGlobalFlags adds the global flags of OpenShift 3 that have another name in kubectl.
 func addOldGlobalFlags(root *cobra.Command) {
-	// The commands below "config" have a flag of their own for the file.
+	// The commands below "config" have their own flag for the file.
 	if config, _, err := root.Find([]string{"config"}); err == nil {
 		if flag := config.PersistentFlags().Lookup("kubeconfig"); flag != nil {
 			alias := *flag

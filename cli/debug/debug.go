@@ -128,7 +128,7 @@ func (d *debugging) read(command *cobra.Command, args []string) (names []string,
 	}
 	switch {
 	case d.forceTerminal && (d.noTerminal || d.noInput):
-		return nil, errors.New("give -t without -T and -I")
+		return nil, errors.New("use -t without -T and -I")
 	case d.root != nil && d.user >= 0:
 		return nil, errors.New("use only one of --as-root and --as-user")
 	case command.Flags().Changed("as-user") && d.user < 0:

@@ -76,9 +76,9 @@ func (w *options) of(object runtime.Object, resource string) (pod *corev1.Pod, o
 
 // name returns a unique name for a pod.
 func name(of string) string {
-	const most = 50 // the pod's name is also its host name
-	if len(of) > most {
-		of = of[:most]
+	const maximum = 50 // the pod's name is also its host name
+	if len(of) > maximum {
+		of = of[:maximum]
 	}
 	return strings.Trim(strings.NewReplacer(".", "-", ":", "-", "@", "-", "_", "-").Replace(of), "-") + "-debug-" + rand.String(5)
 }

@@ -153,8 +153,8 @@ func configContexts(_ context.Context, env *environment) (problems []string, err
 	return problems, nil
 }
 
-// externalIPs checks the external addresses of services against externalIPNetworkCIDRs, where !
-// stands before networks that are not allowed.
+// externalIPs checks the external addresses of services against externalIPNetworkCIDRs, in which !
+// precedes networks that are not allowed.
 func externalIPs(ctx context.Context, env *environment) (problems []string, err error) {
 	if env.masterConfig == "" {
 		return nil, nil // the server checks new services

@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// keeping contains the limits of what stays although it is unused.
-type keeping struct {
+// retention contains the limits of what stays although it is unused.
+type retention struct {
 	revisions int           // revisions of each tag
 	younger   time.Duration // images, streams and history that are younger
 	overSize  bool          // instead of both: remove only images that exceed their project's limit
@@ -40,7 +40,7 @@ type shorter struct {
 }
 
 // find returns the garbage. An image stays while any object or one entry of a tag refers to it.
-func (k keeping) find(s state, now time.Time) (existing garbage) {
+func (k retention) find(s state, now time.Time) (existing garbage) {
 	byName := map[string]*imagev1.Image{}
 	for i := range s.images {
 		byName[s.images[i].Name] = &s.images[i]
@@ -110,7 +110,7 @@ func keepIndex(image *imagev1.Image, byName map[string]*imagev1.Image, going map
 }
 
 // candidate reports whether an image can be removed.
-func (k keeping) candidate(image *imagev1.Image, now time.Time) bool {
+func (k retention) candidate(image *imagev1.Image, now time.Time) bool {
 	if !k.external && image.Annotations[record.Managed] != "true" {
 		return false
 	}
@@ -118,7 +118,7 @@ func (k keeping) candidate(image *imagev1.Image, now time.Time) bool {
 }
 
 // mark records the images that a stream keeps.
-func (k keeping) mark(stream *imagev1.ImageStream, s state, byName map[string]*imagev1.Image, now time.Time, stays map[string]bool) {
+func (k retention) mark(stream *imagev1.ImageStream, s state, byName map[string]*imagev1.Image, now time.Time, stays map[string]bool) {
 	name := stream.Namespace + "/" + stream.Name
 	all := k.namespace != "" && k.namespace != stream.Namespace || !k.overSize && now.Sub(stream.CreationTimestamp.Time) < k.younger
 	for _, tag := range stream.Spec.Tags {

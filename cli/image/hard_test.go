@@ -16,20 +16,20 @@ import (
 func TestPruneRegistryRequestsUnreferencedContent(t *testing.T) {
 	for _, confirm := range []bool{false, true} {
 		var (
-			out   bytes.Buffer
-			asked record.GarbageRequest
+			out       bytes.Buffer
+			requested record.GarbageRequest
 		)
 		p := &hardPruning{IOStreams: genericiooptions.IOStreams{Out: &out, ErrOut: io.Discard}, confirm: confirm,
 			registry: func(_ context.Context, _ string, request record.GarbageRequest) (record.Garbage, error) {
-				asked = request
+				requested = request
 				return record.Garbage{Blobs: []string{id(1)}, Bytes: 3 << 20}, nil
 			},
 		}
 		if err := p.run(t.Context(), ""); err != nil {
 			t.Fatal(err)
 		}
-		if !asked.Everything || asked.DryRun == confirm || len(asked.Images) > 0 {
-			t.Errorf("confirmed %t: request %+v", confirm, asked)
+		if !requested.Everything || requested.DryRun == confirm || len(requested.Images) > 0 {
+			t.Errorf("confirmed %t: request %+v", confirm, requested)
 		}
 		want := map[bool]string{false: "Would delete 1 blobs\nWould free up 3MiB of disk space\n", true: "Deleted 1 blobs\nFreed up 3MiB of disk space\n"}[confirm]
 		if !strings.Contains(out.String(), id(1)) || !strings.HasSuffix(out.String(), want) {

@@ -28,7 +28,7 @@ type pruning struct {
 	images   imageclient.ImageV1Interface
 	registry requestFunc
 
-	keep                                   keeping
+	keep                                   retention
 	at                                     place
 	confirm, pruneRegistry, ignoreInvalids bool
 }
@@ -43,7 +43,7 @@ func NewPrune(factory util.Factory, streams genericiooptions.IOStreams) *cobra.C
 An image stays while it is one of the last revisions of a tag, and while a pod, a controller of pods, a build or a build configuration
 refers to it. Without --confirm, the command lists the images and removes nothing. It must reach the cluster's registry: set --registry-url if
 the registry's own name cannot be resolved.`,
-		Example: `  # List what the command would remove, keeping three revisions of each tag and images that are younger than an hour
+		Example: `  # List what the command would remove, retention three revisions of each tag and images that are younger than an hour
   oc adm prune images --keep-tag-revisions=3 --keep-younger-than=60m
 
   # Remove it
@@ -165,7 +165,7 @@ func (p *pruning) remove(ctx context.Context, s state, now func() time.Time, rep
 	}
 }
 
-func (p *pruning) removeImages(ctx context.Context, images []imagev1.Image) (gone []imagev1.Image, err error) {
+func (p *pruning) removeImages(ctx context.Context, images []imagev1.Image) (removed []imagev1.Image, err error) {
 	for _, image := range images {
 		conditions := metav1.NewUIDPreconditions(string(image.UID))
 		conditions.ResourceVersion = &image.ResourceVersion
@@ -174,11 +174,11 @@ func (p *pruning) removeImages(ctx context.Context, images []imagev1.Image) (gon
 			continue // it has changed: an object is about to use it
 		}
 		if err != nil {
-			return gone, fmt.Errorf("remove image %q: %w", image.Name, err)
+			return removed, fmt.Errorf("remove image %q: %w", image.Name, err)
 		}
-		gone = append(gone, image)
+		removed = append(removed, image)
 	}
-	return gone, nil
+	return removed, nil
 }
 
 // read reads images before streams, and streams before their users, so that it does not miss the
@@ -204,9 +204,9 @@ func (p *pruning) read(ctx context.Context, now time.Time) (s state, err error) 
 	}
 	limits, err := objects.List[corev1.LimitRange](ctx, p.client, corev1.SchemeGroupVersion.WithResource("limitranges"), metav1.NamespaceAll, metav1.ListOptions{})
 	for _, limit := range limits {
-		for _, item := range limit.Spec.Limits {
-			size, ok := item.Max[corev1.ResourceStorage]
-			if smallest, known := s.limits[limit.Namespace]; ok && item.Type == imagev1.LimitTypeImage && (!known || size.Value() < smallest) {
+		for _, rule := range limit.Spec.Limits {
+			size, ok := rule.Max[corev1.ResourceStorage]
+			if smallest, exists := s.limits[limit.Namespace]; ok && rule.Type == imagev1.LimitTypeImage && (!exists || size.Value() < smallest) {
 				s.limits[limit.Namespace] = size.Value()
 			}
 		}

@@ -75,7 +75,7 @@ func newCluster(using dynamic.Interface, all ...runtime.Object) *cluster {
 	c := &cluster{images: imagefake.NewSimpleClientset(all...)}
 	c.pruning = &pruning{
 		IOStreams: genericiooptions.IOStreams{Out: &c.out, ErrOut: io.Discard},
-		client:    using, images: c.images.ImageV1(), keep: keeping{revisions: 1, younger: time.Hour, external: true}, confirm: true, pruneRegistry: true,
+		client:    using, images: c.images.ImageV1(), keep: retention{revisions: 1, younger: time.Hour, external: true}, confirm: true, pruneRegistry: true,
 		registry: func(_ context.Context, _ string, request record.GarbageRequest) (removed record.Garbage, err error) {
 			c.requests = append(c.requests, request)
 			for _, image := range request.Images {
@@ -111,7 +111,7 @@ func TestUnreferencedImagesArePruned(t *testing.T) {
 	c := newCluster(objectstest.Client(nil, kinds()...), picture(1), picture(2), picture(3), picture(4),
 		history("app", map[string][]int{"latest": {3, 2, 1}}), history("gone", map[string][]int{"v1": {3}}))
 	if remaining := c.prune(t); !slices.Equal(remaining, []string{"3"}) {
-		t.Errorf("images %q are left", remaining)
+		t.Errorf("images %q remain", remaining)
 	}
 	objectstest.Golden(t, "testdata/prune.golden", c.out.String())
 	stream, err := c.images.ImageV1().ImageStreams("shop").Get(t.Context(), "app", metav1.GetOptions{})
@@ -124,7 +124,7 @@ func TestPruneDryRunChangesNothing(t *testing.T) {
 	c := newCluster(objectstest.Client(nil, kinds()...), picture(1), picture(2), history("app", map[string][]int{"latest": {2, 1}}))
 	c.confirm = false
 	if remaining := c.prune(t); len(remaining) != 2 || len(c.requests) != 1 || !c.requests[0].DryRun {
-		t.Errorf("images %q are left, the registry was asked for %+v", remaining, c.requests)
+		t.Errorf("images %q remain, the registry received %+v", remaining, c.requests)
 	}
 	for _, action := range c.images.Actions() {
 		if action.GetVerb() != "list" {
@@ -132,7 +132,7 @@ func TestPruneDryRunChangesNothing(t *testing.T) {
 		}
 	}
 	if !strings.Contains(c.out.String(), "shop/app   Updated   latest") || !strings.Contains(c.out.String(), id(1)) {
-		t.Errorf("it says\n%s", c.out.String())
+		t.Errorf("got\n%s", c.out.String())
 	}
 }
 
@@ -146,20 +146,20 @@ func TestPruneKeepsImagesWithinLimits(t *testing.T) {
 		"spec": map[string]any{"limits": []any{map[string]any{"type": "openshift.io/Image", "max": map[string]any{"storage": "5Mi"}}}},
 	}}
 	for name, tt := range map[string]struct {
-		keep keeping
+		keep retention
 		want []string
 	}{
-		"revisions":         {keeping{revisions: 2, younger: time.Hour, external: true}, []string{"3", "4", "6"}},
-		"age":               {keeping{external: true}, nil},
-		"managed":           {keeping{revisions: 1, younger: time.Hour}, []string{"2", "3", "6"}},
-		"over the limit":    {keeping{overSize: true, external: true}, []string{"1", "2", "4"}},
-		"another project's": {keeping{revisions: 1, younger: time.Hour, external: true, namespace: "other"}, []string{"1", "2", "3", "4", "6"}},
+		"revisions":         {retention{revisions: 2, younger: time.Hour, external: true}, []string{"3", "4", "6"}},
+		"age":               {retention{external: true}, nil},
+		"managed":           {retention{revisions: 1, younger: time.Hour}, []string{"2", "3", "6"}},
+		"over the limit":    {retention{overSize: true, external: true}, []string{"1", "2", "4"}},
+		"another project's": {retention{revisions: 1, younger: time.Hour, external: true, namespace: "other"}, []string{"1", "2", "3", "4", "6"}},
 	} {
 		c := newCluster(objectstest.Client([]*unstructured.Unstructured{limit}, kinds()...), picture(1), foreign, young, picture(4), picture(6),
 			history("app", map[string][]int{"latest": {6, 4, 2, 1}}))
 		c.keep = tt.keep
 		if remaining := c.prune(t); !slices.Equal(remaining, tt.want) {
-			t.Errorf("%s: images %q are left, want %q", name, remaining, tt.want)
+			t.Errorf("%s: images %q remain, want %q", name, remaining, tt.want)
 		}
 	}
 }
@@ -179,7 +179,7 @@ func TestReferencedImagesStay(t *testing.T) {
 			want = nil
 		}
 		if remaining := c.prune(t); !slices.Equal(remaining, want) {
-			t.Errorf("beside %s %q: images %q are left, want %q", object.GetKind(), object.GetName(), remaining, want)
+			t.Errorf("beside %s %q: images %q remain, want %q", object.GetKind(), object.GetName(), remaining, want)
 		}
 	}
 }
@@ -191,11 +191,11 @@ func TestInvalidReferencesStopPrune(t *testing.T) {
 	}}
 	c := newCluster(objectstest.Client([]*unstructured.Unstructured{pod}, kinds()...), picture(1))
 	if err := c.run(t.Context(), now); err == nil || !strings.Contains(err.Error(), "pod/odd namespace/shop") || !strings.Contains(err.Error(), "--ignore-invalid-refs") {
-		t.Errorf("it says %v", err)
+		t.Errorf("got %v", err)
 	}
 	c.ignoreInvalids = true
 	if remaining := c.prune(t); len(remaining) > 0 {
-		t.Errorf("images %q are left", remaining)
+		t.Errorf("images %q remain", remaining)
 	}
 }
 
@@ -218,10 +218,10 @@ func TestImageThatGetsUsedDuringPruneStays(t *testing.T) {
 		return true, nil, apierrors.NewConflict(imagev1.Resource("imagestreams"), "app", nil)
 	})
 	if remaining := c.prune(t); !slices.Equal(remaining, []string{"1", "2"}) {
-		t.Errorf("images %q are left", remaining)
+		t.Errorf("images %q remain", remaining)
 	}
 	if len(c.requests) > 0 {
-		t.Errorf("the registry was asked for %+v", c.requests)
+		t.Errorf("the registry received %+v", c.requests)
 	}
 }
 
@@ -238,7 +238,7 @@ func TestImageThatChangesDuringPruneStays(t *testing.T) {
 		return false, nil, nil
 	})
 	if remaining := c.prune(t); !slices.Equal(remaining, []string{"1"}) || len(c.requests) != 1 || len(c.requests[0].Images) != 1 || c.requests[0].Images[0].Digest != id(2) {
-		t.Errorf("images %q are left, the registry was asked for %+v", remaining, c.requests)
+		t.Errorf("images %q remain, the registry received %+v", remaining, c.requests)
 	}
 }
 

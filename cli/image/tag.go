@@ -150,14 +150,14 @@ func (t *tagger) find(ctx context.Context, source string) (*corev1.ObjectReferen
 		if err == nil {
 			return &corev1.ObjectReference{Kind: "ImageStreamImage", Namespace: namespace, Name: existing.Name}, nil
 		}
-		return t.otherwise(image, err)
+		return t.externalImage(image, err)
 	}
 	if !strings.Contains(name, ":") {
 		name += ":latest"
 	}
 	tag, err := t.client.ImageStreamTags(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return t.otherwise(image, err)
+		return t.externalImage(image, err)
 	}
 	stream, _, _ := strings.Cut(name, ":")
 	if t.alias || t.reference || tag.Image.Name == "" {
@@ -166,9 +166,9 @@ func (t *tagger) find(ctx context.Context, source string) (*corev1.ObjectReferen
 	return &corev1.ObjectReference{Kind: "ImageStreamImage", Namespace: namespace, Name: stream + "@" + tag.Image.Name}, nil
 }
 
-// otherwise returns an image in a registry for a source that is not in the cluster, unless --source
-// requires the cluster.
-func (t *tagger) otherwise(image *corev1.ObjectReference, err error) (*corev1.ObjectReference, error) {
+// externalImage returns an image in a registry for a source that is not in the cluster, unless
+// --source requires the cluster.
+func (t *tagger) externalImage(image *corev1.ObjectReference, err error) (*corev1.ObjectReference, error) {
 	if t.source == "" && !t.alias && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err)) {
 		return image, nil
 	}

@@ -172,27 +172,29 @@ func topStreams(ctx context.Context, client imageclient.ImageV1Interface, _ dyna
 	for i := range images.Items {
 		byName[images.Items[i].Name] = &images.Items[i]
 	}
-	var lines []holding
+	var lines []streamContent
 	for i := range streams.Items {
 		lines = append(lines, holdingOf(&streams.Items[i], byName))
 	}
-	slices.SortFunc(lines, func(a, b holding) int { return cmp.Or(cmp.Compare(b.storage, a.storage), cmp.Compare(a.name, b.name)) })
+	slices.SortFunc(lines, func(a, b streamContent) int {
+		return cmp.Or(cmp.Compare(b.storage, a.storage), cmp.Compare(a.name, b.name))
+	})
 	table := tabwriter.NewWriter(out, 10, 4, 3, ' ', 0)
 	fmt.Fprintln(table, "NAME\tSTORAGE\tIMAGES\tLAYERS")
-	for _, holding := range lines {
-		fmt.Fprintf(table, "%s\t%s\t%d\t%d\n", holding.name, units.BytesSize(float64(holding.storage)), holding.images, holding.layers)
+	for _, streamContent := range lines {
+		fmt.Fprintf(table, "%s\t%s\t%d\t%d\n", streamContent.name, units.BytesSize(float64(streamContent.storage)), streamContent.images, streamContent.layers)
 	}
 	return table.Flush()
 }
 
-// holding is the content of a stream. Each layer counts once, even if several images have it.
-type holding struct {
+// streamContent is the content of a stream. Each layer counts once, even if several images have it.
+type streamContent struct {
 	name           string
 	storage        int64 // bytes
 	images, layers int
 }
 
-func holdingOf(stream *imagev1.ImageStream, byName map[string]*imagev1.Image) holding {
+func holdingOf(stream *imagev1.ImageStream, byName map[string]*imagev1.Image) streamContent {
 	layers, images := map[string]int64{}, map[string]bool{}
 	for _, tag := range stream.Status.Tags {
 		for _, event := range tag.Items {
@@ -204,7 +206,7 @@ func holdingOf(stream *imagev1.ImageStream, byName map[string]*imagev1.Image) ho
 			}
 		}
 	}
-	existing := holding{name: stream.Namespace + "/" + stream.Name, images: len(images), layers: len(layers)}
+	existing := streamContent{name: stream.Namespace + "/" + stream.Name, images: len(images), layers: len(layers)}
 	for _, size := range layers {
 		existing.storage += size
 	}

@@ -119,10 +119,10 @@ func TestOtherFieldsAreNotMigrated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const known = `{kind: Secret, type: kubernetes.io/dockercfg, data: {.dockercfg: '{"old.example.com":{"auth":"1"},"new.example.com":{"auth":"2"}}'}}`
+	const credentials = `{kind: Secret, type: kubernetes.io/dockercfg, data: {.dockercfg: '{"old.example.com":{"auth":"1"},"new.example.com":{"auth":"2"}}'}}`
 	for text, want := range map[string]string{
 		"{kind: Secret, type: Opaque, data: {.dockercfg: old.example.com}}": "",
-		known: "",
+		credentials: "",
 		"{kind: Secret, type: kubernetes.io/dockercfg, data: {.dockercfg: s3cret}}":        "no credentials",
 		"{kind: Service, spec: {externalName: old.example.com}}":                           errIgnored.Error(),
 		"{kind: BuildConfig, spec: {strategy: {dockerStrategy: {}}}}":                      "",

@@ -71,7 +71,7 @@ func (w *walk) addFlags(command *cobra.Command) {
 type tally struct {
 	sync.Mutex
 	out                                         io.Writer
-	found, failed, ignored, unchanged, migrated int
+	total, failed, ignored, unchanged, migrated int
 	failing                                     sets.Set[string] // kinds
 	verb                                        string
 	quiet                                       bool
@@ -244,7 +244,7 @@ func passing(err error) bool {
 func (t *tally) count(info *resource.Info, changed bool, err error) {
 	t.Lock()
 	defer t.Unlock()
-	t.found++
+	t.total++
 	verbose := bool(klog.V(2).Enabled())
 	name := "unknown"
 	if info != nil && info.Mapping != nil {
@@ -282,7 +282,7 @@ func (t *tally) print(shown bool, verb, name string) {
 func (t *tally) end(problem error, trial, printed bool) error {
 	if !printed {
 		fmt.Fprintf(t.out, "summary%s: total=%d errors=%d ignored=%d unchanged=%d migrated=%d\n", map[bool]string{true: " (dry run)"}[trial],
-			t.found, t.failed, t.ignored, t.unchanged, t.migrated)
+			t.total, t.failed, t.ignored, t.unchanged, t.migrated)
 	}
 	if trial && !printed && t.migrated > 0 {
 		fmt.Fprintln(t.out, "to migrate these resources, run with --confirm")

@@ -20,7 +20,7 @@ func TestProgressNamesKinds(t *testing.T) {
 		silent.visit(info)
 	}
 	if got, want := out.String(), "0 objects visited, next: pods\n2 objects visited, next: secrets\n"; got != want {
-		t.Errorf("it says %q, want %q", got, want)
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

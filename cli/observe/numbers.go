@@ -17,16 +17,16 @@ import (
 
 // numbers contains the metrics, with the names of OpenShift 3.11.
 type numbers struct {
-	registry    *prometheus.Registry
-	observed    *prometheus.CounterVec
-	took, names *prometheus.SummaryVec
+	registry         *prometheus.Registry
+	observed         *prometheus.CounterVec
+	durations, names *prometheus.SummaryVec
 }
 
 func newNumbers() *numbers {
 	n := &numbers{
 		registry: prometheus.NewRegistry(),
 		observed: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "observe_counts", Help: "Number of changes observed to the underlying resource."}, []string{"type"}),
-		took: prometheus.NewSummaryVec(prometheus.SummaryOpts{
+		durations: prometheus.NewSummaryVec(prometheus.SummaryOpts{
 			Name: "observe_exec_durations_milliseconds", Help: "Item execution latency distributions.",
 		}, []string{"type", "exit_code"}),
 		names: prometheus.NewSummaryVec(prometheus.SummaryOpts{
@@ -38,18 +38,18 @@ func newNumbers() *numbers {
 }
 
 func (n *numbers) collectors() []prometheus.Collector {
-	return []prometheus.Collector{n.observed, n.took, n.names}
+	return []prometheus.Collector{n.observed, n.durations, n.names}
 }
 
 // Collectors returns the metrics of a command that does not run, for documentation.
 func Collectors() []prometheus.Collector { return newNumbers().collectors() }
 
-func (n *numbers) ran(kind string, took time.Duration, code int) {
-	n.took.WithLabelValues(kind, strconv.Itoa(code)).Observe(float64(took.Milliseconds()))
+func (n *numbers) executed(kind string, duration time.Duration, code int) {
+	n.durations.WithLabelValues(kind, strconv.Itoa(code)).Observe(float64(duration.Milliseconds()))
 }
 
-func (n *numbers) asked(took time.Duration, code int) {
-	n.names.WithLabelValues(strconv.Itoa(code)).Observe(float64(took.Milliseconds()))
+func (n *numbers) listed(duration time.Duration, code int) {
+	n.names.WithLabelValues(strconv.Itoa(code)).Observe(float64(duration.Milliseconds()))
 }
 
 // listen opens an address and returns a function that serves until its context ends. ready is

@@ -80,7 +80,7 @@ func TestObserveRunsCommandOncePerObject(t *testing.T) {
 	}
 	want := "Sync shop a [value of a] []\nhas it\nSync shop b [value of b] []\nhas it\nDeleted shop gone is gone\n"
 	if out.String() != want {
-		t.Errorf("says %q, want %q", out.String(), want)
+		t.Errorf("prints %q, want %q", out.String(), want)
 	}
 }
 
@@ -119,7 +119,7 @@ func TestChangesAreObservedAndCounted(t *testing.T) {
 	o.printMetrics = true
 	o.each, o.remove = []string{"sh", "-c", `echo "$KIND $*"`, "sh"}, []string{"sh", "-c", `echo "$KIND $*"`, "sh"}
 	if err := o.run(ctx); ctx.Err() == nil || problem != nil {
-		t.Fatalf("%v, %v; says %s", err, problem, out.String())
+		t.Fatalf("%v, %v; prints %s", err, problem, out.String())
 	}
 	for _, want := range []string{`observe_counts{type="Deleted"} 1`, `observe_exec_durations_milliseconds_count{exit_code="0",type="Sync"} 2`, "ok\n"} {
 		if !strings.Contains(metrics, want) {
@@ -138,7 +138,7 @@ func TestObserveEndsAfterTooManyErrors(t *testing.T) {
 	o.each = []string{"sh", "-c", "echo once; exit 7"}
 	err := o.run(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "error limit of 2") || strings.Count(out.String(), "once\n") != 4 {
-		t.Errorf("%v, says %s", err, out.String())
+		t.Errorf("%v, prints %s", err, out.String())
 	}
 }
 

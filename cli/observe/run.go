@@ -152,7 +152,7 @@ func (o *observation) all(ctx context.Context) error {
 		object, exists, err := store.GetByKey(key)
 		item, ok := object.(*unstructured.Unstructured)
 		if err != nil || !exists || !ok {
-			continue // deleted in the meantime, which is a change of its own
+			continue // deleted in the meantime; the deletion is a separate change
 		}
 		if err := o.handle(ctx, change{synced, item}); err != nil {
 			return err
@@ -191,7 +191,7 @@ func (o *observation) knownNames(ctx context.Context) (names []string, err error
 		command.Stderr = o.ErrOut
 		started := time.Now()
 		out, err = command.Output()
-		o.numbers.asked(time.Since(started), command.ProcessState.ExitCode())
+		o.numbers.listed(time.Since(started), command.ProcessState.ExitCode())
 		return err
 	})
 	return strings.Fields(string(out)), err
@@ -236,7 +236,7 @@ func (o *observation) handle(ctx context.Context, item change) error {
 		command.Env, command.Stdout, command.Stderr = environment, o.Out, o.ErrOut
 		started := time.Now()
 		err := command.Run()
-		o.numbers.ran(item.kind, time.Since(started), command.ProcessState.ExitCode())
+		o.numbers.executed(item.kind, time.Since(started), command.ProcessState.ExitCode())
 		return err
 	})
 	if err != nil && ctx.Err() == nil {

@@ -54,11 +54,11 @@ func TestDaemonNeedsPasswordAndEnds(t *testing.T) {
 		return errUsed
 	})
 	if !errors.Is(err, errUsed) || !strings.Contains(text.String(), "auth failed") {
-		t.Errorf("the use ends with %v; rsync said %s", err, text)
+		t.Errorf("the use ends with %v; rsync printed %s", err, text)
 	}
 	if connection, err := net.Dial("tcp", address); err == nil {
 		connection.Close()
-		t.Error("the daemon runs on")
+		t.Error("the daemon still runs")
 	}
 	if entries, err := os.ReadDir(temporary); err != nil || len(entries) > 0 {
 		t.Errorf("left are %v, %v", entries, err)

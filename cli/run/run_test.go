@@ -105,7 +105,7 @@ func TestRunCreatesDeploymentConfigAndService(t *testing.T) {
 	dc, service := objects[0].(*appsv1.DeploymentConfig), objects[1].(*corev1.Service)
 	container := dc.Spec.Template.Spec.Containers[0]
 	if dc.Name != "web" || dc.Spec.Replicas != 3 || !dc.Spec.Paused || dc.Spec.Selector["part"] != "web" || dc.Spec.Template.Labels["app"] != "shop" {
-		t.Errorf("made %+v", dc)
+		t.Errorf("created %+v", dc)
 	}
 	if container.Image != "tool:1" || strings.Join(container.Args, " ") != "serve -v" || container.Env[0].Value != "b=c" || container.Ports[0].ContainerPort != 8080 {
 		t.Errorf("its container is %+v", container)
@@ -126,7 +126,7 @@ func TestJobsHaveLimitedRestarts(t *testing.T) {
 			t.Fatal(err)
 		}
 		if job := objects[0].(*batchv1.Job); job.Spec.Template.Spec.RestartPolicy != want || job.Spec.Template.Labels["run"] != "once" {
-			t.Errorf("%s: made %+v", line, job.Spec.Template)
+			t.Errorf("%s: created %+v", line, job.Spec.Template)
 		}
 	}
 	w, err := wished(t, "nightly", "--schedule=@daily")
@@ -135,7 +135,7 @@ func TestJobsHaveLimitedRestarts(t *testing.T) {
 	}
 	objects, err := w.objects()
 	if cron := objects[0].(*batchv1.CronJob); err != nil || cron.Spec.Schedule != "@daily" || cron.Spec.JobTemplate.Spec.Template.Spec.RestartPolicy != "OnFailure" {
-		t.Errorf("made %+v, %v", cron, err)
+		t.Errorf("created %+v, %v", cron, err)
 	}
 }
 

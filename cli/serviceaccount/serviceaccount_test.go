@@ -29,7 +29,7 @@ func TestTokenComesFromSecretOfAccount(t *testing.T) {
 	}
 	a.name = "nobody"
 	if _, _, err := a.token(t.Context()); err == nil || !strings.Contains(err.Error(), `"nobody" not found`) {
-		t.Errorf("an account that is not there: %v", err)
+		t.Errorf("an account that does not exist: %v", err)
 	}
 }
 

@@ -132,17 +132,17 @@ func readShare(arg string) (share, error) {
 	service, text, _ := strings.Cut(arg, "=")
 	number, percent := strings.CutSuffix(text, "%")
 	value, err := strconv.Atoi(number)
-	most := mostWeight
+	maximum := mostWeight
 	if percent {
-		most = 100
+		maximum = 100
 	}
 	switch {
 	case service == "" || text == "" || strings.Contains(service, "/"):
 		return share{}, fmt.Errorf("expected NAME=WEIGHT, not %q", arg)
 	case err != nil:
 		return share{}, fmt.Errorf("WEIGHT must be a number: %q of service %q", text, service)
-	case value > most || value < -most:
-		return share{}, fmt.Errorf("read weight %q of service %q: must be a number up to %d", text, service, most)
+	case value > maximum || value < -maximum:
+		return share{}, fmt.Errorf("read weight %q of service %q: must be a number up to %d", text, service, maximum)
 	}
 	return share{service, value, percent, number[0] == '+' || number[0] == '-'}, nil
 }
@@ -241,13 +241,13 @@ const shrunkWeight = 200
 
 // shrink reduces weights beyond the maximum of a route and keeps their proportions.
 func shrink(all []routev1.RouteTargetReference) {
-	most := int32(0)
+	maximum := int32(0)
 	for _, backend := range all {
-		most = max(most, *backend.Weight)
+		maximum = max(maximum, *backend.Weight)
 	}
 	for _, backend := range all {
-		if most > mostWeight && *backend.Weight > 0 {
-			*backend.Weight = max(*backend.Weight*shrunkWeight/most, 1)
+		if maximum > mostWeight && *backend.Weight > 0 {
+			*backend.Weight = max(*backend.Weight*shrunkWeight/maximum, 1)
 		}
 	}
 }

@@ -103,7 +103,7 @@ func hasContainers(object runtime.Object) func(string) error {
 }
 
 // containerField returns the path of a container's image field.
-func containerField(spec *corev1.PodSpec, name string) (field string, found bool) {
+func containerField(spec *corev1.PodSpec, name string) (field string, exists bool) {
 	named := func(c corev1.Container) bool { return c.Name == name }
 	switch {
 	case slices.ContainsFunc(spec.Containers, named):

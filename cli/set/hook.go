@@ -67,8 +67,8 @@ deployment's containers, and the selected volumes.`,
 
 func (h *deploymentHook) validate() error {
 	count := 0
-	for _, given := range []bool{h.pre, h.mid, h.post} {
-		if given {
+	for _, isSet := range []bool{h.pre, h.mid, h.post} {
+		if isSet {
 			count++
 		}
 	}
@@ -140,8 +140,8 @@ func (h *deploymentHook) change(object runtime.Object) error {
 	if h.mid && mid == nil {
 		return errors.New("only the strategy Recreate has the hook --mid")
 	}
-	for at, wanted := range map[**appsv1.LifecycleHook]bool{pre: h.pre, mid: h.mid, post: h.post} {
-		if wanted {
+	for at, desired := range map[**appsv1.LifecycleHook]bool{pre: h.pre, mid: h.mid, post: h.post} {
+		if desired {
 			*at = hook
 		}
 	}

@@ -85,8 +85,8 @@ or a command in the container. Without one of them, the command changes only the
 
 func (p *probe) validate() error {
 	actions := 0
-	for _, given := range []bool{p.tcp != "", p.url != "", len(p.command) > 0, p.remove} {
-		if given {
+	for _, isSet := range []bool{p.tcp != "", p.url != "", len(p.command) > 0, p.remove} {
+		if isSet {
 			actions++
 		}
 	}
@@ -140,7 +140,7 @@ func parseGet(text string) (*corev1.HTTPGetAction, error) {
 
 // change changes the probes of an object's containers.
 func (p *probe) change(object runtime.Object) error {
-	found := false
+	exists := false
 	has, err := polymorphichelpers.UpdatePodSpecForObjectFn(object, func(spec *corev1.PodSpec) error {
 		for i := range spec.Containers {
 			container := &spec.Containers[i]
@@ -151,13 +151,13 @@ func (p *probe) change(object runtime.Object) error {
 			if !matches {
 				continue
 			}
-			found = true
+			exists = true
 			for _, of := range []struct {
-				wanted bool
-				name   string
-				probe  **corev1.Probe
+				enabled bool
+				name    string
+				probe   **corev1.Probe
 			}{{p.readiness, "readiness", &container.ReadinessProbe}, {p.liveness, "liveness", &container.LivenessProbe}, {p.startup, "startup", &container.StartupProbe}} {
-				if !of.wanted {
+				if !of.enabled {
 					continue
 				}
 				if err := p.update(of.probe); err != nil {
@@ -172,7 +172,7 @@ func (p *probe) change(object runtime.Object) error {
 		return err
 	case !has:
 		return errors.New("it has no containers")
-	case !found:
+	case !exists:
 		return fmt.Errorf("it has no container %q", p.containers)
 	}
 	return nil

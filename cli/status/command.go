@@ -78,13 +78,13 @@ func loadStatus(ctx context.Context, factory util.Factory, everywhere bool, out 
 		return nil, options, err
 	}
 	if !everywhere {
-		var given bool // with --namespace
-		if options.Namespace, given, err = factory.ToRawKubeConfigLoader().Namespace(); err != nil {
+		var isSet bool // with --namespace
+		if options.Namespace, isSet, err = factory.ToRawKubeConfigLoader().Namespace(); err != nil {
 			return nil, options, err
 		}
 		project, err := objects.Get[projectv1.Project](ctx, client, projectv1.GroupVersion.WithResource("projects"), "", options.Namespace)
 		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
-			if !given && login.PrintWithoutProjects(ctx, config, out) {
+			if !isSet && login.PrintWithoutProjects(ctx, config, out) {
 				return nil, options, nil
 			}
 			return nil, options, fmt.Errorf("you are not a member of project %q; to list your projects, use oc projects", options.Namespace)

@@ -70,7 +70,7 @@ type selector struct {
 // adviseOverlaps finds pods that several controllers select. Such controllers count each other's
 // pods.
 func (v *view) adviseOverlaps() (all []advice) {
-	selectors, said := v.selectors(), map[[2]string]bool{}
+	selectors, seen := v.selectors(), map[[2]string]bool{}
 	for _, pod := range v.state.Pods {
 		var by []string
 		for _, selector := range selectors[pod.Namespace] {
@@ -79,8 +79,8 @@ func (v *view) adviseOverlaps() (all []advice) {
 			}
 		}
 		for _, other := range by[min(1, len(by)):] {
-			if pair := [2]string{by[0], other}; !said[pair] {
-				said[pair] = true
+			if pair := [2]string{by[0], other}; !seen[pair] {
+				seen[pair] = true
 				all = append(all, advice{isWarning, fmt.Sprintf("%s and %s both select %s.", by[0], other, v.name("pod", pod.Namespace, pod.Name)),
 					"give them selectors that select different pods"})
 			}

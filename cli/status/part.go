@@ -134,8 +134,8 @@ func (v *view) deploymentLines(config appsv1.DeploymentConfig) (lines []string) 
 		}
 		return []string{fmt.Sprintf("deployment #1 waiting on %supdate", on)}
 	}
-	const most = 3
-	for _, controller := range all[:min(len(all), most)] {
+	const maximum = 3
+	for _, controller := range all[:min(len(all), maximum)] {
 		lines = append(lines, v.deploymentLine(controller))
 	}
 	return lines

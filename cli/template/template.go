@@ -29,8 +29,8 @@ func Locate(text, namespace string) (project, name string, err error) {
 	case 3:
 		project, kind, name = parts[0], parts[1], parts[2]
 	}
-	known := slices.Contains([]string{"", "template", "templates", "templates." + templatev1.GroupName, "template." + templatev1.GroupName}, kind)
-	if project == "" || name == "" || !known {
+	isTemplate := slices.Contains([]string{"", "template", "templates", "templates." + templatev1.GroupName, "template." + templatev1.GroupName}, kind)
+	if project == "" || name == "" || !isTemplate {
 		return "", "", fmt.Errorf("read template name %q: must be NAME or PROJECT//NAME", text)
 	}
 	return project, name, nil

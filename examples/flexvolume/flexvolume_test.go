@@ -87,7 +87,7 @@ func loop(t *testing.T) (driver *flexvolume.Driver, state string) {
 	}
 	t.Cleanup(func() {
 		if rest := devices(t, filepath.Dir(state)); rest != "" {
-			t.Errorf("loop devices are left: %s", rest)
+			t.Errorf("loop devices remain: %s", rest)
 		}
 	})
 	return driver, state

@@ -19,7 +19,7 @@ func TestReferenceHasEveryMetric(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"- `openshift_auth_basic_password_count_result`: Logins by password in answer to a challenge by result, success or error. Labels: `result`.",
+		"- `openshift_auth_basic_password_count_result`: Login attempts by password in response to a challenge, by result: success or error. Labels: `result`.",
 		"- `openshift_build_total`: Builds by phase, reason and strategy. Labels: `phase`, `reason`, `strategy`.",
 		"- `slipway_flexvolume_scan_seconds`: Duration of scans of the FlexVolume plugin directory.",
 		"- `workqueue_depth`: Keys that wait for a worker. Labels: `name`, `driver_name`.",

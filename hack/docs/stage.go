@@ -105,7 +105,7 @@ func resolve(root string, files map[string]string, page, target string) (string,
 		return target, nil // MkDocs checks it
 	}
 	if _, err := os.Stat(filepath.Join(root, file)); err != nil {
-		return target, fmt.Errorf("%s: the link to %s leads nowhere", page, target)
+		return target, fmt.Errorf("%s: the link to %s has no target", page, target)
 	}
 	return repository + file, nil
 }

@@ -34,7 +34,7 @@ func run(out io.Writer, record, report string, args []string) error {
 		return nil
 	}
 	if record == "" || len(args) == 0 {
-		return fmt.Errorf("give -record FILE and the arguments of go test, or -report DIRECTORY")
+		return fmt.Errorf("set -record FILE and the arguments of go test, or -report DIRECTORY")
 	}
 	start := time.Now()
 	results, testErr := test(out, args)

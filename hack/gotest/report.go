@@ -38,7 +38,7 @@ func writeRecord(path string, run testRun) error {
 func readRecords(dir string) (map[string]testRun, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil || len(paths) == 0 {
-		return nil, fmt.Errorf("read times: no file in %q: run make test", dir)
+		return nil, fmt.Errorf("read times: %q contains no file: run make test", dir)
 	}
 	runs := map[string]testRun{}
 	for _, path := range paths {

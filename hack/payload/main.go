@@ -35,7 +35,7 @@ func main() {
 func run(ctx context.Context, dir string, names []string) error {
 	for _, name := range names {
 		if !slices.Contains(manifest.Names(), name) {
-			return fmt.Errorf("unknown program %q: know %q", name, manifest.Names())
+			return fmt.Errorf("unknown program %q: choose one of %q", name, manifest.Names())
 		}
 	}
 	recipes, err := recipes(ctx)

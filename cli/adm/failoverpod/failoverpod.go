@@ -124,17 +124,17 @@ func (r *Request) validate() (nodes map[string]string, err error) {
 		groups = min(groups, r.groups)
 	}
 	for _, tt := range []struct {
-		flag               string
-		value, least, most int
+		flag                    string
+		value, minimum, maximum int
 	}{
 		{"replicas", int(r.replicas), 1, 250}, {"watch-port", r.port, 0, 65535}, {"check-interval", r.interval, 1, 3600}, {"virtual-ip-groups", r.groups, 0, maxID},
 	} {
-		if tt.value < tt.least || tt.value > tt.most {
-			problem("read --%s %d: must be from %d to %d", tt.flag, tt.value, tt.least, tt.most)
+		if tt.value < tt.minimum || tt.value > tt.maximum {
+			problem("read --%s %d: must be from %d to %d", tt.flag, tt.value, tt.minimum, tt.maximum)
 		}
 	}
-	if most := max(0, maxID-max(1, groups)); r.offset < 0 || r.offset > most {
-		problem("The vrrp-id-offset must be in the range 0..%d", most)
+	if maximum := max(0, maxID-max(1, groups)); r.offset < 0 || r.offset > maximum {
+		problem("The vrrp-id-offset must be in the range 0..%d", maximum)
 	}
 	if groups > maxID {
 		problem("read --virtual-ips: %d addresses need --virtual-ip-groups of at most %d", groups, maxID)

@@ -21,8 +21,8 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// appending contains the state of `oc image append`.
-type appending struct {
+// appendCommand contains the state of `oc image append`.
+type appendCommand struct {
 	genericiooptions.IOStreams
 	access access
 	filter filter
@@ -33,7 +33,7 @@ type appending struct {
 }
 
 func newAppend(streams genericiooptions.IOStreams) *cobra.Command {
-	a := &appending{IOStreams: streams}
+	a := &appendCommand{IOStreams: streams}
 	command := &cobra.Command{
 		Use: "append --to=IMAGE [--from=IMAGE] [LAYER.tar.gz...]", Short: "Add layers to images and push them to a registry",
 		Long: `Add layers, which are tar archives, to an image, change its configuration, and push the result.
@@ -66,7 +66,7 @@ Env, and merges labels. --meta has precedence over it.`,
 	return command
 }
 
-func (a *appending) run(ctx context.Context, files []string) error {
+func (a *appendCommand) run(ctx context.Context, files []string) error {
 	if a.to == "" {
 		return errors.New("set the destination of the image with --to")
 	}
@@ -105,7 +105,7 @@ func (a *appending) run(ctx context.Context, files []string) error {
 }
 
 // createdAt parses --created-at.
-func (a *appending) createdAt(now time.Time) (time.Time, error) {
+func (a *appendCommand) createdAt(now time.Time) (time.Time, error) {
 	if a.created == "" {
 		return now.UTC(), nil
 	}
@@ -120,7 +120,7 @@ func (a *appending) createdAt(now time.Time) (time.Time, error) {
 }
 
 // base returns the base image.
-func (a *appending) base(registries *registries) (v1.Image, error) {
+func (a *appendCommand) base(registries *registries) (v1.Image, error) {
 	if a.from != "" {
 		desc, _, err := registries.get(a.from)
 		if err != nil {
@@ -159,7 +159,7 @@ func addLayers(image v1.Image, files []string, created time.Time) (v1.Image, err
 }
 
 // configure changes the configuration of an image.
-func (a *appending) configure(image v1.Image, created time.Time) (v1.Image, error) {
+func (a *appendCommand) configure(image v1.Image, created time.Time) (v1.Image, error) {
 	config, err := image.ConfigFile()
 	if err != nil {
 		return nil, explain("read configuration of", a.from, err)
@@ -187,7 +187,7 @@ func (a *appending) configure(image v1.Image, created time.Time) (v1.Image, erro
 	return mutate.ConfigFile(image, config)
 }
 
-func (a *appending) push(registries *registries, to name.Reference, image v1.Image) error {
+func (a *appendCommand) push(registries *registries, to name.Reference, image v1.Image) error {
 	digest, err := image.Digest()
 	if err != nil {
 		return err

@@ -77,7 +77,7 @@ func (a *access) open(ctx context.Context, out io.Writer) (*registries, error) {
 	progress := newProgress(out)
 	return &registries{names: client.Names(), progress: progress, options: []remote.Option{
 		remote.WithContext(ctx), remote.WithAuthFromKeychain(keychain), remote.WithJobs(a.jobs),
-		remote.WithTransport(&insisting{watching{client.Carrier(), progress}, a.force, a.alone}),
+		remote.WithTransport(&forceTransport{progressTransport{client.Carrier(), progress}, a.force, a.alone}),
 	}}, nil
 }
 
@@ -105,15 +105,15 @@ func explain(verb, subject string, err error) error {
 	return fmt.Errorf("%s %q: %w", verb, subject, err)
 }
 
-// insisting is a transport for registries. With force, it responds that the registry does not have
-// a blob or manifest. With alone or force, it removes the request to mount a layer.
-type insisting struct {
+// forceTransport is a transport for registries. With force, it responds that the registry does not
+// have a blob or manifest. With alone or force, it removes the request to mount a layer.
+type forceTransport struct {
 	http.RoundTripper
 	force, alone bool
 }
 
 // RoundTrip sends a request, or responds to it.
-func (i *insisting) RoundTrip(request *http.Request) (*http.Response, error) {
+func (i *forceTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if i.force && request.Method == http.MethodHead {
 		return &http.Response{
 			Status: "404 Not Found", StatusCode: http.StatusNotFound, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,

@@ -95,25 +95,25 @@ func (i *info) describe(registries *registries, reference string) (*description,
 	if err != nil {
 		return nil, err
 	}
-	result := &description{Name: reference}
-	if result.Digest, err = image.Digest(); err != nil {
+	details := &description{Name: reference}
+	if details.Digest, err = image.Digest(); err != nil {
 		return nil, explain("read image", reference, err)
 	}
-	if result.Digest != desc.Digest {
-		result.ListDigest = &desc.Digest
+	if details.Digest != desc.Digest {
+		details.ListDigest = &desc.Digest
 	}
 	manifest, err := image.Manifest()
 	if err != nil {
 		return nil, explain("read manifest of", reference, err)
 	}
-	result.Layers = manifest.Layers
-	if result.MediaType, err = image.MediaType(); err != nil {
+	details.Layers = manifest.Layers
+	if details.MediaType, err = image.MediaType(); err != nil {
 		return nil, err
 	}
-	if result.Config, err = image.ConfigFile(); err != nil {
+	if details.Config, err = image.ConfigFile(); err != nil {
 		return nil, explain("read configuration of", reference, err)
 	}
-	return result, nil
+	return details, nil
 }
 
 // print prints an image as columns of names and values.

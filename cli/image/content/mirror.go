@@ -143,7 +143,7 @@ func (m *mirror) copy(ctx context.Context, registries *registries, all plan) err
 	return errors.Join(problems...)
 }
 
-func (c *copying) send(ctx context.Context, pusher *remote.Pusher) error {
+func (c *copyTask) send(ctx context.Context, pusher *remote.Pusher) error {
 	if c.bucket != nil {
 		return c.bucket.push(ctx, c.to, c.artifact)
 	}
@@ -151,7 +151,7 @@ func (c *copying) send(ctx context.Context, pusher *remote.Pusher) error {
 }
 
 // place returns the destination for messages: without the digest if there is a tag.
-func (c *copying) place() string {
+func (c *copyTask) place() string {
 	content := c.to.Name()
 	if c.to.Identifier() == c.digest.String() {
 		content = c.to.Context().Name()

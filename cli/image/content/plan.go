@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// copying is the copy of one manifest, with its blobs, to a repository.
-type copying struct {
+// copyTask is the copy of one manifest, with its blobs, to a repository.
+type copyTask struct {
 	from     name.Reference
 	to       name.Reference
 	digest   v1.Hash
@@ -28,10 +28,10 @@ type copying struct {
 }
 
 // plan contains the copies, sorted by destination.
-type plan []copying
+type plan []copyTask
 
 // plan reads the manifests of the sources. Its error contains all problems.
-func (m *mirror) plan(registries *registries, all []mapping) (result plan, err error) {
+func (m *mirror) plan(registries *registries, all []mapping) (copies plan, err error) {
 	var problems []error
 	for _, mapping := range all {
 		next, err := m.prepare(registries, mapping)
@@ -39,49 +39,49 @@ func (m *mirror) plan(registries *registries, all []mapping) (result plan, err e
 			problems = append(problems, err)
 			continue
 		}
-		result = append(result, *next)
+		copies = append(copies, *next)
 	}
 	byPlace := map[string]v1.Hash{}
-	for _, c := range result {
+	for _, c := range copies {
 		if other, ok := byPlace[c.to.Name()]; ok && other != c.digest {
 			problems = append(problems, fmt.Errorf("destination %q is the destination of two images, %s and %s", c.to, other, c.digest))
 		}
 		byPlace[c.to.Name()] = c.digest
 	}
-	slices.SortStableFunc(result, func(a, b copying) int { return cmp.Compare(a.to.Name(), b.to.Name()) })
-	return result, errors.Join(problems...)
+	slices.SortStableFunc(copies, func(a, b copyTask) int { return cmp.Compare(a.to.Name(), b.to.Name()) })
+	return copies, errors.Join(problems...)
 }
 
 // prepare reads one manifest. A manifest list is copied unchanged, unless a filter selects some or
 // one of its images.
-func (m *mirror) prepare(registries *registries, item mapping) (*copying, error) {
+func (m *mirror) prepare(registries *registries, item mapping) (*copyTask, error) {
 	desc, from, err := registries.get(item.source)
 	if err != nil {
 		return nil, err
 	}
-	result := &copying{from: from, digest: desc.Digest}
-	if result.artifact, err = m.choose(desc); err != nil {
+	next := &copyTask{from: from, digest: desc.Digest}
+	if next.artifact, err = m.choose(desc); err != nil {
 		return nil, fmt.Errorf("select images of %q: %w", item.source, err)
 	}
-	if image, ok := result.artifact.(interface{ Digest() (v1.Hash, error) }); ok {
-		if result.digest, err = image.Digest(); err != nil {
+	if image, ok := next.artifact.(interface{ Digest() (v1.Hash, error) }); ok {
+		if next.digest, err = image.Digest(); err != nil {
 			return nil, err
 		}
 	}
-	if result.blobs, err = blobsOf(result.artifact); err != nil {
+	if next.blobs, err = blobsOf(next.artifact); err != nil {
 		return nil, explain("read image", item.source, err)
 	}
 	destination, inS3 := strings.CutPrefix(item.destination, s3Scheme)
 	if !hasTag(destination) {
-		destination += "@" + result.digest.String()
+		destination += "@" + next.digest.String()
 	}
-	if result.to, err = name.ParseReference(destination, registries.names...); err != nil {
+	if next.to, err = name.ParseReference(destination, registries.names...); err != nil {
 		return nil, err
 	}
 	if inS3 {
-		result.bucket = m.buckets.of(result.to)
+		next.bucket = m.buckets.of(next.to)
 	}
-	return result, nil
+	return next, nil
 }
 
 func (m *mirror) choose(desc *remote.Descriptor) (remote.Taggable, error) {

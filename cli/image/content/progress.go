@@ -32,14 +32,14 @@ func newProgress(out io.Writer) *progress {
 	return &progress{out: out, terminal: ok && term.IsTerminal(int(file.Fd()))}
 }
 
-// watching is a transport that reports layers to progress.
-type watching struct {
+// progressTransport is a transport that reports layers to progress.
+type progressTransport struct {
 	http.RoundTripper
 	progress *progress
 }
 
 // RoundTrip sends a request.
-func (w watching) RoundTrip(request *http.Request) (*http.Response, error) {
+func (w progressTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	repository, _, upload := strings.Cut(strings.TrimPrefix(request.URL.Path, "/v2/"), "/blobs/uploads/")
 	if upload && request.Body != nil && (request.Method == http.MethodPatch || request.Method == http.MethodPut) {
 		request = request.Clone(request.Context())

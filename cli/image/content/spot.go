@@ -18,7 +18,7 @@ type spot struct {
 	want *want
 }
 
-func (u *unpacking) places(name string) (all []spot) {
+func (u *unpacker) places(name string) (all []spot) {
 	for _, w := range u.wants {
 		if target, ok := w.target(name); ok {
 			all = append(all, spot{u.roots[w.directory], target, w})
@@ -28,7 +28,7 @@ func (u *unpacking) places(name string) (all []spot) {
 }
 
 // files writes the content of a file to all destinations.
-func (u *unpacking) files(names []string, header *tar.Header, content io.Reader) (err error) {
+func (u *unpacker) files(names []string, header *tar.Header, content io.Reader) (err error) {
 	var writers []io.Writer
 	var places []spot
 	for _, name := range names {
@@ -59,7 +59,7 @@ func (u *unpacking) files(names []string, header *tar.Header, content io.Reader)
 }
 
 // special writes a directory or a symbolic link.
-func (u *unpacking) special(p spot, header *tar.Header) error {
+func (u *unpacker) special(p spot, header *tar.Header) error {
 	if u.onlyFiles {
 		return nil
 	}
@@ -84,7 +84,7 @@ func (u *unpacking) special(p spot, header *tar.Header) error {
 	return u.chown(p, header)
 }
 
-func (u *unpacking) chown(p spot, header *tar.Header) error {
+func (u *unpacker) chown(p spot, header *tar.Header) error {
 	if !u.ownership {
 		return nil
 	}
@@ -92,7 +92,7 @@ func (u *unpacking) chown(p spot, header *tar.Header) error {
 }
 
 // mode returns the mode of a file. The setuid and setgid bits are kept only if the owner is set.
-func (u *unpacking) mode(header *tar.Header) fs.FileMode {
+func (u *unpacker) mode(header *tar.Header) fs.FileMode {
 	mode := header.FileInfo().Mode()
 	if u.ownership {
 		return mode & (fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky)

@@ -24,9 +24,9 @@ const (
 	opaque   = ".wh..wh..opq"
 )
 
-// unpacking unpacks an image, from the last layer to the first. Earlier layers do not touch what a
+// unpacker unpacks an image, from the last layer to the first. Earlier layers do not touch what a
 // later layer wrote or removed, so that existing files on the disk are never removed.
-type unpacking struct {
+type unpacker struct {
 	*extract
 	wants []*want
 	roots map[string]*os.Root
@@ -48,7 +48,7 @@ type directoryMode struct {
 
 // unpack writes the wanted entries of layers. Later layers have precedence.
 func (e *extract) unpack(layers []v1.Layer, wants []*want) (err error) {
-	u := &unpacking{extract: e, wants: wants, roots: map[string]*os.Root{}, paths: map[string]bool{}, hidden: map[string]bool{}}
+	u := &unpacker{extract: e, wants: wants, roots: map[string]*os.Root{}, paths: map[string]bool{}, hidden: map[string]bool{}}
 	defer func() {
 		for _, root := range u.roots {
 			err = errors.Join(err, root.Close())
@@ -84,12 +84,12 @@ func (e *extract) unpack(layers []v1.Layer, wants []*want) (err error) {
 }
 
 // complete reports whether only single files are wanted, and all are written.
-func (u *unpacking) complete() bool {
+func (u *unpacker) complete() bool {
 	return !slices.ContainsFunc(u.wants, func(w *want) bool { return !w.single || !w.matched })
 }
 
 // layer writes the entries of a layer.
-func (u *unpacking) layer(layer v1.Layer) error {
+func (u *unpacker) layer(layer v1.Layer) error {
 	removed, emptied := []string{}, []string{}
 	u.links = map[string][]string{}
 	err := each(layer, func(name string, header *tar.Header, content io.Reader) error {
@@ -156,7 +156,7 @@ func each(layer v1.Layer, do func(name string, header *tar.Header, content io.Re
 }
 
 // isCovered reports whether a later layer, or an earlier entry of this one, has decided a path.
-func (u *unpacking) isCovered(name string) bool {
+func (u *unpacker) isCovered(name string) bool {
 	if u.paths[name] {
 		return true
 	}
@@ -169,7 +169,7 @@ func (u *unpacking) isCovered(name string) bool {
 }
 
 // entry writes an entry to its destinations.
-func (u *unpacking) entry(name string, header *tar.Header, content io.Reader) error {
+func (u *unpacker) entry(name string, header *tar.Header, content io.Reader) error {
 	places := u.places(name)
 	for _, p := range places {
 		if p.want.single && header.Typeflag != tar.TypeReg && header.Typeflag != tar.TypeLink {

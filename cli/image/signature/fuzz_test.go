@@ -13,7 +13,7 @@ func FuzzClaims(f *testing.F) {
 			t.Errorf("%q names %+v", text, read)
 		}
 		if read, err := open(text, nil); err == nil {
-			t.Errorf("%q is believed: %+v", text, read)
+			t.Errorf("%q is trusted: %+v", text, read)
 		}
 	})
 }

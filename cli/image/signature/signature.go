@@ -81,7 +81,7 @@ The keys are those of --public-key, a file from gpg --export, or of pubring.gpg 
 func (v *verifying) validate(args []string) error {
 	switch {
 	case len(args) != 1 || !strings.HasPrefix(args[0], "sha256:"):
-		return errors.New("name one image by its digest, such as sha256:c841...: oc get istag STREAM:TAG -o jsonpath={.image.metadata.name} tells it")
+		return errors.New("name one image by its digest, such as sha256:c841...: oc get istag STREAM:TAG -o jsonpath={.image.metadata.name} prints it")
 	case v.removeAll && (v.save || v.identity != ""):
 		return errors.New("use --remove-all without other flags")
 	case !v.removeAll && v.identity == "":

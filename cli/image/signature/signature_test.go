@@ -121,7 +121,7 @@ func TestGnuPGSignaturesAreVerifiedAndSaved(t *testing.T) {
 			t.Errorf("%v, %s", err, out)
 		}
 		if !strings.Contains(problems, "unknown key") || !strings.Contains(problems, `expected is "`+identity) {
-			t.Errorf("of the others it says %s", problems)
+			t.Errorf("for the other signatures it prints %s", problems)
 		}
 	}
 	if got := strings.Join(trusted(), " "); got != "Unknown Unknown Unknown" {
@@ -169,7 +169,7 @@ func TestInvalidSignaturesAreRejected(t *testing.T) {
 			t.Errorf("%q: %v", want, err)
 		}
 		if want != "ends before" && !strings.Contains(problems, want) {
-			t.Errorf("it says %q, want %q", problems, want)
+			t.Errorf("got %q, want %q", problems, want)
 		}
 	}
 }
