@@ -16,8 +16,8 @@ const playTimeout = 5 * time.Minute
 // output. The error contains the output of a script that fails. The environment is NAME=value;
 // CHROMIUM is the path of the browser.
 //
-// The script runs on a machine of its own. In the network of a node, each pod that starts changes
-// the devices, and Chromium then aborts its requests.
+// The script runs on a separate machine. In the network of a node, each pod that starts changes the
+// devices, and Chromium then aborts its requests.
 func (c *Cluster) Play(ctx context.Context, environment []string, script string, args ...string) (_ string, err error) {
 	c.t.Helper()
 	desktop, err := newMachine()

@@ -133,7 +133,7 @@ func TestRegistryStoresImagesInS3(t *testing.T) {
 		t.Fatal("the manifest of the first image is not in S3")
 	}
 	if out := r.prune("images", "--keep-tag-revisions=1", "--keep-younger-than=0"); !strings.Contains(out, digest.String()) {
-		t.Errorf("pruning images says\n%s", out)
+		t.Errorf("pruning images prints\n%s", out)
 	}
 	if len(r.objects(t, object...)) != 0 {
 		t.Error("the manifest of a removed image is still in S3")
@@ -231,7 +231,7 @@ func (r *registry) mirror(image v1.Image) {
 		r.t.Fatal(err)
 	}
 	if out := r.OC("image", "mirror", "--insecure", "-a", credentials, r.tag("app:v1").Name(), to); !strings.Contains(out, digest.String()+" "+to) {
-		r.t.Errorf("oc image mirror says\n%s", out)
+		r.t.Errorf("oc image mirror prints\n%s", out)
 	}
 	for _, object := range []string{"manifests/v1", "manifests/" + digest.String(), "blobs/sha256:*"} {
 		if len(r.objects(r.t, "v2/mirrored/app", object)) == 0 {

@@ -127,7 +127,7 @@ func TestBrokerOffersTemplatesAsServices(t *testing.T) {
 	p.expect("", http.MethodPut, begin, good, http.StatusForbidden, "templateservicebroker-client")
 	p.expect("alice", http.MethodPut, begin, ask(`"NAEM": "db"`), http.StatusBadRequest, "parameters.NAEM")
 	if result := c.OC("get", "brokertemplateinstances", "-o", "name"); result != "" {
-		t.Errorf("what was refused made %s", result)
+		t.Errorf("what was refused created %s", result)
 	}
 	p.expect("alice", http.MethodPut, begin, good, http.StatusAccepted, `"provisioning"`)
 	p.wait(c, "alice", instance, "provisioning")
@@ -159,7 +159,7 @@ func TestBrokerOffersTemplatesAsServices(t *testing.T) {
 	p.expect("alice", http.MethodDelete, remove, "", http.StatusAccepted, `"deprovisioning"`)
 	p.wait(c, "alice", instance, "deprovisioning")
 	p.expect("alice", http.MethodDelete, remove, "", http.StatusGone, "{}")
-	c.WaitFor("the instance to be gone", func(context.Context) error {
+	c.WaitFor("the instance to be deleted", func(context.Context) error {
 		if rest := c.OC("get", "secret/db", "secret/"+id, "svc/db", "route/db", "brokertemplateinstance/"+id, "-o", "name", "--ignore-not-found"); rest != "" {
 			return fmt.Errorf("there are %s", rest)
 		}

@@ -36,13 +36,13 @@ func TestFirstConnectionWakesIdleService(t *testing.T) {
 	waitOutput(c, "dc/lazy", "{.status.availableReplicas} {.status.conditions[?(@.type==\"Progressing\")].reason}", "2 NewReplicationControllerAvailable")
 
 	if output := c.OC("idle", "-l", "part=shop", "--dry-run"); !strings.Contains(output, `DeploymentConfig "`+c.Namespace+`/lazy" to 2 replicas once it receives traffic (dry run)`) {
-		t.Errorf("a dry run said\n%s", output)
+		t.Errorf("a dry run printed\n%s", output)
 	}
 	idle := func() {
 		t.Helper()
 		output := c.OC("idle", "lazy", "again")
 		if want := fmt.Sprintf("The service %q has been marked as idled", c.Namespace+"/lazy"); !strings.Contains(output, want) {
-			t.Errorf("idle said\n%s", output)
+			t.Errorf("idle printed\n%s", output)
 		}
 		waitOutput(c, "dc/lazy", `{.spec.replicas} {.status.replicas} {.metadata.annotations.idling\.alpha\.openshift\.io/previous-scale}`, "0 0 2")
 		waitOutput(c, "endpoints/lazy", `{.metadata.annotations.idling\.alpha\.openshift\.io/unidle-targets}`,

@@ -34,7 +34,7 @@ func TestNewAppCreatesApplications(t *testing.T) {
 		`deploymentconfig.apps.openshift.io "front" created`, `service "front" created`, "--> Success", "'oc expose svc/front'",
 	} {
 		if !strings.Contains(output, want) {
-			t.Errorf("new-app did not say %q:\n%s", want, output)
+			t.Errorf("new-app did not print %q:\n%s", want, output)
 		}
 	}
 	waitOutput(c, "dc/front", "{.spec.template.spec.containers[0].image} {.spec.template.spec.containers[0].env[0].value} {.metadata.labels.tier}", kit.ToolsImage+" red front")
@@ -51,16 +51,16 @@ func TestNewAppCreatesApplications(t *testing.T) {
 	}
 	list := c.OC("new-app", "web~"+dir, "--dry-run", "-o", "yaml")
 	if _, err := c.TryOCWithInput(list, "create", "-f", "-", "--dry-run=server"); err != nil || !strings.Contains(list, "uri: https://example.com/app.git") {
-		t.Errorf("%v: what would be made is\n%s", err, list)
+		t.Errorf("%v: what would be created is\n%s", err, list)
 	}
 	if result := c.OC("get", "bc", "-o", "name"); result != "" {
-		t.Errorf("a dry run made %s", result)
+		t.Errorf("a dry run created %s", result)
 	}
 
 	// A template with parameters.
 	c.Apply(shop)
 	if output := c.OC("new-app", "shop", "-p", "NAME=third"); !strings.Contains(output, "* KEY=") || !strings.Contains(output, "# generated") || !strings.Contains(output, "made third") {
-		t.Errorf("new-app said of the template:\n%s", output)
+		t.Errorf("new-app printed for the template:\n%s", output)
 	}
 	waitOutput(c, "route/third", "{.metadata.labels.shop}", "third")
 	if match := c.OC("new-app", "-S", "we"); !strings.Contains(match, "web\n  Project: "+c.Namespace+"\n  Tags:    latest") {

@@ -57,7 +57,7 @@ func TestPushUpdatesPageWithoutLostRequest(t *testing.T) {
 		t.Errorf("%d requests failed during the update, the first with: %v", len(failures), failures[0])
 	}
 	if log := c.OC("logs", "build/golang-2"); !strings.Contains(log, "Using what the last build compiled") {
-		t.Errorf("the second build begins anew:\n%s", log)
+		t.Errorf("the second build starts from the beginning:\n%s", log)
 	}
 	if got := c.OC("get", "build/nodejs-example-2", "-o", "jsonpath={.spec.triggeredBy[0].message} {.spec.revision.git.commit}"); got != "GitHub WebHook "+commit {
 		t.Errorf("the second build is of %s", got)
@@ -73,7 +73,7 @@ func TestPushUpdatesPageWithoutLostRequest(t *testing.T) {
 	waitOutput(c, "rc/"+persistent+"-2", deploymentPhase+" {.spec.template.spec.containers[0].image}",
 		"Complete "+c.OC("get", "istag/"+persistent+":latest", "-o", "jsonpath={.image.dockerImageReference}"))
 	if got := c.Exec(c.OnlyPod("name="+persistent).Name, "sh", "-c", "echo $BUILDER"); got != "second\n" {
-		t.Errorf("the new image is made of the builder %q", got)
+		t.Errorf("the new image is built from the builder %q", got)
 	}
 	waitPage(c, "python.example.com", "<dt>Version<dd>2<")
 	if after := visits(t, c); after <= before {

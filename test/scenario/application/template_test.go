@@ -117,13 +117,13 @@ func TestTemplateInstanceHasRightsOfRequester(t *testing.T) {
 		c.WaitFor("instance "+name+" to fail", func(context.Context) error {
 			got := c.OC("get", "templateinstance/"+name, "-o", `jsonpath={.status.conditions[?(@.type=="InstantiateFailure")].message}`)
 			if !strings.Contains(got, refused.want) {
-				return fmt.Errorf("it says %q, and should say %q", got, refused.want)
+				return fmt.Errorf("got %q, want %q", got, refused.want)
 			}
 			return nil
 		})
 		waitOutput(c, "templateinstance/"+name, `{.status.conditions[?(@.type=="Ready")].reason}`, "Failed")
 		if result := c.OC("get", "secret/made-"+name, "--ignore-not-found"); result != "" {
-			t.Errorf("%s: the instance made %s", name, result)
+			t.Errorf("%s: the instance created %s", name, result)
 		}
 	}
 	// An existing object with the same name is not adopted, and remains when the instance is deleted.

@@ -253,12 +253,12 @@ func (p *prober) quits() bool {
 }
 
 // stop ends the probes after a number of them and returns their durations.
-func (p *prober) stop(c *kit.Cluster, least int) string {
+func (p *prober) stop(c *kit.Cluster, minimum int) string {
 	c.WaitFor("answers of the API", func(context.Context) error {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if len(p.times) < least {
-			return fmt.Errorf("%d of %d", len(p.times), least)
+		if len(p.times) < minimum {
+			return fmt.Errorf("%d of %d", len(p.times), minimum)
 		}
 		return nil
 	})

@@ -77,7 +77,7 @@ func TestTriggerCannotReadImageStreamOfAnotherProject(t *testing.T) {
 		"{apiVersion: apps.openshift.io/v1, kind: DeploymentRequest, name: thief, latest: true, force: true}", "may not pull from image stream")
 	if response, err := s.mallory.Try("POST", kit.GroupPath(buildGroup, s.evil, "buildconfigs/thief/instantiate"),
 		"{apiVersion: build.openshift.io/v1, kind: BuildRequest, metadata: {name: thief}}"); err == nil || strings.Contains(response, digest) {
-		t.Errorf("a build is made: %s", response)
+		t.Errorf("a build is created: %s", response)
 	}
 	for path := range followers {
 		if object := s.mallory.May("GET", path+"/thief", ""); strings.Contains(object, digest) {
@@ -87,7 +87,7 @@ func TestTriggerCannotReadImageStreamOfAnotherProject(t *testing.T) {
 	// The condition is removed together with the triggers.
 	s.mallory.May("PATCH", kit.GroupPath("apps", s.evil, "deployments/thief"), `{"metadata":{"annotations":{"image.openshift.io/triggers":null}}}`)
 	s.mallory.May("PATCH", kit.GroupPath(appsGroup, s.evil, "deploymentconfigs/thief"), `{"spec":{"triggers":[]}}`)
-	s.WaitFor("the conditions to go", func(context.Context) error {
+	s.WaitFor("the conditions to be removed", func(context.Context) error {
 		for _, path := range []string{kit.GroupPath("apps", s.evil, "deployments/thief"), kit.GroupPath(appsGroup, s.evil, "deploymentconfigs/thief")} {
 			if object := s.mallory.May("GET", path, ""); strings.Contains(object, "ImageTriggersAllowed") {
 				return fmt.Errorf("there is\n%s", object)
@@ -124,7 +124,7 @@ func TestTriggerErrorDoesNotRevealImageStreams(t *testing.T) {
 		response, err := s.mallory.Try("POST", kit.GroupPath(appsGroup, s.evil, "deploymentconfigs/"+stream+"/instantiate"),
 			fmt.Sprintf("{apiVersion: apps.openshift.io/v1, kind: DeploymentRequest, name: %s, latest: true, force: true}", stream))
 		if err == nil {
-			t.Errorf("a deployment of %q is made", stream)
+			t.Errorf("a deployment of %q is created", stream)
 		}
 		return strings.ReplaceAll(response, stream, "STREAM")
 	}

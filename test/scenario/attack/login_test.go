@@ -182,7 +182,7 @@ func TestStrangerCannotLearnWhichClientsAndProjectsExist(t *testing.T) {
 		want := plain(ask(ids[0]))
 		for _, id := range ids[1:] {
 			if got := plain(ask(id)); got != want {
-				t.Errorf("%s: %s is answered with\n%s\nand %s with\n%s", name, ids[0], want, id, got)
+				t.Errorf("%s: %s returns\n%s\nand %s with\n%s", name, ids[0], want, id, got)
 			}
 		}
 	}
@@ -231,11 +231,11 @@ spec:
 	}
 	want := hook(s.shop, "front")
 	if !strings.HasPrefix(want, "401 ") {
-		t.Errorf("a wrong secret is answered with %s", want)
+		t.Errorf("a wrong secret returns %s", want)
 	}
 	for _, other := range [][2]string{{s.shop, "nothing"}, {"nowhere", "front"}} {
 		if got := hook(other[0], other[1]); got != want {
-			t.Errorf("%s is answered with\n%s\nwant\n%s", other, got, want)
+			t.Errorf("%s returns\n%s\nwant\n%s", other, got, want)
 		}
 	}
 }
@@ -315,7 +315,7 @@ func TestStrangerCannotPassLimitsAndAudit(t *testing.T) {
 			t.Fatal(err)
 		}
 		if at := strings.Index(string(content), "treasure"); at >= 0 {
-			t.Errorf("%s holds a secret: %s", log, content[max(0, at-200):at+50])
+			t.Errorf("%s contains a secret: %s", log, content[max(0, at-200):at+50])
 		}
 	}
 }

@@ -167,7 +167,7 @@ func difference(a, b rights) rights {
 // report fails the test for each right that differs from the table.
 func report(t *testing.T, a actor, got, expected rights) {
 	t.Helper()
-	const most = 40
+	const maximum = 40
 	for text, list := range map[string]rights{
 		"%s may %s, which %s does not list": difference(got, expected),
 		"%s may not %s, which %s lists":     difference(expected, got),
@@ -178,8 +178,8 @@ func report(t *testing.T, a actor, got, expected rights) {
 		}
 		slices.Sort(cells)
 		for i, right := range cells {
-			if i == most {
-				t.Errorf("and %d more", len(cells)-most)
+			if i == maximum {
+				t.Errorf("and %d more", len(cells)-maximum)
 				break
 			}
 			t.Errorf(text, a.name, right, matrixFile)

@@ -73,8 +73,8 @@ func TestStorageClientCannotTakeOverNode(t *testing.T) {
 	}
 	const volumes, local = "/api/v1/persistentvolumes", "csi: {driver: local.csi.slipway.io, volumeHandle: node/file"
 	affinity := ", nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/os, operator: Exists}]}]}}"
-	storage.MayNot("POST", volumes+"?", volume("local: {path: "+c.Path("pki")+"}"+affinity), "only have volumes of the CSI driver")
-	storage.MayNot("POST", volumes+"?", volume("hostPath: {path: /}"), "only have volumes of the CSI driver")
+	storage.MayNot("POST", volumes+"?", volume("local: {path: "+c.Path("pki")+"}"+affinity), "only use volumes of the CSI driver")
+	storage.MayNot("POST", volumes+"?", volume("hostPath: {path: /}"), "only use volumes of the CSI driver")
 	storage.MayNot("POST", volumes+"?", volume("csi: {driver: nfs.example.com, volumeHandle: a}"), "spec.csi.driver")
 	storage.MayNot("POST", volumes+"?", volume(local+", nodePublishSecretRef: {namespace: kube-system, name: any}}"), "spec.csi.nodePublishSecretRef")
 	storage.May("POST", volumes+"?", volume(local+"}"))
@@ -82,14 +82,14 @@ func TestStorageClientCannotTakeOverNode(t *testing.T) {
 	storage.MayNot("POST", "/apis/snapshot.storage.k8s.io/v1/volumesnapshotcontents?", `{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshotContent, metadata: {name: forged},
 		spec: {driver: nfs.example.com, deletionPolicy: Retain, source: {snapshotHandle: a}, volumeSnapshotRef: {namespace: a, name: a}}}`, "spec.driver")
 	const capacity = "{apiVersion: storage.k8s.io/v1, kind: CSIStorageCapacity, metadata: {name: forged}, storageClassName: fast, capacity: 1Ti}"
-	storage.MayNot("POST", kit.GroupPath("storage.k8s.io", c.Namespace, "csistoragecapacities?"), capacity, "only have capacities in namespace")
+	storage.MayNot("POST", kit.GroupPath("storage.k8s.io", c.Namespace, "csistoragecapacities?"), capacity, "only have CSIStorageCapacities in namespace")
 	storage.May("POST", kit.GroupPath("storage.k8s.io", "openshift-infra", "csistoragecapacities?"), capacity)
 
 	administrator := c.Administrator()
 	administrator.May("POST", volumes, strings.Replace(volume("hostPath: {path: /nowhere}"), "forged", "taken", 1))
 	t.Cleanup(func() { administrator.May("DELETE", volumes+"/taken", "") })
-	storage.MayNot("PATCH", volumes+"/taken", `{"metadata":{"annotations":{"a":"b"}}}`, "only have volumes of the CSI driver")
-	storage.MayNot("DELETE", volumes+"/taken", "", "only have volumes of the CSI driver")
+	storage.MayNot("PATCH", volumes+"/taken", `{"metadata":{"annotations":{"a":"b"}}}`, "only use volumes of the CSI driver")
+	storage.MayNot("DELETE", volumes+"/taken", "", "only use volumes of the CSI driver")
 }
 
 // TestStorageClientCannotDeleteClaims uses the key of local storage, whose client can update

@@ -19,10 +19,10 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// port is one on which the host listens, with what a caller without a login gets there.
+// port is a port of the host, with the responses to anonymous callers.
 type port struct {
-	// address is that of the listener; "*" stands for each address of the host, and thus for
-	// callers in pods.
+	// address is the address of the listener. "*" means all addresses of the host, so pods reach the
+	// port.
 	address string
 	number  int
 	use     string
@@ -59,15 +59,15 @@ func anyPorts(number int) (port, bool) {
 
 func TestPortsOfHostRequireLogin(t *testing.T) {
 	s := tenants(t)
-	known := ports()
+	exists := ports()
 	for _, listener := range s.listeners(t) {
 		number := int(listener.Port())
-		i := slices.IndexFunc(known, func(p port) bool {
+		i := slices.IndexFunc(exists, func(p port) bool {
 			return p.number == number && (p.address == "*" && listener.Addr().IsUnspecified() || p.address == listener.Addr().String())
 		})
 		port, ok := anyPorts(number)
 		if i >= 0 {
-			port = known[i]
+			port = exists[i]
 		}
 		if i < 0 && !ok {
 			t.Errorf("the host listens on %s, which is not in the table of this test", listener)

@@ -27,7 +27,7 @@ func TestPlatformKeepsPartOfMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	if limit := number(t, filepath.Join(group, "pids.max")); limit != 4096 {
-		t.Errorf("a pod may have %d processes, want 4096", limit)
+		t.Errorf("a pod can have %d processes, want 4096", limit)
 	}
 	node := s.Status().Nodes[0].Name
 	for _, process := range s.Status().Processes {
@@ -48,9 +48,9 @@ func TestPlatformKeepsPartOfMachine(t *testing.T) {
 	}
 	// The limits of all pods together. In cgroup version 2, all files are in one directory.
 	all := filepath.Dir(filepath.Dir(group))
-	most := number(t, "/proc/sys/kernel/pid_max")
-	if limit := number(t, filepath.Join(all, "pids.max")); limit >= most {
-		t.Errorf("pods may have %d of %d processes", limit, most)
+	maximum := number(t, "/proc/sys/kernel/pid_max")
+	if limit := number(t, filepath.Join(all, "pids.max")); limit >= maximum {
+		t.Errorf("pods can have %d of %d processes", limit, maximum)
 	}
 	if of := strings.Replace(all, "/pids/", "/cpu/", 1); of != all {
 		pods, platform := number(t, filepath.Join(of, "cpu.shares")), number(t, filepath.Join(filepath.Dir(of), "platform", "cpu.shares"))
@@ -59,7 +59,7 @@ func TestPlatformKeepsPartOfMachine(t *testing.T) {
 		}
 		limit := number(t, filepath.Join(strings.Replace(all, "/pids/", "/memory/", 1), "memory.limit_in_bytes"))
 		if capacity := object.Status.Capacity[corev1.ResourceMemory]; limit >= capacity.Value() {
-			t.Errorf("pods may have %d of %d bytes of memory", limit, capacity.Value())
+			t.Errorf("pods can have %d of %d bytes of memory", limit, capacity.Value())
 		}
 	}
 }

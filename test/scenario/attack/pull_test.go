@@ -51,7 +51,7 @@ func TestImageOfPodCannotReachHostAndCluster(t *testing.T) {
 		}
 		// The redirect target has no TLS, which registries outside the cluster must have.
 		if address != redirect && !strings.Contains(message, "slipway.outbound") {
-			t.Errorf("%s: the pod says %q", address, message)
+			t.Errorf("%s: the pod prints %q", address, message)
 		}
 	}
 	if n := requests.Load(); n > 0 {

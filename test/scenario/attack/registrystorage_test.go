@@ -63,7 +63,7 @@ func TestDeletedProjectLeavesNothingInRegistry(t *testing.T) {
 	} {
 		s.WaitFor("the "+name+" of a deleted project to be removed", func(context.Context) error {
 			if _, err := os.Stat(path); !os.IsNotExist(err) {
-				return fmt.Errorf("%q is still there, %v", path, err)
+				return fmt.Errorf("%q still exists, %v", path, err)
 			}
 			return nil
 		})
@@ -180,8 +180,8 @@ func TestFullRegistryDoesNotStopTheAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.WaitFor("the status to say so", func(context.Context) error {
-		if out := c.Slipway("status").Stdout; !strings.Contains(out, "pushes are refused: the disk of the registry is full") {
-			return fmt.Errorf("it says\n%s", out)
+		if out := c.Slipway("status").Stdout; !strings.Contains(out, "pushes are rejected: the disk of the registry is full") {
+			return fmt.Errorf("got\n%s", out)
 		}
 		return nil
 	})

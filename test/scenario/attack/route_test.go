@@ -27,7 +27,7 @@ func TestRouteCannotReachHost(t *testing.T) {
 		s.Administrator().May("POST", kit.CorePath(namespace, "endpoints"), "{apiVersion: v1, kind: Endpoints, metadata: {name: "+name+"}, subsets: [{addresses: [{ip: "+address+"}], ports: [{port: "+port+"}]}]}")
 	}
 	lead(s.evil, "host", s.Address.String())
-	stolen := route(s.mallory, s.evil, "stolen", "host")
+	foreign := route(s.mallory, s.evil, "stolen", "host")
 	s.Administrator().May("POST", "/api/v1/namespaces", "{apiVersion: v1, kind: Namespace, metadata: {name: openshift-attack}}")
 	t.Cleanup(func() { s.OC("delete", "namespace", "openshift-attack", "--wait=false") })
 	lead("openshift-attack", "host", s.Address.String())
@@ -40,7 +40,7 @@ func TestRouteCannotReachHost(t *testing.T) {
 		}
 		return err
 	})
-	if status, body, err := s.visit(stolen, "/healthz"); err != nil || status != http.StatusServiceUnavailable {
+	if status, body, err := s.visit(foreign, "/healthz"); err != nil || status != http.StatusServiceUnavailable {
 		t.Errorf("the route of a tenant reaches the host: %d, %v: %s", status, err, body)
 	}
 }

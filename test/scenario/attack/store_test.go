@@ -44,19 +44,19 @@ func TestThiefOfDiskCannotReadSecrets(t *testing.T) {
 	c.Apply(fmt.Sprintf(secretive, c.Namespace))
 	c.OC("create", "configmap", "map", "--from-literal=where=plainly-on-the-disk")
 	t.Cleanup(func() { c.OC("delete", "oauthclient", c.Namespace) })
-	onDisk := func(text string) (found bool) {
+	onDisk := func(text string) (exists bool) {
 		err := filepath.WalkDir(c.Path("etcd"), func(path string, entry os.DirEntry, err error) error {
 			if err != nil || entry.IsDir() {
 				return err
 			}
 			content, err := os.ReadFile(path)
-			found = found || bytes.Contains(content, []byte(text))
+			exists = exists || bytes.Contains(content, []byte(text))
 			return err
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return found
+		return exists
 	}
 	if !onDisk("plainly-on-the-disk") {
 		t.Error("the config map is not in the files of the store: this test looks in the wrong place")
@@ -154,7 +154,7 @@ func TestReaderOfLogsCannotLogIn(t *testing.T) {
 			t.Fatal(err)
 		}
 		if bytes.Contains(content, password[:len(secret)]) {
-			t.Errorf("%s holds the password", log)
+			t.Errorf("%s contains the password", log)
 		}
 	}
 }

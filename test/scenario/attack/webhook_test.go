@@ -24,7 +24,7 @@ func TestWebhookWithoutAllowEnvTakesNoArguments(t *testing.T) {
 		}
 		docker := build.Spec.Strategy.DockerStrategy
 		if args := len(docker.BuildArgs); taken != (args == 2) || taken != (len(docker.Env) == 1) || taken != docker.NoCache || docker.BuildArgs[0].Value != map[bool]string{true: "2", false: "1"}[taken] {
-			t.Errorf("a call of the webhook %q makes a build with arguments %v, environment %v and noCache %t", secret, docker.BuildArgs, docker.Env, docker.NoCache)
+			t.Errorf("a call of the webhook %q creates a build with arguments %v, environment %v and noCache %t", secret, docker.BuildArgs, docker.Env, docker.NoCache)
 		}
 	}
 }

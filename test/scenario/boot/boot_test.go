@@ -62,13 +62,13 @@ func TestComponentsWaitForEachOtherWithoutCycle(t *testing.T) {
 
 func TestKernelLimitsAreRaised(t *testing.T) {
 	kit.Shared(t)
-	for name, least := range map[string]int{"max_user_instances": 8192, "max_user_watches": 65536} {
+	for name, minimum := range map[string]int{"max_user_instances": 8192, "max_user_watches": 65536} {
 		content, err := os.ReadFile("/proc/sys/fs/inotify/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if value, err := strconv.Atoi(strings.TrimSpace(string(content))); err != nil || value < least {
-			t.Errorf("fs.inotify.%s is %q, want at least %d", name, content, least)
+		if value, err := strconv.Atoi(strings.TrimSpace(string(content))); err != nil || value < minimum {
+			t.Errorf("fs.inotify.%s is %q, want at least %d", name, content, minimum)
 		}
 	}
 }

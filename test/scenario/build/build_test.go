@@ -161,7 +161,7 @@ func TestBuildRunsInPodAndRecordsResult(t *testing.T) {
 		"arping: socket: Operation not permitted\n",
 	} {
 		if !strings.Contains(log, want) {
-			t.Errorf("start-build says %q, without %q", log, want)
+			t.Errorf("start-build prints %q, without %q", log, want)
 		}
 	}
 	if got := p.OC("get", "build/app-1", "-o", `jsonpath={.status.phase} {.status.outputDockerImageReference} {.spec.serviceAccount} {.metadata.annotations.openshift\.io/build\.pod-name} {.spec.triggeredBy[*].message} {.status.config.name}`); got !=
@@ -200,7 +200,7 @@ func TestBuildRunsInPodAndRecordsResult(t *testing.T) {
 	const prune = "adm prune builds --keep-complete=1 --keep-failed=0 --keep-younger-than=0s"
 	for _, confirm := range []string{"--confirm=false", "--confirm"} {
 		if got := p.OC(append(strings.Fields(prune), confirm)...); !strings.Contains(got, "app-1\n") || !strings.Contains(got, "app-2\n") || strings.Contains(got, "app-3\n") {
-			t.Errorf("prune %s says %s", confirm, got)
+			t.Errorf("prune %s prints %s", confirm, got)
 		}
 	}
 	if got := p.OC("get", "builds", "-o", "name"); got != "build.build.openshift.io/app-3\n" {
@@ -221,7 +221,7 @@ func TestSourceIsSentToTheBuild(t *testing.T) {
 	}
 	p.OC("new-build", "--name=made", "--binary", "--strategy=docker", "--to=app:made")
 	if got := p.OC("get", "bc/made", "-o", "jsonpath={.spec.strategy.type} {.spec.source.type} {.spec.output.to.name}"); got != "Docker Binary app:made" {
-		t.Errorf("new-build made %s", got)
+		t.Errorf("new-build created %s", got)
 	}
 	p.configure("sent", "archive", "source: {binary: {}}")
 	log := p.OC("start-build", "sent", "--from-dir="+dir, "--follow", "--wait")
@@ -276,10 +276,10 @@ func TestClientPrintsWhyBuildWaits(t *testing.T) {
 		select {
 		case err := <-readErr:
 			if err != nil {
-				t.Fatalf("oc %s does not tell what the build waits for: %v\n%s", tt.command, err, message)
+				t.Fatalf("oc %s does not print what the build waits for: %v\n%s", tt.command, err, message)
 			}
 		case <-time.After(tellWithin):
-			t.Fatalf("oc %s has told nothing of what the build waits for in %s", tt.command, tellWithin)
+			t.Fatalf("oc %s has not printed what the build waits for in %s", tt.command, tellWithin)
 		}
 	}
 }

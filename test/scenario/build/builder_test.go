@@ -78,7 +78,7 @@ ENV WORD=hello
 	// The layers can then only come from the node's cache.
 	p.OC("delete", "istag", "app:latest")
 	if log := p.OC("start-build", "app", "--follow", "--wait"); strings.Count(log, "Using cache") != 3 {
-		t.Errorf("the second build makes its layers anew:\n%s", log)
+		t.Errorf("the second build builds its layers again:\n%s", log)
 	}
 	// The build completes before its pod, which exits a moment later.
 	p.waitOutput("pod/app-2-build", "{.status.phase}", "Succeeded")
@@ -103,7 +103,7 @@ func TestSourceBecomesAnImageThatRuns(t *testing.T) {
 		containers: [{name: app, image: "docker-registry.default.svc:5000/%s/app:latest"}]}}`, p.Namespace))
 	p.waitOutput("pod/app", "{.status.phase}", "Succeeded")
 	if got := p.OC("logs", "app"); got != "what the source says\n1001\n" {
-		t.Errorf("the application says %q", got)
+		t.Errorf("the application returns %q", got)
 	}
 }
 

@@ -18,7 +18,7 @@ func (p *project) waitLog(build, want string) {
 	p.WaitFor(fmt.Sprintf("build %s to say %q", build, want), func(context.Context) error {
 		log, err := p.TryOC("logs", "build/"+build)
 		if err == nil && !strings.Contains(log, want) {
-			err = fmt.Errorf("it says %q", log)
+			err = fmt.Errorf("got %q", log)
 		}
 		return err
 	})
@@ -99,7 +99,7 @@ func TestKilledBuilderLeavesNothing(t *testing.T) {
 	}
 	p.waitOutput("build/app-1", "{.status.phase} {.status.reason} {.status.message}",
 		"Failed GenericBuildFailed The build was killed by signal 9 (exit code 137). Start it again.")
-	p.WaitFor("mounts and control groups of the pod to go", func(context.Context) error {
+	p.WaitFor("mounts and control groups of the pod to be removed", func(context.Context) error {
 		if processes := processesOf(t, string(pod.UID)); len(processes) > 0 {
 			return fmt.Errorf("there are %q", processes)
 		}

@@ -25,7 +25,7 @@ func TestNewImageStartsBuildAndOldBuildsArePruned(t *testing.T) {
 	p.push("builder:latest", "echo another builder")
 	p.waitPhase("app-2", "Complete")
 	if got := p.OC("logs", "bc/app"); got != "another builder\n" {
-		t.Errorf("the second build says %q", got)
+		t.Errorf("the second build prints %q", got)
 	}
 	if got := p.OC("get", "build/app-2", "-o", "jsonpath={.spec.triggeredBy[0].message}/{.spec.triggeredBy[0].imageChangeBuild.fromRef.name}"); got != "Image change/builder:latest" {
 		t.Errorf("the second build was triggered by %s", got)
@@ -116,7 +116,7 @@ func TestHostsOfRepositoriesCallWebHooks(t *testing.T) {
 		{"app/webhooks/plain/subversion", "{}", nil, http.StatusNotFound, ""},
 	} {
 		if status, answer := call(tt.address, tt.header, tt.body); status != tt.status || !strings.Contains(answer, tt.answer) {
-			t.Errorf("%s with %.40q is answered with %d %s, want %d %s", tt.address, tt.body, status, answer, tt.status, tt.answer)
+			t.Errorf("%s with %.40q returns %d %s, want %d %s", tt.address, tt.body, status, answer, tt.status, tt.answer)
 		}
 	}
 	if got := p.OC("get", "build/app-2", "-o", "jsonpath={.spec.revision.git.commit} {.spec.triggeredBy[0].message} {.spec.triggeredBy[0].githubWebHook.secret}"); got !=
@@ -142,7 +142,7 @@ func TestImageOfOtherProjectNeedsPullRight(t *testing.T) {
 		t.Errorf("without the right: %s, %v", out, err)
 	}
 	p.OC("policy", "add-role-to-user", "system:image-puller", "system:serviceaccount:"+p.Namespace+":builder", "--namespace="+other)
-	p.WaitFor("the right to count", func(context.Context) error {
+	p.WaitFor("the right to take effect", func(context.Context) error {
 		_, err := p.TryOC("start-build", "app")
 		return err
 	})

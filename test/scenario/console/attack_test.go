@@ -221,7 +221,7 @@ func TestProxyReachesOnlyTheAPI(t *testing.T) {
 	for _, path := range []string{
 		"/oauth/token", "/login", "/metrics", "/console/session", "/api/../oauth/token/request", "/api/%2e%2e/metrics", "/api/..%2fmetrics", "//api", "",
 	} {
-		if got := b.send(http.MethodGet, "/console/proxy"+path, nil, "X-CSRF-Token", csrf); got.StatusCode != http.StatusNotFound || !strings.Contains(got.body, "no such path") {
+		if got := b.send(http.MethodGet, "/console/proxy"+path, nil, "X-CSRF-Token", csrf); got.StatusCode != http.StatusNotFound || !strings.Contains(got.body, "does not serve this path") {
 			t.Errorf("%q: %s %s", path, got.Status, got.body)
 		}
 	}

@@ -1,6 +1,6 @@
-// Package console proves on a real cluster that people can work with the web console, and that
-// attackers cannot use it. People use Chromium, on a machine of its own (kit.Play); each flow of
-// theirs is a script of Playwright in this folder. Attackers send requests without a browser.
+// Package console proves on a real cluster that users can work with the web console, and that
+// attackers cannot use it. Users have Chromium on a separate machine (kit.Play). Each of their
+// flows is a Playwright script in this folder. Attackers send requests without a browser.
 package console
 
 import (

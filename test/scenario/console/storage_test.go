@@ -18,11 +18,11 @@ func TestAdministratorFindsReasonOfFailedMount(t *testing.T) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	hidden := filepath.Join(dir, ".broken")
-	if err := os.WriteFile(hidden, []byte(brokenDriver), 0o755); err != nil {
+	temporary := filepath.Join(dir, ".broken")
+	if err := os.WriteFile(temporary, []byte(brokenDriver), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Rename(hidden, filepath.Join(dir, "broken")); err != nil {
+	if err := os.Rename(temporary, filepath.Join(dir, "broken")); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -43,7 +43,7 @@ func TestDriverNeedsOnlySocket(t *testing.T) {
 	}
 	for _, dir := range []string{filepath.Dir(i.socket()), i.Path("kubelet", "plugins_registry")} {
 		if info, err := os.Stat(dir); err != nil || info.Mode().Perm()&0o007 != 0 {
-			t.Errorf("others than root may reach the sockets in %s: %v, %v", dir, info.Mode(), err)
+			t.Errorf("users other than root can reach the sockets in %s: %v, %v", dir, info.Mode(), err)
 		}
 	}
 	i.waitText("true slipway", "csidriver", i.name, "--ignore-not-found", "-o", `jsonpath={.spec.attachRequired} {.metadata.labels.app\.kubernetes\.io/managed-by}`)
@@ -118,7 +118,7 @@ func TestClaimInUseIsExpanded(t *testing.T) {
 	i.OC("annotate", "pod", "data", "look=again")
 	i.waitText("2Gi", "pvc", "data", "-o", "jsonpath={.status.capacity.storage}")
 	if got := len(i.storage.Calls("NodeExpandVolume")); got == 0 {
-		t.Error("the node was not asked to follow")
+		t.Error("the node was not expanded")
 	}
 	i.OC("delete", "pod/data", "pvc/data")
 	i.waitStorage("no volume is left", func() bool { return len(i.storage.Volumes()) == 0 })

@@ -85,7 +85,7 @@ func TestTopologyOfNodeFollowsDriver(t *testing.T) {
 	i.restart(fake.Options{NodeID: "machine-8", Topology: map[string]string{"node-restriction.kubernetes.io/rack": "r9"}})
 	i.waitKnown(false) // A node cannot set such labels, so kubelet rejects the driver.
 	if got := i.OC("get", "node", node, "-o", "jsonpath={.metadata.labels}"); strings.Contains(got, "r9") {
-		t.Errorf("the driver has set a label that only an administrator may set: %s", got)
+		t.Errorf("the driver has set a label that only an administrator can set: %s", got)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestPodsAreScheduledByTopology(t *testing.T) {
 	i.WaitPodRunning("here")
 	i.waitText("0/1 nodes are available", "pod", "elsewhere", "-o", unscheduled)
 	if got := len(i.storage.Volumes()); got != 1 {
-		t.Errorf("%d volumes were made, want 1", got)
+		t.Errorf("%d volumes were created, want 1", got)
 	}
 	i.OC("delete", "pod", "here")
 	i.OC("label", "node", node, "place.example.com/rack=r2", "--overwrite")

@@ -61,11 +61,11 @@ func TestStaticVolumesAreMountedWithoutStaging(t *testing.T) {
 	i.waitStorage("detached", func() bool { return i.storage.Attachments() == 0 })
 	for path := range paths {
 		if _, err := os.Stat(path); !os.IsNotExist(err) {
-			t.Errorf("the target path %s is left: %v", path, err)
+			t.Errorf("the target path %s remains: %v", path, err)
 		}
 	}
 	if got := i.storage.Calls("NodeStageVolume", "NodeUnstageVolume"); len(got) > 0 {
-		t.Errorf("a driver without staging was asked to stage: %v", got)
+		t.Errorf("a driver without staging was called to stage: %v", got)
 	}
 	i.Apply(strings.Replace(pod("inline"), "persistentVolumeClaim: {claimName: inline}", "csi: {driver: "+i.name+"}", 1))
 	i.waitEvent("inline", "Ephemeral") // The driver does not support such volumes.
@@ -112,7 +112,7 @@ parameters:
 	}
 	for _, resource := range []string{"storageclasses", "persistentvolumes"} {
 		if got, _ := i.TryOC("auth", "can-i", "create", resource, "--as", "alice"); strings.TrimSpace(got) != "no" {
-			t.Errorf("a user who is nobody may create %s: %s", resource, got)
+			t.Errorf("a user without rights can create %s: %s", resource, got)
 		}
 	}
 	i.OC("delete", "pod/data", "pvc/data")

@@ -15,7 +15,7 @@ func TestCommandsReachPodsOfDeployment(t *testing.T) {
 	waitReplicas(c, "web-1", 1)
 	pod := c.OnlyPod("app=web").Name
 	if got := c.OC("rsh", "dc/web", "sh", "-c", "echo $VERSION"); got != "one\n" {
-		t.Errorf("rsh says %q", got)
+		t.Errorf("rsh prints %q", got)
 	}
 	directory := t.TempDir()
 	if err := os.WriteFile(filepath.Join(directory, "a"), []byte("there and back"), 0o600); err != nil {
@@ -29,7 +29,7 @@ func TestCommandsReachPodsOfDeployment(t *testing.T) {
 	}
 	got, err := c.TryOC("debug", "dc/web", "VERSION=two", "--", "sh", "-c", "echo $VERSION; exit 3")
 	if err == nil || !strings.Contains(err.Error(), "exit code 3") || got != "two\n" {
-		t.Errorf("debug says %q, %v", got, err)
+		t.Errorf("debug prints %q, %v", got, err)
 	}
 	for _, tt := range []struct{ user, want string }{{"--as-root", "0\n"}, {"--as-user=1234", "1234\n"}} {
 		if got := c.OC("debug", "dc/web", tt.user, "--", "id", "-u"); got != tt.want {
@@ -42,7 +42,7 @@ func TestCommandsReachPodsOfDeployment(t *testing.T) {
 		t.Errorf("on the node is %q", got)
 	}
 	if got := c.OC("observe", "--listen-addr=", "--once", "--no-headers", "pods", "-l", "app=web", "--", "echo"); got != c.Namespace+" "+pod+"\n" {
-		t.Errorf("observe says %q", got)
+		t.Errorf("observe prints %q", got)
 	}
 	c.OC("run", "ran", "--image="+kit.ToolsImage, "--replicas=1", "--port=8080", "--expose", "--", "sleep", "100000")
 	waitReplicas(c, "ran-1", 1)

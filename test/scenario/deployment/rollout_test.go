@@ -55,7 +55,7 @@ func TestRolloutCommandsFollowShowAndUndo(t *testing.T) {
 		t.Errorf("log of deployment 2, which has no pods, is %q", log)
 	}
 	if _, err := c.TryOC("logs", "dc/web", "--version=9"); err == nil || !strings.Contains(err.Error(), "invalid version 9") {
-		t.Errorf("read the log of a deployment that is not there: %v", err)
+		t.Errorf("read the log of a deployment that does not exist: %v", err)
 	}
 }
 
@@ -64,7 +64,7 @@ func TestRolloutStartsManually(t *testing.T) {
 	c.Apply(configuration("hand", "replicas: 1", version("one")))
 	waitPhase(c, "hand-1", "Complete")
 	if got := c.OC("rollout", "latest", "dc/hand"); got != "deploymentconfig.apps.openshift.io/hand rolled out\n" {
-		t.Errorf("said %q", got)
+		t.Errorf("printed %q", got)
 	}
 	rolledOut(c, t, "hand", 2)
 	if got := c.OC("rollout", "history", "dc/hand"); !strings.Contains(got, "manual change") {

@@ -4,7 +4,8 @@
 // A block of the language `console` contains commands, each after `$ `, followed by their output.
 // In the output, `...` matches any text within a line; alone on a line, it matches any number of
 // lines. A command must succeed unless the page shows its whole output, such as an error. A command
-// that ends in a backslash continues on the next line.
+// that ends in a backslash continues on the next line. The data directory of the test replaces the
+// default one.
 package docs
 
 import (
@@ -32,7 +33,7 @@ func TestTutorialsPrintDocumentedOutput(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			steps := read(string(text))
+			steps := read(strings.ReplaceAll(string(text), "/var/lib/slipway/", cluster.DataDir+"/"))
 			if len(steps) == 0 {
 				t.Fatal("the page has no command")
 			}

@@ -86,7 +86,7 @@ func TestPageSurvivesDeletionAndReschedulingOfPod(t *testing.T) {
 	c.OC("delete", "deployment", "page")
 	waitReleased(c, data)
 	if image := filepath.Join(data, volume+".img"); !exists(image) {
-		t.Errorf("%s is gone: the volume's data must outlive the application", image)
+		t.Errorf("%s does not exist: the volume's data must outlive the application", image)
 	}
 }
 
@@ -205,11 +205,11 @@ func installDriver(t *testing.T, c *kit.Cluster, name, script string) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	hidden := filepath.Join(dir, "."+program)
-	if err := os.WriteFile(hidden, []byte(script), 0o755); err != nil {
+	temporary := filepath.Join(dir, "."+program)
+	if err := os.WriteFile(temporary, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Rename(hidden, filepath.Join(dir, program)); err != nil {
+	if err := os.Rename(temporary, filepath.Join(dir, program)); err != nil {
 		t.Fatal(err)
 	}
 }

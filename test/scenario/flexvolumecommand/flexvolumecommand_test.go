@@ -85,7 +85,7 @@ func TestDriverLifecycleByCommand(t *testing.T) {
 	}
 	write(script)
 	if output := c.MustSlipway("flexvolume", "install", file, "--driver", driver); !strings.Contains(output, "ready: ") {
-		t.Errorf("install said %q", output)
+		t.Errorf("install printed %q", output)
 	}
 	first := list(t, c, driver)
 	if first.State != "ready" || len(first.Version) != 64 || first.Volumes.Pods != 0 {

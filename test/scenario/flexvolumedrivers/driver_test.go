@@ -80,10 +80,10 @@ func (d *driver) update(replace ...string) {
 // dot, followed by a rename.
 func (d *driver) install(script string, replace ...string) {
 	d.t.Helper()
-	hidden := filepath.Join(d.folder(), ".new")
+	temporary := filepath.Join(d.folder(), ".new")
 	const capabilities = `"attach":true,"supportsMetrics":true`
 	text := strings.NewReplacer(append(slices.Clone(replace), "@DIR@", d.dir, "@CAPABILITIES@", capabilities)...).Replace(script)
-	err := errors.Join(os.MkdirAll(d.folder(), 0o755), os.WriteFile(hidden, []byte(text), 0o755), os.Rename(hidden, d.file()))
+	err := errors.Join(os.MkdirAll(d.folder(), 0o755), os.WriteFile(temporary, []byte(text), 0o755), os.Rename(temporary, d.file()))
 	if err != nil {
 		d.t.Fatal(err)
 	}

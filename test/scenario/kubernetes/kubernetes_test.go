@@ -34,8 +34,8 @@ dnsConfig: {bindAddress: "0.0.0.0:8053", bindNetwork: tcp4}
 
 func TestMain(m *testing.M) { kit.MainWith(m, kit.Options{Master: master}) }
 
-// sleeper returns a container that runs until it is told to end; fields are further ones of it,
-// such as `ports: [...]`.
+// sleeper returns a container that runs until it is terminated. fields are additional fields, such
+// as `ports: [...]`.
 func sleeper(fields ...string) string {
 	return container("sleep infinity", fields...)
 }
@@ -46,8 +46,8 @@ func container(command string, fields ...string) string {
 	return "containers: [{" + strings.Join(all, ", ") + "}]"
 }
 
-// pod returns the manifest of a pod with a label app of its own name; fields are those of its spec,
-// one line each.
+// pod returns the manifest of a pod whose label app is its name. fields are fields of its spec, one
+// line each.
 func pod(name string, fields ...string) string {
 	return fmt.Sprintf(`
 apiVersion: v1

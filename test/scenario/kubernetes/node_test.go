@@ -257,7 +257,7 @@ spec:
 	c.StartOC("adm", "drain", name, "--pod-selector=set=guarded", "--grace-period=600")
 	waitLeaving(c, guarded)
 	if period := c.Pod(guarded).DeletionGracePeriodSeconds; period == nil || *period != 600 {
-		t.Errorf("the pod may take %v seconds to end, want 600", period)
+		t.Errorf("the pod can take %v seconds to end, want 600", period)
 	}
 	c.OC("delete", "pod", guarded, "--force", "--grace-period=0")
 }

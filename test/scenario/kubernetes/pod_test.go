@@ -116,7 +116,7 @@ func TestFailedInitContainers(t *testing.T) {
 	if endless := waitPhase(c, "endless", corev1.PodFailed); endless.Status.Reason != "DeadlineExceeded" {
 		t.Errorf("reason %q", endless.Status.Reason)
 	}
-	c.WaitFor("an init container that runs on to be restarted by its probe", func(context.Context) error {
+	c.WaitFor("an init container that still runs to be restarted by its probe", func(context.Context) error {
 		status := c.Pod("beside").Status.InitContainerStatuses
 		if len(status) == 0 || status[0].RestartCount == 0 {
 			return fmt.Errorf("status %+v", status)
@@ -178,12 +178,12 @@ func TestLabelsGroupObjects(t *testing.T) {
 	}
 	c.OC("create", "configmap", "from-files", "--from-file="+file, "--from-file=key="+file)
 	if got := c.OC("get", "configmap", "from-files", "-o", "jsonpath={.data}"); got != `{"key":"rules: none","policy.yaml":"rules: none"}` {
-		t.Errorf("made from files: %s", got)
+		t.Errorf("created from files: %s", got)
 	}
 	c.OC("delete", "configmap", "from-files", "not-there", "--ignore-not-found")
 	c.OC("delete", "configmaps,secrets", "-l", "app=web")
 	list, err := c.Client.CoreV1().ConfigMaps(c.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app"})
 	if err != nil || len(list.Items) != 1 || list.Items[0].Name != "three" {
-		t.Errorf("left: %v, %v", list.Items, err)
+		t.Errorf("remaining: %v, %v", list.Items, err)
 	}
 }

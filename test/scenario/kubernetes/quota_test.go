@@ -25,12 +25,12 @@ func waitUsed(c *kit.Cluster, quota string, uses ...string) {
 		}
 		for _, use := range uses {
 			resource, amount, _ := strings.Cut(use, "=")
-			found := false
+			exists := false
 			for line := range strings.Lines(description) {
 				fields := strings.Fields(line)
-				found = found || len(fields) == 3 && fields[0] == resource && fields[1] == amount
+				exists = exists || len(fields) == 3 && fields[0] == resource && fields[1] == amount
 			}
-			if !found {
+			if !exists {
 				return fmt.Errorf("no %s in:\n%s", use, description)
 			}
 		}

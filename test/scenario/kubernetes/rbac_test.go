@@ -125,7 +125,7 @@ rules: [{apiGroups: [scenario.example.com], resources: [boats], verbs: [get, lis
 		return err
 	})
 	if can(c, "anna", "delete", "boats.scenario.example.com") {
-		t.Error("view may delete")
+		t.Error("view can delete")
 	}
 	expectRejected(t, c, fmt.Sprintf(boat, "many"), "must be of type integer")
 }

@@ -47,7 +47,7 @@ func TestRecycledVolumeIsEmptyAndAvailable(t *testing.T) {
 		t.Errorf("%q are left (%v)", remaining, err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, ".hidden")); !os.IsNotExist(err) {
-		t.Errorf("the hidden file is left: %v", err)
+		t.Errorf("the hidden file remains: %v", err)
 	}
 	c.Apply(claim("second", "1Gi", accessModes, class))
 	waitVolume(c, "second", "recycled")

@@ -118,7 +118,7 @@ func TestNoExecuteEvictsIntolerantPods(t *testing.T) {
 	})
 	bare, err := c.Client.CoreV1().Pods(c.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app=bare", FieldSelector: "spec.nodeName!=leaving"})
 	if err != nil || len(bare.Items) > 0 {
-		t.Errorf("a bare pod was made anew: %d, %v", len(bare.Items), err)
+		t.Errorf("a bare pod was recreated: %d, %v", len(bare.Items), err)
 	}
 }
 

@@ -214,7 +214,7 @@ func TestWebhooksMutateAndRejectObjects(t *testing.T) {
 		object := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{GenerateName: "l-"}}
 		_, err := c.Client.CoreV1().LimitRanges(c.Namespace).Create(ctx, object, metav1.CreateOptions{})
 		if err == nil || strings.Count(err.Error(), "denied the request") != 1 || strings.Count(err.Error(), "refuses everything") != 1 {
-			return fmt.Errorf("limit range was made, or %v", err)
+			return fmt.Errorf("limit range was created, or %v", err)
 		}
 		return nil
 	})
@@ -224,7 +224,7 @@ func TestWebhooksMutateAndRejectObjects(t *testing.T) {
 		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "c-"}}
 		_, err := c.Client.CoreV1().ConfigMaps(c.Namespace).Create(ctx, object, metav1.CreateOptions{})
 		if err == nil || !strings.Contains(err.Error(), `failed calling webhook "failing.scenario.example.com"`) {
-			return fmt.Errorf("config map was made, or %v", err)
+			return fmt.Errorf("config map was created, or %v", err)
 		}
 		return nil
 	})

@@ -133,14 +133,14 @@ spec:
 		}
 	}
 	if second.CreationTimestamp.Before(&ready) {
-		t.Errorf("db-1 was made at %v, before db-0 was ready at %v", second.CreationTimestamp, ready)
+		t.Errorf("db-1 was created at %v, before db-0 was ready at %v", second.CreationTimestamp, ready)
 	}
 	if name := c.Exec("db-1", "hostname"); name != "db-1\n" {
 		t.Errorf("host name %q", name)
 	}
 	c.OC("delete", "pod", "db-0")
 	if pod := c.WaitPodRunning("db-0"); pod.UID == first.UID {
-		t.Error("db-0 was not made anew")
+		t.Error("db-0 was not recreated")
 	}
 	c.OC("scale", "statefulset", "db", "--replicas", "1")
 	waitLeaving(c, "db-1")

@@ -44,7 +44,7 @@ spec: {host: jenkins.example.com, tls: {termination: edge}, to: {kind: Service, 
 `
 
 // serviceAccounts uses service accounts as OAuth clients. Their routes define the redirect URIs.
-func serviceAccounts(t *testing.T, _ *town, s *server) {
+func serviceAccounts(t *testing.T, _ *fixture, s *server) {
 	s.OC("new-project", "clients", "--skip-config-write")
 	clients := s.In("clients")
 	clients.Apply(clientAccounts)
@@ -115,7 +115,7 @@ func serviceAccounts(t *testing.T, _ *town, s *server) {
 }
 
 // ages checks that tokens expire at their maximum age and after inactivity.
-func ages(t *testing.T, _ *town, s *server) {
+func ages(t *testing.T, _ *fixture, s *server) {
 	s.Apply(`
 apiVersion: oauth.openshift.io/v1
 kind: OAuthClient
@@ -137,7 +137,7 @@ accessTokenInactivityTimeoutSeconds: 300
 	}
 	s.WaitFor("the token to expire", func(context.Context) error {
 		if got := status(fragment.Get("access_token")); got != http.StatusUnauthorized {
-			return fmt.Errorf("it is answered with %d", got)
+			return fmt.Errorf("it returns %d", got)
 		}
 		return nil
 	})
@@ -163,7 +163,7 @@ accessTokenInactivityTimeoutSeconds: 300
 		return nil
 	})
 	if got := status(idle); got != http.StatusUnauthorized {
-		t.Errorf("a token that nobody used: %d", got)
+		t.Errorf("a token without use: %d", got)
 	}
 }
 

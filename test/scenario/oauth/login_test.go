@@ -76,7 +76,7 @@ func TestOCLogsInAndOut(t *testing.T) {
 	}
 	s.WaitFor("the token to be revoked", func(context.Context) error {
 		if got := other.try(nil, "whoami"); got.Code == 0 {
-			return errors.New("it still counts")
+			return errors.New("it is still valid")
 		}
 		return nil
 	})
@@ -147,7 +147,7 @@ func TestGroupsGrantRights(t *testing.T) {
 		return nil
 	}
 	if allowed() == nil {
-		t.Fatal("the developer may do it without the group")
+		t.Fatal("the developer can do it without the group")
 	}
 	s.OC("create", "rolebinding", "viewers", "--clusterrole=view", "--group=viewers")
 	s.OC("adm", "groups", "new", "viewers", "developer")

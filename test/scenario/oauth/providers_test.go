@@ -29,7 +29,7 @@ func TestUsersOfEveryProviderLogIn(t *testing.T) {
 	b.startProxy(address)
 	for _, step := range []struct {
 		name string
-		run  func(*testing.T, *town, *server)
+		run  func(*testing.T, *fixture, *server)
 	}{
 		{"pages of other sites", otherPages},
 		{"passwords", passwords},
@@ -44,7 +44,7 @@ func TestUsersOfEveryProviderLogIn(t *testing.T) {
 	}
 }
 
-func otherPages(t *testing.T, _ *town, s *server) {
+func otherPages(t *testing.T, _ *fixture, s *server) {
 	for origin, want := range map[string]string{"https://pages.example.com:9443": "https://pages.example.com:9443", "https://pages.example.com.example.org": ""} {
 		got := s.do(s.browser(), http.MethodGet, "/version", nil, func(r *http.Request) { r.Header.Set("Origin", origin) })
 		if allowed := got.Header.Get("Access-Control-Allow-Origin"); allowed != want {
@@ -71,7 +71,7 @@ func (s *server) self(token string) (user self) {
 
 // passwords logs in through providers that check passwords, both with `oc login` and on their
 // pages.
-func passwords(t *testing.T, _ *town, s *server) {
+func passwords(t *testing.T, _ *fixture, s *server) {
 	for _, c := range []struct{ provider, user, password, identity string }{
 		{"file", "developer", s.developer(), "file:developer"},
 		{"ldap", "alice", "secret", "ldap:cn=Alice A.,ou=people,dc=example,dc=com"},
@@ -108,19 +108,19 @@ func passwords(t *testing.T, _ *town, s *server) {
 	}
 	// With the mapping method lookup, an administrator creates the user, the identity and the mapping.
 	if back := s.form(s.browser(), "keystone", "erin", "secret").location(t); back.Query().Get("reason") != "mapping_lookup_error" {
-		t.Errorf("who is not mapped is sent to %s", back)
+		t.Errorf("a user who is not mapped is sent to %s", back)
 	}
 	s.OC("create", "user", "erika")
 	s.OC("create", "identity", "keystone:erin")
 	s.OC("create", "useridentitymapping", "keystone:erin", "erika")
 	if user := s.self(s.token("erin", "secret")); user.Metadata.Name != "erika" {
-		t.Errorf("who is mapped is %+v", user)
+		t.Errorf("a user who is mapped is %+v", user)
 	}
 }
 
 // otherServers logs in through providers with browser redirects. The user alice already exists for
 // Alice of LDAP.
-func otherServers(t *testing.T, b *town, s *server) {
+func otherServers(t *testing.T, b *fixture, s *server) {
 	choices := s.do(s.browser(), http.MethodGet, "/oauth/authorize?client_id=openshift-browser-client&response_type=code", nil, nil)
 	for _, name := range []string{"/login/github?", "/login/gitlab?", "/login/openid?", b.proxy + "/login-proxy/oauth/authorize?"} {
 		if !strings.Contains(choices.body, name) {
@@ -129,7 +129,7 @@ func otherServers(t *testing.T, b *town, s *server) {
 	}
 	back := s.visit(s.browser(), b.github, "github")
 	if got := s.do(s.browser(), http.MethodGet, back, nil, nil); got.StatusCode != http.StatusBadRequest {
-		t.Errorf("who comes back in another browser: %s", got.Status)
+		t.Errorf("a user who returns in another browser: %s", got.Status)
 	}
 	client := s.browser()
 	if got := s.do(client, http.MethodGet, s.visit(client, b.github, "github"), nil, nil); got.StatusCode != http.StatusForbidden || !strings.Contains(got.body, "belongs to another identity") {
@@ -159,7 +159,7 @@ func otherServers(t *testing.T, b *town, s *server) {
 }
 
 // behindAProxy logs in through a proxy that passes the authenticated user in a header.
-func behindAProxy(t *testing.T, b *town, s *server) {
+func behindAProxy(t *testing.T, b *fixture, s *server) {
 	challenge := s.do(s.browser(), http.MethodGet, implicit, nil, nil).location(t)
 	if !strings.HasPrefix(challenge.String(), b.proxy+"/challenging-proxy/oauth/authorize?") {
 		t.Fatalf("a program is sent to %s", challenge)
@@ -194,7 +194,7 @@ func behindAProxy(t *testing.T, b *town, s *server) {
 		}
 		spoofed := s.do(client, http.MethodGet, implicit, nil, func(r *http.Request) { r.Header.Set("X-Remote-User", "root") })
 		if address, _ := spoofed.Location(); address != nil && address.Fragment != "" {
-			t.Errorf("%s: the header is believed: %s", name, address)
+			t.Errorf("%s: the header is trusted: %s", name, address)
 		}
 	}
 }

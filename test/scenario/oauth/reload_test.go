@@ -12,7 +12,7 @@ import (
 
 // reloads changes the configuration of a running cluster. Users who are logged in, or are logging
 // in, are not affected.
-func reloads(t *testing.T, b *town, s *server) {
+func reloads(t *testing.T, b *fixture, s *server) {
 	before := s.pid()
 	token, browser := s.token("developer", s.developer()), s.browser()
 	values := s.do(browser, http.MethodGet, "/login/file?"+url.Values{"then": {implicit}}.Encode(), nil, nil).fields()
@@ -26,10 +26,10 @@ func reloads(t *testing.T, b *town, s *server) {
 		"projectConfig: {projectRequestMessage: ask the operator, projectRequestTemplate: default/small}",
 		"admissionConfig: {pluginConfig: {RunOnceDuration: {configuration: {apiVersion: v1, kind: RunOnceDurationConfig, activeDeadlineSecondsOverride: 1234}}}}",
 		"routingConfig: {subdomain: other.example.com}")
-	s.waitStatus("at the next start only: routingConfig.subdomain")
+	s.waitStatus("at the next start: routingConfig.subdomain")
 
 	if got := s.do(s.browser(), http.MethodGet, "/login/anyone", nil, nil); !strings.Contains(got.body, "Our own page") {
-		t.Errorf("the template does not count: %s", got.body)
+		t.Errorf("the template has no effect: %s", got.body)
 	}
 	someone := s.browser()
 	s.form(someone, "anyone", "mallory", "whatever")
@@ -38,19 +38,19 @@ func reloads(t *testing.T, b *town, s *server) {
 	}
 	got := s.do(s.browser(), http.MethodGet, implicit, nil, basic("developer", s.developer())).location(t)
 	if !strings.Contains(got.Fragment, "expires_in=1000") {
-		t.Errorf("the age of tokens does not count: %s", got.Fragment)
+		t.Errorf("the age of tokens has no effect: %s", got.Fragment)
 	}
 	if result, err := s.TryOC("new-project", "small-one", "--skip-config-write"); err != nil || s.OC("get", "namespace", "small-one", "-o", "jsonpath={.metadata.labels.size}") != "small" {
-		t.Errorf("the template of projects does not count: %s, %v", result, err)
+		t.Errorf("the template of projects has no effect: %s, %v", result, err)
 	}
 	s.OC("adm", "policy", "remove-cluster-role-from-group", "self-provisioner", "system:authenticated:oauth")
 	answer := s.do(s.browser(), http.MethodGet, "/apis/project.openshift.io/v1/projectrequests", nil, bearer(token))
 	if s.OC("adm", "policy", "add-cluster-role-to-group", "self-provisioner", "system:authenticated:oauth"); !strings.Contains(answer.body, "ask the operator") {
-		t.Errorf("the message about projects does not count: %s", answer.body)
+		t.Errorf("the message about projects has no effect: %s", answer.body)
 	}
 	const pod = `{apiVersion: v1, kind: Pod, metadata: {name: once}, spec: {restartPolicy: Never, containers: [{name: a, image: localhost/a}]}}`
 	if _, err := s.TryOCWithInput(pod, "create", "-f", "-"); err != nil || s.OC("get", "pod", "once", "-o", "jsonpath={.spec.activeDeadlineSeconds}") != "1234" {
-		t.Errorf("RunOnceDuration does not count: %v", err)
+		t.Errorf("RunOnceDuration has no effect: %v", err)
 	}
 	s.OC("delete", "pod", "once", "--now")
 
@@ -70,14 +70,14 @@ func reloads(t *testing.T, b *town, s *server) {
 }
 
 // damaged writes an unusable file, and then restores the initial one.
-func damaged(t *testing.T, b *town, s *server) {
+func damaged(t *testing.T, b *fixture, s *server) {
 	b.write([]string{"identityProviders: [{name: file, provider: {kind: Nonsense}}]"}, b.audit, "projectConfig: {projectRequestMessage: lost}")
-	s.waitStatus("the changed configuration cannot be used, and the former one stays")
+	s.waitStatus("the changed configuration is rejected, and the previous one stays in effect")
 	if user := s.self(s.token("developer", s.developer())); user.Metadata.Name != "developer" {
 		t.Errorf("with a damaged file: %+v", user)
 	}
 	b.write(b.providers(), b.audit)
-	s.WaitFor("the first configuration to count again", func(context.Context) error {
+	s.WaitFor("the first configuration to take effect again", func(context.Context) error {
 		if got := s.do(s.browser(), http.MethodGet, "/login/anyone", nil, nil); got.StatusCode != http.StatusNotFound {
 			return fmt.Errorf("the page of a provider that is gone: %s", got.Status)
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 // restarts ends the control plane after each step of a login. The login must continue.
-func restarts(t *testing.T, _ *town, s *server) {
+func restarts(t *testing.T, _ *fixture, s *server) {
 	browser := s.browser()
 	authorize := s.do(browser, http.MethodGet, "/oauth/token/request", nil, nil).location(t)
 	form := s.do(browser, http.MethodGet, "/login/file?"+url.Values{"then": {authorize.RequestURI()}}.Encode(), nil, nil).fields()
@@ -62,7 +62,7 @@ func (s *server) noLogHolds(secrets map[string]string) {
 		audited = audited || file.Name() == "audit.log" && len(content) > 0
 		for name, secret := range secrets {
 			if secret != "" && strings.Contains(string(content), secret) {
-				s.t.Errorf("%s holds the %s", file.Name(), name)
+				s.t.Errorf("%s contains the %s", file.Name(), name)
 			}
 		}
 	}

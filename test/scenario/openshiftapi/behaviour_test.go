@@ -90,7 +90,7 @@ func TestDeploymentConfigsScaleAndKeepTheirStatus(t *testing.T) {
 	strategy, _, _ := unstructured.NestedString(result.Object, "spec", "strategy", "type")
 	policy, _, _ := unstructured.NestedString(result.Object, "spec", "template", "spec", "restartPolicy")
 	if version != 0 || strategy != "Rolling" || policy != "Always" || result.GetGeneration() != 1 {
-		t.Errorf("made %v", result)
+		t.Errorf("created %v", result)
 	}
 	c.OC("scale", "dc/web", "--replicas=3")
 	if got := c.OC("get", "dc/web", "-o", "jsonpath={.spec.replicas} {.metadata.generation}"); got != "3 2" {
@@ -298,13 +298,13 @@ func TestObjectsOutliveRestartAndEndWithNamespace(t *testing.T) {
 	})
 	c.OC("delete", "namespace", "shop", "--timeout=100s")
 	if got := c.OC("get", "routes", "-n", "shop", "-o", "name"); got != "" {
-		t.Errorf("left: %s", got)
+		t.Errorf("remaining: %s", got)
 	}
 }
 
 // storedAsProtobuf reports whether protobuf's prefix follows a key in etcd's files. The log of
 // etcd also contains the key in the condition of each write, without a value.
-func storedAsProtobuf(t *testing.T, c *kit.Cluster, key string) (found bool) {
+func storedAsProtobuf(t *testing.T, c *kit.Cluster, key string) (exists bool) {
 	t.Helper()
 	existing := regexp.MustCompile(regexp.QuoteMeta(key) + `(?s:.{0,36}?)k8s\x00`)
 	err := filepath.WalkDir(c.Path("etcd"), func(path string, entry fs.DirEntry, err error) error {
@@ -312,13 +312,13 @@ func storedAsProtobuf(t *testing.T, c *kit.Cluster, key string) (found bool) {
 			return err
 		}
 		content, err := os.ReadFile(path)
-		found = found || existing.Match(content)
+		exists = exists || existing.Match(content)
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return found
+	return exists
 }
 
 func TestManyObjectsAreMigratedInParallel(t *testing.T) {
@@ -354,6 +354,6 @@ func TestManyObjectsAreMigratedInParallel(t *testing.T) {
 		t.Errorf("what is scaled is of %q", got)
 	}
 	if out := c.OC("adm", "migrate", "storage", "--bandwidth=0"); !strings.Contains(out, "errors=0") {
-		t.Errorf("everything is stored anew: %s", out)
+		t.Errorf("everything is stored again: %s", out)
 	}
 }

@@ -52,7 +52,7 @@ func TestKindsWithoutGroup(t *testing.T) {
 	}
 	identity := answer(t, client.Post().AbsPath(base).SetHeader("Content-Type", "application/json").Body([]byte(oldRoute)).Do(t.Context()))
 	if identity.APIVersion != "v1" || identity.Kind != "Route" {
-		t.Errorf("made %+v", identity)
+		t.Errorf("created %+v", identity)
 	}
 	for path, version := range map[string]string{
 		base + "/front":  "v1",
@@ -81,7 +81,7 @@ func TestKindsWithoutGroup(t *testing.T) {
 	// The group also accepts a body with the old name.
 	other := strings.Replace(oldRoute, `"front"`, `"side"`, 1)
 	if got := answer(t, client.Post().AbsPath(group).SetHeader("Content-Type", "application/json").Body([]byte(other)).Do(t.Context())); got.APIVersion != "route.openshift.io/v1" {
-		t.Errorf("made %+v", got)
+		t.Errorf("created %+v", got)
 	}
 	if err := client.Delete().AbsPath(base + "/front").Do(t.Context()).Error(); err != nil {
 		t.Fatal(err)

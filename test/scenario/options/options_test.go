@@ -121,7 +121,7 @@ func waitEncrypted(t *testing.T, c *kit.Cluster) {
 		t.Fatal(err)
 	}
 	version := fmt.Sprintf("%x", sha256.Sum256(content))
-	c.WaitFor("the present encryption", func(context.Context) error {
+	c.WaitFor("the current encryption", func(context.Context) error {
 		got, err := c.TryOC("get", "configmap", "-n", "kube-system", "slipway-encryption", "-o", "jsonpath={.data.version}")
 		if err == nil && got != version {
 			err = fmt.Errorf("it is %q, want %q", got, version)
@@ -210,7 +210,7 @@ func speaksTLS(t *testing.T, c *kit.Cluster, public certtest.Pair) {
 	}
 	old, err := connect(&tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS10, CipherSuites: []uint16{tls.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA}})
 	if err != nil || old.Version != tls.VersionTLS10 {
-		t.Errorf("an old client, which the configuration lets in: %v", err)
+		t.Errorf("an old client, which the configuration allows: %v", err)
 	}
 	if _, err := connect(&tls.Config{MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256}}); err == nil {
 		t.Error("a suite that the configuration leaves out is spoken")

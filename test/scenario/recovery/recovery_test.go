@@ -146,7 +146,7 @@ func waitAlone(c *kit.Cluster) {
 		}
 		for _, process := range processes {
 			if process.Program() == "slipway" || process.Program() == "containerd" {
-				return fmt.Errorf("still there: %s", process)
+				return fmt.Errorf("still exists: %s", process)
 			}
 		}
 		return nil

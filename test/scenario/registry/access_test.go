@@ -57,7 +57,7 @@ func TestExternalClientsUseRoute(t *testing.T) {
 		t.Error(err)
 	}
 	if err := remote.CheckPushPermission(tag, authn.NewMultiKeychain(), p.transport()); err == nil {
-		t.Error("somebody without credentials may push by the route")
+		t.Error("a client without credentials can push by the route")
 	}
 
 	// Clients that can pull an image can list its referrers by the image's digest.

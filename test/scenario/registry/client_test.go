@@ -110,7 +110,7 @@ func TestSignaturesAreAddedAndVerified(t *testing.T) {
 	}
 	name := digest.String() + "@" + strings.Repeat("4d", 16)
 	if status := addSignature(name); status != http.StatusForbidden && status != http.StatusUnauthorized {
-		t.Errorf("who may not sign adds a signature: %d", status)
+		t.Errorf("a user without the right adds a signature: %d", status)
 	}
 	p.OC("adm", "policy", "add-cluster-role-to-user", "system:image-signer", "-z", "signer")
 	p.WaitFor("the signature is added", func(context.Context) error {

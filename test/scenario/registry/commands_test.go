@@ -59,7 +59,7 @@ func TestTagsAreSetAndRemovedByCommands(t *testing.T) {
 	tagIs("app:pinned", next.String())
 	says(fmt.Sprintf("Deleted tag %s/app:v1.", p.Namespace), "tag", "-d", "app:v1")
 	if _, err := p.TryOC("get", "istag", "app:v1"); err == nil {
-		t.Error("the tag is still there")
+		t.Error("the tag still exists")
 	}
 	if _, err := p.TryOC("import-image", "none", "--from="+reference); err == nil || !strings.Contains(err.Error(), "pass --confirm to create and import") {
 		t.Errorf("import into no stream: %v", err)

@@ -122,10 +122,10 @@ func TestPushSurvivesRegistryRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out := prune("registry", "--confirm"); !strings.Contains(out, filepath.Base(rest)) {
-		t.Errorf("of what the push left there is nothing in\n%s", out)
+		t.Errorf("nothing that the push left is in\n%s", out)
 	}
 	if _, err := os.Stat(rest); err == nil {
-		t.Error("what an interrupted push left is still there")
+		t.Error("what an interrupted push left still exists")
 	}
 	if _, err := p.pull("app:v2", p.token); err != nil {
 		t.Error(err)

@@ -146,7 +146,7 @@ func TestPodsReferToLocalStreams(t *testing.T) {
 		t.Errorf("image %s, %v, want %s", got, err, want)
 	}
 	if got, err := p.pod("two", "app:v2"); err != nil || got != "app:v2" {
-		t.Errorf("a tag that is not there became %s, %v", got, err)
+		t.Errorf("a tag that does not exist became %s, %v", got, err)
 	}
 	p.OC("annotate", "image/"+digest.String(), "images.openshift.io/deny-execution=true")
 	if got, err := p.pod("three", "app:v1"); err == nil || !strings.Contains(err.Error(), "prohibited by policy") {

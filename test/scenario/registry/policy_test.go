@@ -136,7 +136,7 @@ func TestPolicySelectsImagesThatRun(t *testing.T) {
 	}
 	byHand := `{apiVersion: build.openshift.io/v1, kind: Build, metadata: {name: by-hand}, spec: {strategy: {sourceStrategy: {from: {kind: ImageStreamTag, name: "app:v1"}}}}}`
 	if out, err := p.TryOCWithInput(byHand, "create", "-f", "-"); err == nil || !strings.Contains(err.Error(), `rule "execution-denied" rejects `+local) {
-		t.Errorf("a build of a marked image that somebody writes himself: %s, %v", out, err)
+		t.Errorf("a build of a marked image that a user creates directly: %s, %v", out, err)
 	}
 	p.OC("annotate", "namespace", p.Namespace, "alpha.image.policy.openshift.io/ignore-rules=execution-denied,never")
 	p.WaitFor("the project ignores the rule", func(context.Context) error {

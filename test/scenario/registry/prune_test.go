@@ -38,7 +38,7 @@ func TestUnreferencedImagesAreRemovedFromDisk(t *testing.T) {
 	}
 
 	if out := p.OC("adm", "top", "images"); !strings.Contains(out, oldName.String()) || !strings.Contains(out, newName.String()) {
-		t.Errorf("oc adm top images lacks what may be pruned:\n%s", out)
+		t.Errorf("oc adm top images lacks what can be pruned:\n%s", out)
 	}
 	p.OC("run", "user", "--restart=Never", "--image=docker-registry.default.svc:5000/"+p.Namespace+"/app@"+oldName.String())
 	if out := prune("--confirm"); strings.Contains(out, oldName.String()) {
@@ -46,7 +46,7 @@ func TestUnreferencedImagesAreRemovedFromDisk(t *testing.T) {
 	}
 	p.OC("delete", "pod", "user", "--force")
 	if out := prune(); !strings.Contains(out, oldName.String()) || strings.Contains(out, newName.String()) {
-		t.Errorf("a dry run says\n%s", out)
+		t.Errorf("a dry run prints\n%s", out)
 	}
 	if _, err := p.pull("app@"+oldName.String(), p.token); err != nil {
 		t.Errorf("after a dry run: %v", err)

@@ -19,7 +19,7 @@ func TestImageOfHostIsPublishedForAllProjects(t *testing.T) {
 	p.WaitPodRunning("user")
 	anybody := []string{"get", "istag", "published:1", "-n", "openshift", "-o", "name", "--as=somebody", "--as-group=system:authenticated"}
 	if got := p.OC(anybody...); strings.TrimSpace(got) != "imagestreamtag.image.openshift.io/published:1" {
-		t.Errorf("somebody who is logged in sees %q", got)
+		t.Errorf("an authenticated user sees %q", got)
 	}
 
 	for to, want := range map[string]string{
@@ -32,6 +32,6 @@ func TestImageOfHostIsPublishedForAllProjects(t *testing.T) {
 		}
 	}
 	if result := p.Slipway("images", "publish", "localhost/nothing:1", "openshift/published:1"); result.Code == 0 || !strings.Contains(result.Stderr, "not on this host") {
-		t.Errorf("publish of an image that is not there: %+v", result)
+		t.Errorf("publish of an image that does not exist: %+v", result)
 	}
 }

@@ -41,7 +41,7 @@ func TestPushCreatesStreamAndPodRunsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if read() == before {
-		t.Error("the record of an image that is pushed again stays as a prune may have read it before, which would remove it")
+		t.Error("the record of an image that is pushed again stays as a prune might have read it before, which would remove it")
 	}
 
 	p.OC("create", "secret", "docker-registry", "registry", "--docker-server=docker-registry.default.svc:5000", "--docker-username=any", "--docker-password="+p.token)
@@ -65,7 +65,7 @@ spec:
 	p.WaitPodRunning("outside")
 	p.WaitFor("the pod says what is in its image", func(context.Context) error {
 		if got, err := p.TryOC("logs", "app"); strings.TrimSpace(got) != "hello" {
-			return fmt.Errorf("it says %q, %v", got, err)
+			return fmt.Errorf("got %q, %v", got, err)
 		}
 		return nil
 	})
@@ -86,7 +86,7 @@ func TestOtherProjectsCannotPullOrPush(t *testing.T) {
 			t.Errorf("%s by a stranger: %v", name, err)
 		}
 		if err := try("made-up"); err == nil {
-			t.Errorf("%s with a token that is none works", name)
+			t.Errorf("%s with a token that is invalid works", name)
 		}
 	}
 	reader := p.account("reader", "system:image-puller")
@@ -94,7 +94,7 @@ func TestOtherProjectsCannotPullOrPush(t *testing.T) {
 		t.Error(err)
 	}
 	if err := p.push(dir, "app:v3", reader); err == nil {
-		t.Error("who may only pull pushes")
+		t.Error("a user who can only pull pushes")
 	}
 }
 

@@ -49,7 +49,7 @@ func TestRegistryWithoutCluster(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := p.try("copy", "--src-tls-verify=false", "--src-no-creds", to, "oci:"+filepath.Join(dir, "other")); err == nil {
-		t.Error("somebody without credentials pulls")
+		t.Error("a client without credentials pulls")
 	}
 	if err := process.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)

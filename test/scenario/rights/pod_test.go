@@ -66,7 +66,7 @@ func TestConstraintsOfServiceAccountApply(t *testing.T) {
 	root := strings.Replace(sleeper("root", "serviceAccountName: strong"), "command:", "securityContext: {runAsUser: 0}, command:", 1)
 	oc(c, "dave", "create", "serviceaccount", "strong", "-n", "dave-app")
 	if _, err := create(c, "dave", "dave-app", root); err == nil {
-		t.Fatal("the account may use anyuid before it is granted")
+		t.Fatal("the account can use anyuid before it is granted")
 	}
 	// The grant of OpenShift 3: a name in the constraint.
 	c.OC("patch", "scc", "anyuid", "--type=json", "-p", `[{"op":"add","path":"/users/-","value":"system:serviceaccount:dave-app:strong"}]`)

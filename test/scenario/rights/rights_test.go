@@ -28,7 +28,7 @@ func expectRejected(t *testing.T, c *kit.Cluster, user string, args ...string) s
 	t.Helper()
 	out, err := c.TryOC(append(args, as(user)...)...)
 	if err == nil {
-		t.Fatalf("%s may do %v: %s", user, args, out)
+		t.Fatalf("%s can do %v: %s", user, args, out)
 	}
 	return out + err.Error()
 }

@@ -55,7 +55,7 @@ func TestIngressObjectsAreServed(t *testing.T) {
 	c.Apply(more)
 	serves(t, c, 80, "plain.ingress.example.com", "by ingress")
 	if status, _ := fetch(c, 443, "safe.ingress.example.com"); status != http.StatusServiceUnavailable {
-		t.Errorf("a host without its secret is answered with %d", status)
+		t.Errorf("a host without its secret returns %d", status)
 	}
 	pair := certtest.New(t).Issue(t, "safe", "safe.ingress.example.com")
 	c.OC("create", "secret", "tls", "front-tls", "--cert="+pair.CertFile, "--key="+pair.KeyFile)

@@ -72,7 +72,7 @@ func TestShardedRouterRunsInPod(t *testing.T) {
 		return strings.Contains(output, "gold:True") && strings.Contains(output, "public:True")
 	})
 	if _, header, _ := ask(c, "127.0.0.1:81", "/", toHost("gold.example.com")); !strings.HasPrefix(header.Get("Set-Cookie"), "golden=") {
-		t.Errorf("the route's annotation does not count: the cookie is %q", header.Get("Set-Cookie"))
+		t.Errorf("the route's annotation has no effect: the cookie is %q", header.Get("Set-Cookie"))
 	}
 	if status, _ := fetch(c, 81, "tin.example.com"); status != http.StatusServiceUnavailable {
 		t.Errorf("the router of a shard answers %d for a route outside of it", status)
@@ -85,7 +85,7 @@ func TestShardedRouterRunsInPod(t *testing.T) {
 		return err == nil && strings.Contains(log, "be_http:"+c.Namespace+":mine")
 	})
 	if output := c.OC("adm", "router", "gold"); output != "Router \"gold\" service exists\n" {
-		t.Errorf("a second time it says %q", output)
+		t.Errorf("the second time: %q", output)
 	}
 
 	c.OC("create", "serviceaccount", "prometheus")
@@ -95,18 +95,18 @@ func TestShardedRouterRunsInPod(t *testing.T) {
 		return status, body
 	}
 	if status, body := metrics(); status != http.StatusForbidden {
-		t.Errorf("without the right the metrics are answered with %d: %s", status, body)
+		t.Errorf("without the right the metrics return %d: %s", status, body)
 	}
 	c.Apply(fmt.Sprintf(whoScrapes, c.Namespace))
 	t.Cleanup(func() { c.OC("delete", "clusterrole,clusterrolebinding", c.Namespace) })
-	eventually.True(t, "metrics for who may see them", func() bool {
+	eventually.True(t, "metrics for users with the right", func() bool {
 		status, body := metrics()
 		return status == http.StatusOK && strings.Contains(body, `route="mine"`)
 	})
 	password := c.OC("get", "secret", "gold-stats", "-o", "go-template={{.data.password | base64decode}}")
 	status, _, csv := ask(c, "127.0.0.1:1937", "/;csv", func(r *http.Request) { r.SetBasicAuth("admin", password) })
 	if status != http.StatusOK || !strings.HasPrefix(csv, "# pxname,svname,") || !strings.Contains(csv, "be_http:"+c.Namespace+":mine") {
-		t.Errorf("the statistics as CSV are answered with %d: %.300s", status, csv)
+		t.Errorf("the statistics as CSV return %d: %.300s", status, csv)
 	}
 }
 
@@ -147,7 +147,7 @@ func TestProjectHasDedicatedRouter(t *testing.T) {
 	c.Apply(fmt.Sprintf(route, "inside", "", "inside.example.com", "inside"))
 	c.Apply(ownTemplate)
 	if out, err := c.TryOC("--as=alice", "adm", "router", "inner", "--host-network=false", "--host-ports=false"); err == nil || !strings.Contains(out+err.Error(), "--own-project") {
-		t.Errorf("a router of the whole cluster is made: %s %v", out, err)
+		t.Errorf("a router of the whole cluster is created: %s %v", out, err)
 	}
 	c.OC("--as=alice", "adm", "router", "inner", "--own-project", "--host-network=false", "--host-ports=false", "--replicas=0")
 	c.OC("--as=alice", "set", "volume", "dc/inner", "--add", "--name=own", "--type=configmap", "--configmap-name=own", "--mount-path=/etc/own")
@@ -188,7 +188,7 @@ func TestVirtualIPReachesRouter(t *testing.T) {
 		return body
 	}, "shared")
 	if output := c.OC("adm", "ipfailover", "ha", "--virtual-ips=198.51.100.77"); output != "Deployment configuration \"ha\" exists\n" {
-		t.Errorf("a second time it says %q", output)
+		t.Errorf("the second time: %q", output)
 	}
 	c.OC("scale", "dc/ha", "--replicas=0")
 	eventually.True(t, "the address to be given up", func() bool {

@@ -36,7 +36,7 @@ func TestPodDefaultsFollowConfiguration(t *testing.T) {
 		t.Errorf("AlwaysPullImages leaves %q", got)
 	}
 	if pod.Spec.ActiveDeadlineSeconds != nil {
-		t.Errorf("a pod that runs for ever has a deadline: %d", *pod.Spec.ActiveDeadlineSeconds)
+		t.Errorf("a pod that runs forever has a deadline: %d", *pod.Spec.ActiveDeadlineSeconds)
 	}
 	if len(pod.Spec.Tolerations) != 0 {
 		t.Errorf("DefaultTolerationSeconds is switched off, and adds %v", pod.Spec.Tolerations)
@@ -138,7 +138,7 @@ func TestLimitedResourcesNeedQuota(t *testing.T) {
 	pam.MayNot("POST", claims, claim("gold"), "insufficient quota to consume: gold.storageclass.storage.k8s.io/requests.storage")
 	c.Administrator().May("POST", kit.CorePath("pam-shop", "resourcequotas"),
 		"{apiVersion: v1, kind: ResourceQuota, metadata: {name: gold}, spec: {hard: {gold.storageclass.storage.k8s.io/requests.storage: 2Gi}}}")
-	c.WaitFor("the quota to count", func(context.Context) error {
+	c.WaitFor("the quota to take effect", func(context.Context) error {
 		_, err := pam.Try("POST", claims+"?", claim("gold"))
 		return err
 	})
@@ -155,7 +155,7 @@ func TestPodsUseOnlySecretsOfTheirAccount(t *testing.T) {
 	pod := func(secret string) string {
 		return "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {serviceAccountName: robot, " + main + ", volumes: [{name: v, secret: {secretName: " + secret + "}}]}}"
 	}
-	c.WaitFor("the account to count", func(context.Context) error {
+	c.WaitFor("the account to take effect", func(context.Context) error {
 		_, err := lea.Try("POST", kit.CorePath("lea-shop", "pods")+"?", pod("listed"))
 		return err
 	})
@@ -184,7 +184,7 @@ groups: [hosts]
 		c.OC("delete", "scc", "hostpath")
 		c.OC("adm", "policy", "remove-scc-from-group", "anyuid", "hosts")
 	})
-	c.WaitFor("the constraint to count", func(context.Context) error {
+	c.WaitFor("the constraint to take effect", func(context.Context) error {
 		_, err := uma.Try("POST", kit.CorePath("uma-shop", "pods")+"?", "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {"+mounts+"}}")
 		return err
 	})

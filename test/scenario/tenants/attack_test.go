@@ -108,7 +108,7 @@ func TestAmbiguousNamesAreRejected(t *testing.T) {
 			kind, version, _ := strings.Cut(title, " ")
 			answer, err := admin.Try("POST", path, `{"apiVersion":"`+version+`","kind":"`+kind+`","metadata":{"name":`+quoted+`}}`)
 			if err == nil {
-				t.Errorf("%s of the name %q is made: %s", kind, name, answer)
+				t.Errorf("%s of the name %q is created: %s", kind, name, answer)
 			}
 		}
 		if strings.Trim(name, ".") == "" {

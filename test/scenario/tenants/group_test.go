@@ -101,7 +101,7 @@ rfc2307:
 
 	has(t, c.OC("adm", "groups", "sync", "--sync-config="+config), "shop", "pia", "quin")
 	if _, err := c.TryOC("get", "group", "shop"); err == nil {
-		t.Error("a synchronization that was not confirmed made a group")
+		t.Error("a synchronization that was not confirmed created a group")
 	}
 	night := write("night.txt", "cn=night,dc=example,dc=com\n")
 	c.OC("adm", "groups", "sync", "--sync-config="+config, "--blacklist="+night, "--confirm")

@@ -39,7 +39,7 @@ func TestProjectsFollowConfiguredTemplate(t *testing.T) {
 	t.Cleanup(func() { admin.May("PATCH", path, `{"objects":`+field(t, full, "objects")+`}`) })
 	answer, err := c.User("cleo").Try("POST", requests, request("cleo-shop"))
 	if err == nil {
-		t.Fatalf("a project was made of nothing: %s", answer)
+		t.Fatalf("a project was created without a template: %s", answer)
 	}
 	has(t, answer, "the template creates 0 projects, must create one")
 	if _, err := admin.Try("GET", "/api/v1/namespaces/cleo-shop", ""); !apierrors.IsNotFound(err) {
@@ -82,11 +82,11 @@ func TestProjectRequestsAreLimited(t *testing.T) {
 	c.OC("label", "user", "eva", "level=silver")
 	t.Cleanup(func() { c.OC("delete", "user", "eva") })
 	eva, fay := c.User("eva"), c.User("fay")
-	for user, most := range map[*kit.User]int{eva: 2, fay: 1} {
-		for i := range most {
+	for user, maximum := range map[*kit.User]int{eva: 2, fay: 1} {
+		for i := range maximum {
 			user.RequestProject(c, fmt.Sprintf("%s-%d", user.Name, i))
 		}
-		user.MayNot("POST", requests, request(user.Name+"-more"), fmt.Sprintf("user %s cannot create more than %d project(s)", user.Name, most))
+		user.MayNot("POST", requests, request(user.Name+"-more"), fmt.Sprintf("user %s cannot create more than %d project(s)", user.Name, maximum))
 	}
 	// A deleted project makes room for another.
 	fay.May("DELETE", "/apis/project.openshift.io/v1/projects/fay-0", "")

@@ -45,7 +45,7 @@ func checkUsage(c *kit.Cluster, quota, total string, projects ...string) {
 		got := " " + strings.Join(lines, " ") + " "
 		for _, want := range append(projects, total) {
 			if !strings.Contains(got, " "+want+" ") {
-				return fmt.Errorf("it says %s, want %s", got, want)
+				return fmt.Errorf("got %s, want %s", got, want)
 			}
 		}
 		return nil

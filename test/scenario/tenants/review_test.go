@@ -92,7 +92,7 @@ spec: {serviceaccountrestriction: {namespaces: [ida-shop]}}
 	bindings := kit.GroupPath("rbac.authorization.k8s.io", "ida-shop", "rolebindings")
 	c.WaitFor("the restrictions", func(context.Context) error {
 		if _, err := ida.Try("POST", bindings+"?", bind("try", user("lea"))); err == nil {
-			return fmt.Errorf("a user who is not named may be bound")
+			return fmt.Errorf("a user who is not named can be bound")
 		}
 		return nil
 	})

@@ -60,7 +60,7 @@ func TestServiceAccountsHaveTokenAndRegistryCredentials(t *testing.T) {
 	token, credentials := secretsOf(c, "robot")
 	value := string(token.Data["token"])
 	if got := credentials.Annotations; got["openshift.io/token-secret.name"] != token.Name || got["openshift.io/token-secret.value"] != value {
-		t.Error("the annotations of the credentials do not tell the token")
+		t.Error("the annotations of the credentials do not contain the token")
 	}
 	registry := func(credentials *corev1.Secret) map[string]struct{ Username, Password, Auth string } {
 		entries := map[string]struct{ Username, Password, Auth string }{}
@@ -111,7 +111,7 @@ func TestServiceAccountsHaveTokenAndRegistryCredentials(t *testing.T) {
 	c.OC("delete", "secret", token.Name)
 	other, renewed := secretsOf(c, "robot", token.Name, credentials.Name)
 	if string(other.Data["token"]) == value || renewed.Annotations["openshift.io/token-secret.name"] != other.Name {
-		t.Error("the token that was removed goes on")
+		t.Error("the token that was removed is still valid")
 	}
 	c.WaitFor("the removed token to end", func(context.Context) error {
 		if _, err := whoami(value); !apierrors.IsUnauthorized(err) {
@@ -120,7 +120,7 @@ func TestServiceAccountsHaveTokenAndRegistryCredentials(t *testing.T) {
 		return nil
 	})
 	c.OC("delete", "serviceaccount", "robot")
-	c.WaitFor("the secrets to go with their account", func(ctx context.Context) error {
+	c.WaitFor("the secrets to be deleted with their account", func(ctx context.Context) error {
 		secrets, err := c.Client.CoreV1().Secrets(c.Namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err
@@ -149,7 +149,7 @@ func noLogHas(t *testing.T, c *kit.Cluster, secrets ...string) {
 		}
 		for _, secret := range secrets {
 			if strings.Contains(string(content), secret) {
-				t.Errorf("%s holds a token", filepath.Base(file))
+				t.Errorf("%s contains a token", filepath.Base(file))
 			}
 		}
 	}

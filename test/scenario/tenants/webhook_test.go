@@ -83,7 +83,7 @@ webhooks:
 	c.WaitFor("the webhooks", func(context.Context) error {
 		answer, err := rita.Try("POST", routes+"?", route("try"))
 		if err == nil && !strings.Contains(answer, `"reviewed":"yes"`) {
-			err = fmt.Errorf("they are not asked")
+			err = fmt.Errorf("they are not called")
 		}
 		return err
 	})

@@ -20,9 +20,9 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// town is a machine with servers of each kind that store users. Each has a user Alice with the
+// fixture is a machine with servers of each kind that store users. Each has a user Alice with the
 // password `secret`.
-type town struct {
+type fixture struct {
 	*kit.Cluster
 	t *testing.T
 	// ldap is OpenLDAP's slapd, remote serves Basic authentication, and keystone serves OpenStack's
@@ -51,9 +51,9 @@ userPassword: secret
 `
 
 // build starts the servers.
-func build(t *testing.T, c *kit.Cluster) *town {
+func build(t *testing.T, c *kit.Cluster) *fixture {
 	t.Helper()
-	b := &town{Cluster: c, t: t, ldap: ldaptest.StartOn(t, c, persons), strangers: certtest.New(t)}
+	b := &fixture{Cluster: c, t: t, ldap: ldaptest.StartOn(t, c, persons), strangers: certtest.New(t)}
 	alice := map[string]any{"sub": "4711", "id": 12, "login": "alice", "nickname": "alice", "preferred_username": "alice", "name": "Alice A."}
 	b.remote = b.serve(http.HandlerFunc(checkBasic))
 	b.keystone = b.serve(http.HandlerFunc(checkKeystone))
@@ -68,7 +68,7 @@ func build(t *testing.T, c *kit.Cluster) *town {
 }
 
 // serve runs a server with TLS on the machine.
-func (b *town) serve(handler http.Handler) *httptest.Server {
+func (b *fixture) serve(handler http.Handler) *httptest.Server {
 	b.t.Helper()
 	listener, err := b.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -115,11 +115,11 @@ func checkKeystone(w http.ResponseWriter, r *http.Request) {
 }
 
 // authorityOf returns a file with the CA certificate of a server of this test.
-func (b *town) authorityOf(server *httptest.Server) string {
+func (b *fixture) authorityOf(server *httptest.Server) string {
 	return b.file("ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
 }
 
-func (b *town) file(name, content string) string {
+func (b *fixture) file(name, content string) string {
 	b.t.Helper()
 	path := filepath.Join(b.t.TempDir(), name)
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
@@ -129,7 +129,7 @@ func (b *town) file(name, content string) string {
 }
 
 // write writes the master's configuration from an oauthConfig section and additional lines.
-func (b *town) write(oauthConfig []string, beside ...string) {
+func (b *fixture) write(oauthConfig []string, beside ...string) {
 	b.t.Helper()
 	lines := append([]string{"apiVersion: v1", "kind: MasterConfig"}, beside...)
 	lines = append(lines, "oauthConfig:")
@@ -147,8 +147,8 @@ func provider(name, method string, challenge bool, kind, settings string) string
 		name, challenge, method, kind, settings)
 }
 
-// providers returns the lines of all providers of the town.
-func (b *town) providers() []string {
+// providers returns the lines of all providers of the fixture.
+func (b *fixture) providers() []string {
 	registration := fmt.Sprintf("clientID: %s, clientSecret: {file: %s}", oauthtest.ClientID, b.file("secret", oauthtest.ClientSecret))
 	oidc := "claims: {id: [sub], preferredUsername: [preferred_username], name: [name]}, urls: {authorize: %[1]s/authorize, token: %[1]s/token}"
 	return []string{
@@ -170,7 +170,7 @@ func (b *town) providers() []string {
 }
 
 // startProxy runs HAProxy in front of the master.
-func (b *town) startProxy(address string) {
+func (b *fixture) startProxy(address string) {
 	b.t.Helper()
 	front, back := b.strangers.Issue(b.t, "front"), b.strangers.Issue(b.t, "proxy")
 	config := fmt.Sprintf(`defaults
@@ -217,7 +217,7 @@ backend master
 }
 
 // join returns a file with a certificate and its key.
-func join(b *town, pair certtest.Pair) string {
+func join(b *fixture, pair certtest.Pair) string {
 	b.t.Helper()
 	var both string
 	for _, path := range []string{pair.CertFile, pair.KeyFile} {
@@ -231,7 +231,7 @@ func join(b *town, pair certtest.Pair) string {
 }
 
 // freeAddress returns an address of the machine on which no process listens.
-func (b *town) freeAddress() string {
+func (b *fixture) freeAddress() string {
 	b.t.Helper()
 	listener, err := b.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
