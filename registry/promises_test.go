@@ -116,7 +116,7 @@ func TestGarbageCollectionIgnoresEndedUploads(t *testing.T) {
 	if !ok {
 		t.Fatalf("the storage is a %T", g.driver)
 	}
-	g.driver = directories{vanishing{within.StorageDriver}}
+	g.driver = directories{vanishing(within)}
 	g.collect(collection{request: record.GarbageRequest{Everything: true}, images: map[string][]string{id: nil}, now: time.Now()})
 	if size, err := g.bytesOf(t.Context(), "shop"); err != nil || size == 0 {
 		t.Errorf("the project has %d bytes, %v", size, err)

@@ -13,7 +13,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	imageclient "github.com/openshift/client-go/image/clientset/versioned/typed/image/v1"
 	kubeauthorizationv1 "k8s.io/api/authorization/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-platform/slipway/apigroup/image/record"
@@ -77,7 +77,7 @@ func (s *server) removeTag(w http.ResponseWriter, r *http.Request, t target) {
 	switch {
 	case err == nil:
 		w.WriteHeader(http.StatusAccepted)
-	case errors.IsNotFound(err):
+	case apierrors.IsNotFound(err):
 		serveError(w, errcode.ErrorCodeManifestUnknown.WithDetail(map[string]string{"tag": t.reference}))
 	default:
 		serveError(w, pushRefusal(err))
