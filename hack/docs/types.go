@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"os/exec"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"strings"
@@ -128,15 +129,17 @@ func (r *types) parse(path string) error {
 	if err != nil {
 		return fmt.Errorf("find package %s: %w", path, err)
 	}
-	packages, err := parser.ParseDir(token.NewFileSet(), strings.TrimSpace(string(dir)), nil, parser.ParseComments)
+	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(dir)), "*.go"))
 	if err != nil {
-		return fmt.Errorf("parse package %s: %w", path, err)
+		return fmt.Errorf("list files of package %s: %w", path, err)
 	}
-	for _, p := range packages {
-		for _, file := range p.Files {
-			for _, declaration := range file.Decls {
-				r.readDeclaration(path, declaration)
-			}
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		if err != nil {
+			return fmt.Errorf("parse package %s: %w", path, err)
+		}
+		for _, declaration := range file.Decls {
+			r.readDeclaration(path, declaration)
 		}
 	}
 	return nil
