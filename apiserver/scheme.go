@@ -9,8 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// wireTypes is the module whose types are served as they are.
+// wireTypes is the module of OpenShift's types.
 const wireTypes = "github.com/openshift/api/"
+
+// isWireType reports whether the types of a Go package are served as they are.
+func isWireType(pkgPath string) bool {
+	return strings.HasPrefix(pkgPath, wireTypes) || strings.HasPrefix(pkgPath, "k8s.io/metrics/")
+}
 
 // schemes creates the scheme that serves and stores, in which each wire type is also its internal
 // version, and a scheme with only the external versions, from which OpenAPI names follow.
@@ -57,7 +62,7 @@ func schemes(groups []Group) (serving, external *runtime.Scheme, err error) {
 func registerInternal(scheme *runtime.Scheme, gv schema.GroupVersion) {
 	internal := schema.GroupVersion{Group: gv.Group, Version: runtime.APIVersionInternal}
 	for kind, goType := range scheme.KnownTypes(gv) {
-		if !strings.HasPrefix(goType.PkgPath(), wireTypes) {
+		if !isWireType(goType.PkgPath()) {
 			continue
 		}
 		object, ok := scheme.New(gv.WithKind(kind))

@@ -12,6 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps"
 	"github.com/slipway-platform/slipway/apigroup/build"
 	"github.com/slipway-platform/slipway/apigroup/image"
+	"github.com/slipway-platform/slipway/apigroup/metrics"
 	networkapi "github.com/slipway-platform/slipway/apigroup/network"
 	"github.com/slipway-platform/slipway/apigroup/quota"
 	"github.com/slipway-platform/slipway/apigroup/route"
@@ -108,6 +109,7 @@ func (h *Host) features() ([]apiserver.Feature, []reload.Adjustment, error) {
 		template.Feature(h.Master.TemplateServiceBrokerConfig.TemplateNamespaces),
 		quota.Feature(rules),
 		networkapi.Feature(),
+		metrics.Feature(h.usage),
 		apiserver.VersionFeature(),
 	})
 	return features, append(userAdjustments, projectAdjustment), nil

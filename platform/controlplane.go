@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/slipway-platform/slipway/apigroup/metrics"
 	"github.com/slipway-platform/slipway/bootstrap"
 	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/config/reload"
@@ -30,6 +31,7 @@ func controlPlaneTable() []entry {
 		{"attach-detach", []string{"informers", "flexvolume-recovery"}, (*Host).attachDetach},
 		{"expander", []string{"informers", "flexvolume"}, (*Host).expander},
 		{"bootstrap", afterAPI, (*Host).bootstrap},
+		{"resource-metrics", afterAPI, (*Host).resourceMetrics},
 		{"allocator", afterInformers, (*Host).allocator},
 		{"projects", afterInformers, (*Host).projects},
 		{"service-account-secrets", afterInformers, (*Host).serviceAccountSecrets},
@@ -100,6 +102,10 @@ func (h *Host) scheduler() (component.Component, error) {
 		Keys:    config.SchedulerKeys(),
 		Prepare: func(next *config.Config) (func(), error) { return upstream.Prepare(settings(next)) },
 	}}}, nil
+}
+
+func (h *Host) resourceMetrics() (component.Component, error) {
+	return &metrics.Collector{Deps: h.deps, Usage: h.usage}, nil
 }
 
 func (h *Host) bootstrap() (component.Component, error) {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/slipway-platform/slipway/apigroup/metrics"
 	"github.com/slipway-platform/slipway/apiserver"
 	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/controller"
@@ -40,6 +41,8 @@ type Host struct {
 	registries func() *registryclient.Pool
 	// programs unpacks the small programs at its first call.
 	programs func() (payload.Programs, error)
+	// usage is the usage of nodes and pods, which the API server serves.
+	usage *metrics.Usage
 	// deps are the clients and caches that the controllers of the control plane share.
 	deps *controller.Deps
 }
@@ -64,6 +67,7 @@ func New(c *config.Config, file string) (*Host, error) {
 		}
 		h.file = path
 	}
+	h.usage = metrics.NewUsage()
 	h.programs = sync.OnceValues(func() (payload.Programs, error) { return payload.Unpack(h.path("bin")) })
 	h.registries = sync.OnceValue(func() *registryclient.Pool {
 		return registryclient.NewPool(h.outbound(), h.Master.ImagePolicyConfig.MaxImagesBulkImportedPerRepository)

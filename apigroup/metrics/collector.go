@@ -1,0 +1,104 @@
+package metrics
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/metrics-server/pkg/storage"
+
+	"github.com/slipway-platform/slipway/controller"
+)
+
+const (
+	// firstInterval is the time between the first readings, so that usage is known soon: the CPU
+	// usage of a node needs two readings.
+	firstInterval = 5 * time.Second
+	// readTimeout limits the reading of one node.
+	readTimeout = 10 * time.Second
+	// maxReading limits the size of a reading. 250 pods of two containers need 250 KB.
+	maxReading = 16 << 20
+	// concurrency limits the nodes that are read at the same time.
+	concurrency = 20
+)
+
+// Collector is the component that reads the usage from the kubelets.
+type Collector struct {
+	Deps  *controller.Deps
+	Usage *Usage
+}
+
+// Name returns the component's name.
+func (c *Collector) Name() string { return "resource-metrics" }
+
+// Run reads all nodes in intervals until ctx ends.
+func (c *Collector) Run(ctx context.Context, ready func()) error {
+	ready()
+	for {
+		c.collect(ctx)
+		wait := interval
+		if !c.Usage.storage.Ready() {
+			wait = firstInterval
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(wait):
+		}
+	}
+}
+
+// collect reads all nodes. A node that does not answer has no usage until it does.
+func (c *Collector) collect(ctx context.Context) {
+	nodes, err := c.Deps.Kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		slog.Warn("cannot list nodes to read their usage", "error", err)
+		return
+	}
+	batch := &storage.MetricsBatch{Nodes: map[string]storage.MetricsPoint{}, Pods: map[types.NamespacedName]storage.PodMetricsPoint{}}
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	slots := make(chan struct{}, concurrency)
+	for _, node := range nodes.Items {
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			reading, err := c.read(ctx, node.Name)
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				err = parse(bytes.NewReader(reading), node.Name, batch)
+			}
+			if err != nil && ctx.Err() == nil {
+				slog.Debug("cannot read usage of node", "node", node.Name, "error", err)
+			}
+		})
+	}
+	group.Wait()
+	if ctx.Err() == nil {
+		c.Usage.storage.Store(batch)
+	}
+}
+
+// read returns the kubelet's /metrics/resource.
+func (c *Collector) read(ctx context.Context, node string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	stream, err := c.Deps.Kube.CoreV1().RESTClient().Get().Resource("nodes").Name(node).
+		SubResource("proxy").Suffix("metrics/resource").SetHeader("Accept", "text/plain").Stream(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read usage: %w", err)
+	}
+	defer stream.Close()
+	reading, err := io.ReadAll(io.LimitReader(stream, maxReading+1))
+	if err == nil && len(reading) > maxReading {
+		err = fmt.Errorf("the reading is larger than %d bytes", maxReading)
+	}
+	return reading, err
+}
