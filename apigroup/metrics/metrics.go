@@ -1,5 +1,5 @@
 // Package metrics serves the API group metrics.k8s.io: the CPU and memory that nodes and pods use.
-// `oc adm top` and HorizontalPodAutoscalers read it. Metrics of the last seconds are kept in memory.
+// `oc adm top` and HorizontalPodAutoscalers read it. The latest two readings are kept in memory.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, sections 2.1.4 and 7.1.2; the
 // group is that of metrics-server, whose storage computes the usage.
