@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/big"
 	"net/netip"
 	"os"
@@ -71,6 +72,9 @@ func (m *Machine) connect() error {
 		return err
 	}
 	err = m.Do(func() error {
+		if err := skipAddressDetection("eth0"); err != nil {
+			return err
+		}
 		if err := errors.Join(netnamespace.SetUp("lo", netip.Prefix{}), netnamespace.SetUp("eth0", netip.PrefixFrom(m.Address, 30))); err != nil {
 			return err
 		}
@@ -81,6 +85,16 @@ func (m *Machine) connect() error {
 		return err
 	}
 	return m.letOut()
+}
+
+// skipAddressDetection makes the IPv6 address of a device valid at once. Otherwise it changes its
+// state seconds later, and Chromium aborts its requests whenever an address changes.
+func skipAddressDetection(device string) error {
+	err := os.WriteFile("/proc/sys/net/ipv6/conf/"+device+"/accept_dad", []byte("0"), 0)
+	if errors.Is(err, fs.ErrNotExist) { // the kernel has no IPv6
+		return nil
+	}
+	return err
 }
 
 // letOut makes this machine the router of the namespace.
