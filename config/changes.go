@@ -29,8 +29,8 @@ func Changes(before, after *Config) ([]string, error) {
 			keys = append(keys, pair.prefix+key)
 		}
 	}
-	if !reflect.DeepEqual(before.Scheduler, after.Scheduler) && !slices.Contains(keys, SchedulerKeys()[0]) {
-		keys = append(keys, SchedulerKeys()[0])
+	if !reflect.DeepEqual(before.Scheduler, after.Scheduler) && !slices.Contains(keys, schedulerFile) {
+		keys = append(keys, schedulerFile)
 	}
 	return keys, nil
 }

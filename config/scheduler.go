@@ -5,7 +5,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"go.yaml.in/yaml/v3"
 
@@ -22,20 +21,20 @@ type Scheduler struct {
 	DisablePreemption bool
 	// Arguments are the flags in schedulerArguments that upstream's scheduler still has.
 	Arguments map[string][]string
-
-	file string
+	// File is the path of the file, whether or not it exists. It is empty if the configuration names
+	// none.
+	File string
 }
 
-const schedulerArguments = "kubernetesMasterConfig.schedulerArguments"
+const (
+	schedulerFile      = "kubernetesMasterConfig.schedulerConfigFile"
+	schedulerArguments = "kubernetesMasterConfig.schedulerArguments"
+)
 
 // SchedulerKeys returns the keys that decide the content of Scheduler.
 func SchedulerKeys() []string {
-	return []string{"kubernetesMasterConfig.schedulerConfigFile", schedulerArguments}
+	return []string{schedulerFile, schedulerArguments}
 }
-
-// SchedulerFile returns the path of the scheduler's Policy or KubeSchedulerConfiguration. It is
-// empty if the configuration names none.
-func (c *Config) SchedulerFile() string { return c.Scheduler.file }
 
 // readScheduler reads the arguments that upstream's scheduler no longer has, and the file that they
 // or schedulerConfigFile name. If there is no such file, the default policy applies, as in
@@ -51,18 +50,18 @@ func (c *Config) readScheduler() Problems {
 		}
 		return values[len(values)-1]
 	}
-	scheduler := Scheduler{file: kube.SchedulerConfigFile}
+	scheduler := Scheduler{File: kube.SchedulerConfigFile}
 	for _, name := range []string{"policy-config-file", "config"} {
 		path := take(name)
 		if path == "" {
 			continue
 		}
-		if scheduler.file != "" {
-			check.fail(schedulerArguments+"."+name, "is %q, but schedulerConfigFile is %q; keep one of them", path, scheduler.file)
+		if scheduler.File != "" {
+			check.fail(schedulerArguments+"."+name, "is %q, but schedulerConfigFile is %q; keep one of them", path, scheduler.File)
 			continue
 		}
 		resolve(filepath.Dir(c.master.file), []*string{&path})
-		scheduler.file = path
+		scheduler.File = path
 	}
 	take("use-legacy-policy-config") // there is no other one
 	switch value := take("disablePreemption"); value {
@@ -80,22 +79,22 @@ func (c *Config) readScheduler() Problems {
 
 // read reads the file.
 func (s *Scheduler) read() Problems {
-	if s.file == "" {
+	if s.File == "" {
 		return nil
 	}
-	data, err := os.ReadFile(s.file)
+	data, err := os.ReadFile(s.File)
 	if os.IsNotExist(err) {
 		return nil
 	}
 	if err != nil {
-		return Problems{unreadable(s.file, err)}
+		return Problems{unreadable(s.File, err)}
 	}
 	roots, err := parse(spaces(data))
 	if err != nil {
-		return Problems{syntaxProblem(s.file, err)}
+		return Problems{syntaxProblem(s.File, err)}
 	}
 	if len(roots) != 1 {
-		return Problems{{File: s.file, Text: "must contain one document, a Policy or a KubeSchedulerConfiguration"}}
+		return Problems{{File: s.File, Text: "must contain one document, a Policy or a KubeSchedulerConfiguration"}}
 	}
 	if kind := field(roots[0], "kind"); kind != nil && kind.Value == "KubeSchedulerConfiguration" {
 		s.Configuration = data
@@ -107,10 +106,10 @@ func (s *Scheduler) read() Problems {
 func (s *Scheduler) readPolicy(root *yaml.Node) Problems {
 	kind := field(root, "kind")
 	if kind == nil || kind.Value != "Policy" {
-		return Problems{{File: s.file, Line: root.Line, Key: "kind", Text: "must be Policy or KubeSchedulerConfiguration"}}
+		return Problems{{File: s.File, Line: root.Line, Key: "kind", Text: "must be Policy or KubeSchedulerConfiguration"}}
 	}
 	s.Policy = &policy.Policy{}
-	document, problems := decode(s.file, root, s.Policy, nil)
+	document, problems := decode(s.File, root, s.Policy, nil)
 	check := &checker{document: document}
 	for _, problem := range s.Policy.Check() {
 		check.fail(problem.Key, "%s", problem.Text)
@@ -120,7 +119,7 @@ func (s *Scheduler) readPolicy(root *yaml.Node) Problems {
 
 // missing reports whether the file that the configuration names does not exist.
 func (s *Scheduler) missing() bool {
-	return s.file != "" && s.Policy == nil && s.Configuration == nil
+	return s.File != "" && s.Policy == nil && s.Configuration == nil
 }
 
 // spaces replaces the tabs of a JSON document, which a YAML parser rejects. A string in JSON
@@ -129,5 +128,5 @@ func spaces(data []byte) []byte {
 	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
 		return bytes.ReplaceAll(data, []byte("\t"), []byte(" "))
 	}
-	return slices.Clone(data)
+	return data
 }

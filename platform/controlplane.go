@@ -165,7 +165,7 @@ func (h *Host) ReplaceKeys() (count int, dir string, err error) {
 // configuration applies changes of the configuration files.
 func (h *Host) configuration() (component.Component, error) {
 	files := []string{config.MasterFile(h.DataDir), config.NodeFile(h.DataDir)}
-	for _, file := range []string{h.file, h.SchedulerFile()} {
+	for _, file := range []string{h.file, h.Scheduler.File} {
 		if file != "" {
 			files = append(files, file)
 		}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/metrics-server/pkg/storage"
@@ -63,12 +64,10 @@ func (c *Collector) collect(ctx context.Context) {
 	}
 	batch := &storage.MetricsBatch{Nodes: map[string]storage.MetricsPoint{}, Pods: map[types.NamespacedName]storage.PodMetricsPoint{}}
 	var mu sync.Mutex
-	var group sync.WaitGroup
-	slots := make(chan struct{}, concurrency)
+	var group errgroup.Group
+	group.SetLimit(concurrency)
 	for _, node := range nodes.Items {
-		slots <- struct{}{}
-		group.Go(func() {
-			defer func() { <-slots }()
+		group.Go(func() error {
 			reading, err := c.read(ctx, node.Name)
 			mu.Lock()
 			defer mu.Unlock()
@@ -78,9 +77,10 @@ func (c *Collector) collect(ctx context.Context) {
 			if err != nil && ctx.Err() == nil {
 				slog.Debug("cannot read usage of node", "node", node.Name, "error", err)
 			}
+			return nil
 		})
 	}
-	group.Wait()
+	_ = group.Wait() // the readings return no error
 	if ctx.Err() == nil {
 		c.Usage.storage.Store(batch)
 	}

@@ -73,13 +73,10 @@ func (p *serviceAntiAffinity) PreScore(_ context.Context, state framework.CycleS
 func (p *serviceAntiAffinity) Score(_ context.Context, state framework.CycleState, _ *corev1.Pod, node framework.NodeInfo) (int64, *framework.Status) {
 	data, status := readSpread(state, p.name)
 	value, ok := node.Node().Labels[p.label]
-	switch {
-	case status != nil || !ok:
+	if status != nil || !ok {
 		return 0, status
-	case data.total == 0:
-		return framework.MaxScore, nil
 	}
-	return framework.MaxScore * (data.total - data.values[value]) / data.total, nil
+	return fewest(data.values[value], data.total), nil
 }
 
 func (p *serviceAntiAffinity) ScoreExtensions() framework.ScoreExtensions { return nil }

@@ -3,7 +3,6 @@ package compat
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/slipway-platform/slipway/test/kit"
@@ -29,10 +28,7 @@ func TestCommandsOf311PrintWhatTheyPrinted(t *testing.T) {
 	if err := os.WriteFile(mapping, []byte(schema1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, step := range []struct {
-		command, want string
-		fails         bool
-	}{
+	run(t, c, []step{
 		{"types", "Deployment Configurations [dc]", true},
 		{"ex", "sync-groups", false},
 
@@ -64,16 +60,7 @@ func TestCommandsOf311PrintWhatTheyPrinted(t *testing.T) {
 		{"run pod --image=a --restart=Never --attach --dry-run=client", "dry-run can't be used with attached containers options", true},
 		{"run pod --image=a --restart=Never", "created", false},
 		{"debug pod/pod --node-name=invalid -- env", `on node "invalid"`, true},
-	} {
-		fill := strings.NewReplacer("NS", c.Namespace).Replace
-		got, err := c.TryOC(strings.Fields(fill(step.command))...)
-		if err != nil {
-			got = err.Error()
-		}
-		if (err != nil) != step.fails || !strings.Contains(got, fill(step.want)) {
-			t.Errorf("oc %s: failed %t, want %t; want %q in:\n%s", step.command, err != nil, step.fails, step.want, got)
-		}
-	}
+	})
 }
 
 func TestEditorIsThatOfOpenShift(t *testing.T) {
